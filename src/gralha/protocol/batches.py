@@ -1,0 +1,261 @@
+"""Headers of record batches (message format v2): read, checked, patched. Records stay opaque bytes.
+
+    offset size field                      offset size field
+         0    8 base offset                    27    8 base timestamp
+         8    4 length (of what follows)       35    8 max timestamp
+        12    4 partition leader epoch         43    8 producer id
+        16    1 magic (2)                      51    2 producer epoch
+        17    4 CRC-32C of byte 21 onwards     53    4 base sequence
+        21    2 attributes                     57    4 record count
+        23    4 last offset delta              61      records, compressed or not
+
+The CRC covers neither the base offset nor the leader epoch, so a broker assigns both without reading the
+records (`patched_header`); only LogAppendTime makes it compute the CRC anew (`append_time_header`).
+
+This module is compiled with mypyc; it also runs uncompiled.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fastcrc import crc32
+from librt.strings import BytesWriter, read_i16_be, read_i32_be, read_i64_be, write_i32_be, write_i64_be
+from mypy_extensions import i64
+
+from gralha.protocol.errors import CorruptMessageError, InvalidRecordError, UnsupportedCompressionTypeError
+
+HEADER_SIZE: Final = 61
+# Base offset and length: what precedes the part that "length" counts.
+LOG_OVERHEAD: Final = 12
+CURRENT_MAGIC: Final = 2
+
+COMPRESSION_MASK: Final = 0x07
+LOG_APPEND_TIME_FLAG: Final = 0x08
+TRANSACTIONAL_FLAG: Final = 0x10
+CONTROL_FLAG: Final = 0x20
+DELETE_HORIZON_FLAG: Final = 0x40
+
+NO_TIMESTAMP: Final = -1
+NO_PRODUCER_ID: Final = -1
+NO_SEQUENCE: Final = -1
+NO_LEADER_EPOCH: Final = -1
+
+_HEADER_SIZE: Final[i64] = 61
+_LOG_OVERHEAD: Final[i64] = 12
+_SIZE_UP_TO_MAGIC: Final[i64] = 17
+# The smallest length Kafka's readers let pass: that of the oldest format.
+_LENGTH_MIN: Final[i64] = 14
+_SEQUENCE_MAX: Final[i64] = 2147483647
+_ZSTD: Final[i64] = 4
+
+
+class BatchHeader:
+    """The fields of one batch header, as numbers."""
+
+    def __init__(self, data: bytes, position: i64) -> None:
+        self.base_offset: i64 = read_i64_be(data, position)
+        self.size_bytes: i64 = i64(read_i32_be(data, position + 8)) + _LOG_OVERHEAD
+        self.partition_leader_epoch: i64 = i64(read_i32_be(data, position + 12))
+        self.magic: i64 = data[position + 16]
+        self.crc: i64 = i64(read_i32_be(data, position + 17)) & 0xFFFFFFFF
+        self.attributes: i64 = i64(read_i16_be(data, position + 21))
+        self.last_offset_delta: i64 = i64(read_i32_be(data, position + 23))
+        self.base_timestamp: i64 = read_i64_be(data, position + 27)
+        self.max_timestamp: i64 = read_i64_be(data, position + 35)
+        self.producer_id: i64 = read_i64_be(data, position + 43)
+        self.producer_epoch: i64 = i64(read_i16_be(data, position + 51))
+        self.base_sequence: i64 = i64(read_i32_be(data, position + 53))
+        self.record_count: i64 = i64(read_i32_be(data, position + 57))
+
+    @property
+    def last_offset(self) -> i64:
+        return self.base_offset + self.last_offset_delta
+
+    @property
+    def next_offset(self) -> i64:
+        return self.base_offset + self.last_offset_delta + 1
+
+    @property
+    def last_sequence(self) -> i64:
+        """The sequence number of the last record; they wrap around at 2**31 - 1."""
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        return increment_sequence(self.base_sequence, self.last_offset_delta)
+
+    @property
+    def compression(self) -> i64:
+        return self.attributes & COMPRESSION_MASK
+
+    @property
+    def is_log_append_time(self) -> bool:
+        return self.attributes & LOG_APPEND_TIME_FLAG != 0
+
+    @property
+    def is_transactional(self) -> bool:
+        return self.attributes & TRANSACTIONAL_FLAG != 0
+
+    @property
+    def is_control(self) -> bool:
+        return self.attributes & CONTROL_FLAG != 0
+
+    @property
+    def has_delete_horizon(self) -> bool:
+        """Whether the base timestamp is the time from which compaction may drop tombstones (KIP-534)."""
+        return self.attributes & DELETE_HORIZON_FLAG != 0
+
+    @property
+    def has_producer_id(self) -> bool:
+        return self.producer_id > NO_PRODUCER_ID
+
+    def __repr__(self) -> str:
+        return (
+            f"BatchHeader(offsets=[{self.base_offset}, {self.last_offset}], count={self.record_count}, "
+            f"size_bytes={self.size_bytes}, leader_epoch={self.partition_leader_epoch}, "
+            f"attributes={self.attributes:#x}, timestamps=[{self.base_timestamp}, {self.max_timestamp}], "
+            f"producer_id={self.producer_id}, producer_epoch={self.producer_epoch}, "
+            f"base_sequence={self.base_sequence}, crc={self.crc})"
+        )
+
+
+def increment_sequence(sequence: i64, increment: i64) -> i64:
+    """The sequence number `increment` records on: after 2**31 - 1 comes 0."""
+    if sequence > _SEQUENCE_MAX - increment:
+        return increment - (_SEQUENCE_MAX - sequence) - 1
+    return sequence + increment
+
+
+def read_header(data: bytes, position: i64) -> BatchHeader:
+    """The header that starts at `position`; CORRUPT_MESSAGE when there is no whole v2 header."""
+    if position < 0 or len(data) - position < _HEADER_SIZE:
+        raise CorruptMessageError(f"A record batch header has {HEADER_SIZE} bytes, fewer remain")
+    header = BatchHeader(data, position)
+    if header.magic != CURRENT_MAGIC:
+        raise CorruptMessageError(f"Invalid magic found in record batch: {header.magic}")
+    if header.size_bytes < _HEADER_SIZE:
+        raise CorruptMessageError(
+            f"The record batch size {header.size_bytes} is smaller than its header ({HEADER_SIZE} bytes)"
+        )
+    return header
+
+
+def batches(data: bytes, start: i64, end: i64) -> list[tuple[int, BatchHeader]]:
+    """Position and header of every whole batch in the range. A cut one at the end is left out."""
+    found: list[tuple[int, BatchHeader]] = []
+    position = start
+    while end - position >= _HEADER_SIZE:
+        header = read_header(data, position)
+        if header.size_bytes > end - position:
+            break
+        found.append((int(position), header))
+        position += header.size_bytes
+    return found
+
+
+def produced_batch(data: bytes, start: i64, end: i64, api_version: i64) -> BatchHeader:
+    """The header of the one batch that a partition may have in a Produce request.
+
+    Kafka 4 takes exactly one v2 batch: none, two or a message set of the old formats are INVALID_RECORD.
+    A cut second batch is ignored (the caller appends `size_bytes` bytes only), as Kafka ignores it.
+    """
+    size = end - start
+    length = i64(read_i32_be(data, start + 8)) if size >= _LOG_OVERHEAD else _LENGTH_MIN
+    if length < _LENGTH_MIN:
+        raise CorruptMessageError(f"Record size {length} is less than the minimum record overhead ({_LENGTH_MIN})")
+    if size < _SIZE_UP_TO_MAGIC or length + _LOG_OVERHEAD > size:
+        raise InvalidRecordError(
+            f"Produce requests with version {api_version} must have at least one record batch per partition"
+        )
+    magic: i64 = data[start + 16]
+    if magic < CURRENT_MAGIC:
+        raise InvalidRecordError(
+            f"Produce requests with version {api_version} are only allowed to contain record batches with magic "
+            "version 2"
+        )
+    header = read_header(data, start)
+    if api_version < 7 and header.attributes & COMPRESSION_MASK == _ZSTD:
+        raise UnsupportedCompressionTypeError(
+            f"Produce requests with version {api_version} are not allowed to use ZStandard compression"
+        )
+    if header.size_bytes < size and _begins_batch(data, start + header.size_bytes, end):
+        raise InvalidRecordError(
+            f"Produce requests with version {api_version} are only allowed to contain exactly one record batch "
+            "per partition"
+        )
+    return header
+
+
+def _begins_batch(data: bytes, position: i64, end: i64) -> bool:
+    """Whether a whole batch of any format starts here."""
+    if end - position < _SIZE_UP_TO_MAGIC:
+        return False
+    length = i64(read_i32_be(data, position + 8))
+    magic: i64 = data[position + 16]
+    if length < _LENGTH_MIN or magic > CURRENT_MAGIC:
+        raise CorruptMessageError("The bytes after the record batch are no record batch")
+    return length + _LOG_OVERHEAD <= end - position
+
+
+def check_client_batch(header: BatchHeader) -> None:
+    """What Kafka demands of a header that a client sent, beyond the CRC; INVALID_RECORD otherwise."""
+    if header.base_offset != 0:
+        raise InvalidRecordError(f"The baseOffset of the record batch should be 0, but it is {header.base_offset}")
+    if header.last_offset_delta < 0:
+        raise InvalidRecordError(f"Batch has an invalid offset range: [0, {header.last_offset_delta}]")
+    if header.record_count <= 0:
+        raise InvalidRecordError(f"Invalid reported count for record batch: {header.record_count}")
+    if header.record_count != header.last_offset_delta + 1:
+        raise InvalidRecordError(
+            f"Inconsistent batch offset range [0, {header.last_offset_delta}] and count of records "
+            f"{header.record_count}"
+        )
+    if header.is_control:
+        raise InvalidRecordError("Clients are not allowed to write control records")
+    if header.producer_id > NO_PRODUCER_ID and header.base_sequence < 0:
+        raise InvalidRecordError(
+            f"Invalid sequence number {header.base_sequence} in record batch with producerId {header.producer_id}"
+        )
+    if header.attributes & COMPRESSION_MASK > _ZSTD:
+        raise UnsupportedCompressionTypeError(f"Unknown compression type id: {header.compression}")
+
+
+def crc_is_valid(data: bytes, position: i64, header: BatchHeader) -> bool:
+    """Whether the whole batch is there and its CRC fits."""
+    end = position + header.size_bytes
+    if end > len(data):
+        return False
+    computed: i64 = crc32.iscsi(memoryview(data)[position + 21 : end])
+    return computed == header.crc
+
+
+def patched_header(data: bytes, position: i64, base_offset: i64, leader_epoch: i64) -> bytes:
+    """The 61 header bytes with the offset and the epoch that the leader assigns; the CRC stays right."""
+    writer = BytesWriter()
+    write_i64_be(writer, base_offset)
+    writer.write(data[position + 8 : position + 12])
+    write_i32_be(writer, leader_epoch)
+    writer.write(data[position + 16 : position + 61])
+    return writer.getvalue()
+
+
+def append_time_header(
+    data: bytes, position: i64, header: BatchHeader, base_offset: i64, leader_epoch: i64, append_time_ms: i64
+) -> bytes:
+    """As `patched_header`, and with LogAppendTime: one timestamp for all records, and the CRC anew."""
+    covered = BytesWriter()
+    write_i32_be(covered, (header.attributes | LOG_APPEND_TIME_FLAG) << 16)
+    covered.truncate(2)
+    covered.write(data[position + 23 : position + 35])
+    write_i64_be(covered, append_time_ms)
+    covered.write(data[position + 43 : position + 61])
+    tail = covered.getvalue()
+    records = memoryview(data)[position + 61 : position + header.size_bytes]
+    crc: int = crc32.iscsi(records, crc32.iscsi(tail))
+    return (
+        base_offset.to_bytes(8, "big", signed=True)
+        + data[position + 8 : position + 12]
+        + leader_epoch.to_bytes(4, "big", signed=True)
+        + b"\x02"
+        + crc.to_bytes(4, "big")
+        + tail
+    )

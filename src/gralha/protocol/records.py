@@ -1,0 +1,400 @@
+"""Records inside a batch (message format v2): decoded, encoded, checked, converted.
+
+A record is: length, attributes (one byte, unused), timestamp delta, offset delta, key, value, headers; all
+lengths and deltas are zigzag varints, a length of -1 is null. The deltas refer to the batch header, which
+`batches.py` reads and whose names this module hands on.
+
+Walking records is the one place where Python would be slow, so the loops here stick to `i64`, `bytes`
+indexing and plain calls, which mypyc turns into C. Numbers wrap around at 64 bits as Java's do, compiled or
+not: bytes from the network must not make the two differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from fastcrc import crc32
+from librt.strings import BytesWriter, read_i16_be, read_i32_be, write_i16_be, write_i32_be, write_i64_be
+from mypy_extensions import i64
+
+from gralha.protocol import compression as codecs
+from gralha.protocol.batches import (
+    CONTROL_FLAG,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_FLAG,
+    NO_LEADER_EPOCH,
+    NO_PRODUCER_ID,
+    NO_SEQUENCE,
+    NO_TIMESTAMP,
+    TRANSACTIONAL_FLAG,
+    BatchHeader,
+    append_time_header,
+    batches,
+    check_client_batch,
+    crc_is_valid,
+    increment_sequence,
+    patched_header,
+    produced_batch,
+    read_header,
+)
+from gralha.protocol.errors import InvalidRecordError
+
+__all__ = [
+    "HEADER_SIZE",
+    "MAX_DECOMPRESSED_BYTES",
+    "NO_LEADER_EPOCH",
+    "NO_PRODUCER_ID",
+    "NO_SEQUENCE",
+    "NO_TIMESTAMP",
+    "BatchHeader",
+    "Record",
+    "append_time_header",
+    "batches",
+    "check_client_batch",
+    "crc_is_valid",
+    "decode_records",
+    "encode_batch",
+    "increment_sequence",
+    "patched_header",
+    "produced_batch",
+    "read_header",
+]
+
+# What one batch may decompress to unless the caller says otherwise.
+MAX_DECOMPRESSED_BYTES: Final = 128 * 1024 * 1024
+
+# Types of control records (the second number of their key).
+ABORT: Final = 0
+COMMIT: Final = 1
+LEADER_CHANGE: Final = 2
+SNAPSHOT_HEADER: Final = 3
+SNAPSHOT_FOOTER: Final = 4
+KRAFT_VERSION: Final = 5
+KRAFT_VOTERS: Final = 6
+
+_MIN: Final[i64] = -9223372036854775808
+_MAX: Final[i64] = 9223372036854775807
+_LOW: Final[i64] = 0xFFFFFFFF
+
+Headers = list[tuple[str, bytes | None]]
+
+
+class Record:
+    """One record. `offset` and `sequence` are -1 until a log or a producer has assigned them."""
+
+    def __init__(
+        self,
+        key: bytes | None,
+        value: bytes | None,
+        timestamp: i64 = -1,
+        headers: Headers | None = None,
+        offset: i64 = -1,
+        sequence: i64 = -1,
+    ) -> None:
+        self.key: bytes | None = key
+        self.value: bytes | None = value
+        self.timestamp: i64 = timestamp
+        self.headers: Headers = [] if headers is None else headers
+        self.offset: i64 = offset
+        self.sequence: i64 = sequence
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Record)
+            and self.offset == other.offset
+            and self.timestamp == other.timestamp
+            and self.sequence == other.sequence
+            and self.key == other.key
+            and self.value == other.value
+            and self.headers == other.headers
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.offset, self.timestamp, self.key, self.value))
+
+    def __repr__(self) -> str:
+        return (
+            f"Record(key={self.key!r}, value={self.value!r}, timestamp={self.timestamp}, "
+            f"headers={self.headers!r}, offset={self.offset}, sequence={self.sequence})"
+        )
+
+
+# --- numbers ------------------------------------------------------------------------------------------
+
+
+def _sum(left: i64, right: i64) -> i64:
+    """left + right in 64 bits: Java wraps around, Python's own integers would grow."""
+    if (left < 0) != (right < 0):
+        return left + right
+    low = (left & _LOW) + (right & _LOW)
+    high = ((left >> 32) + (right >> 32) + (low >> 32)) & _LOW
+    return ((high ^ 0x80000000) - 0x80000000) << 32 | (low & _LOW)
+
+
+def _varint(data: bytes, position: i64) -> tuple[i64, i64]:
+    """The zigzag number at `position` and the position after it; IndexError at the end of the bytes."""
+    byte: i64 = data[position]
+    position += 1
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), position
+    value: i64 = byte & 0x7F
+    shift: i64 = 7
+    while shift < 63:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), position
+        shift += 7
+    byte = data[position]
+    if byte > 1:
+        raise InvalidRecordError("A number in a record is longer than 64 bits")
+    value |= -byte << 63
+    return ((value >> 1) & _MAX) ^ -(value & 1), position + 1
+
+
+def _varint_size(value: i64) -> i64:
+    rest = (value ^ (value >> 63)) >> 6
+    size: i64 = 1
+    while rest:
+        rest >>= 7
+        size += 1
+    return size
+
+
+def _write_varint(writer: BytesWriter, value: i64) -> None:
+    if 0 <= value < 64:
+        writer.append(value << 1)
+        return
+    # The first 7 bits apart, so that no step needs the 65th bit that Python's shift would make.
+    sign = value >> 63
+    rest = value ^ sign
+    byte = ((rest << 1) & 0x7E) | (sign & 1)
+    rest >>= 6
+    while rest:
+        writer.append(byte | 0x80)
+        byte = rest & 0x7F
+        rest >>= 7
+    writer.append(byte)
+
+
+# --- decoding -----------------------------------------------------------------------------------------
+
+
+class _Cursor:
+    """The records of one batch, decompressed, and how far they have been read."""
+
+    def __init__(self, data: bytes, position: i64, header: BatchHeader, max_bytes: i64) -> None:
+        start = position + HEADER_SIZE
+        end = position + header.size_bytes
+        if end > len(data):
+            raise InvalidRecordError("The record batch is cut short")
+        codec = header.compression
+        if codec:
+            data = codecs.decompress(codec, memoryview(data)[start:end], max_bytes)
+            start = 0
+            end = len(data)
+        self.data = data
+        self.position: i64 = start
+        self.end: i64 = end
+        self.base_offset: i64 = header.base_offset
+        self.base_sequence: i64 = header.base_sequence
+        self.base_timestamp: i64 = header.base_timestamp
+        self.append_time: i64 = header.max_timestamp
+        self.is_append_time: bool = header.is_log_append_time
+
+    def next_record(self) -> Record:
+        data = self.data
+        length, position = _varint(data, self.position)
+        end = position + length
+        if length < 0 or end > self.end:
+            raise _bad_record_size(length, self.end - position)
+        delta, position = _varint(data, position + 1)
+        timestamp = self.append_time if self.is_append_time else _sum(self.base_timestamp, delta)
+        delta, position = _varint(data, position)
+        if delta < -0x80000000 or delta > 0x7FFFFFFF:
+            raise InvalidRecordError(f"The offset delta {delta} of a record is longer than 32 bits")
+        key: bytes | None = None
+        length, position = _varint(data, position)
+        if length >= 0:
+            if length > end - position:
+                raise _bad_record_size(length, end - position)
+            key = data[position : position + length]
+            position += length
+        value: bytes | None = None
+        length, position = _varint(data, position)
+        if length >= 0:
+            if length > end - position:
+                raise _bad_record_size(length, end - position)
+            value = data[position : position + length]
+            position += length
+        headers: Headers = []
+        length, position = _varint(data, position)
+        if length != 0:
+            position = _read_headers(data, position, end, length, headers)
+        if position != end:
+            raise InvalidRecordError(f"A record has {position - end} bytes more than its length says")
+        self.position = end
+        sequence: i64 = -1
+        if self.base_sequence >= 0:
+            sequence = increment_sequence(self.base_sequence, delta)
+        return Record(key, value, timestamp, headers, self.base_offset + delta, sequence)
+
+
+def _bad_record_size(length: i64, remaining: i64) -> InvalidRecordError:
+    return InvalidRecordError(f"Invalid record size: expected {length} bytes, but {remaining} remain")
+
+
+def _read_headers(data: bytes, position: i64, end: i64, count: i64, headers: Headers) -> i64:
+    """Add `count` headers to the list; the position after them."""
+    if count < 0 or count > end - position:
+        raise InvalidRecordError(f"Found invalid number of record headers: {count}")
+    for _ in range(count):
+        length, position = _varint(data, position)
+        if length < 0 or length > end - position:
+            raise InvalidRecordError(f"Invalid header key size {length}")
+        # Kafka's clients replace what is not UTF-8 as well.
+        name = data[position : position + length].decode("utf-8", "replace")
+        length, position = _varint(data, position + length)
+        if length < 0:
+            headers.append((name, None))
+        elif length > end - position:
+            raise _bad_record_size(length, end - position)
+        else:
+            headers.append((name, data[position : position + length]))
+            position += length
+    return position
+
+
+def decode_records(
+    data: bytes, position: i64, header: BatchHeader, max_bytes: i64 = MAX_DECOMPRESSED_BYTES
+) -> list[Record]:
+    """The records of the batch at `position`, decompressed within `max_bytes`.
+
+    INVALID_RECORD when they are malformed or not as many as the header says.
+    """
+    cursor = _Cursor(data, position, header, max_bytes)
+    records: list[Record] = []
+    count = header.record_count
+    if count < 0:
+        raise InvalidRecordError(f"Found invalid record count {count} in magic v2 batch")
+    try:
+        for _ in range(count):
+            records.append(cursor.next_record())
+    except IndexError:
+        raise InvalidRecordError("Incorrect declared batch size, premature EOF reached") from None
+    if cursor.position != cursor.end:
+        raise InvalidRecordError("Incorrect declared batch size, records still remaining")
+    return records
+
+
+# --- encoding -----------------------------------------------------------------------------------------
+
+
+def encode_batch(
+    records: Sequence[Record],
+    *,
+    base_offset: i64 = 0,
+    compression: i64 = 0,
+    level: int | None = None,
+    append_time_ms: i64 = -1,
+    producer_id: i64 = -1,
+    producer_epoch: i64 = -1,
+    base_sequence: i64 = -1,
+    transactional: bool = False,
+    control: bool = False,
+    leader_epoch: i64 = -1,
+) -> bytes:
+    """One batch of these records, at consecutive offsets from `base_offset` on.
+
+    With `append_time_ms` the batch carries that one timestamp (LogAppendTime) instead of the records' own.
+    """
+    base_timestamp: i64 = -1
+    max_timestamp: i64 = -1
+    if len(records) > 0:
+        base_timestamp = records[0].timestamp
+        max_timestamp = base_timestamp
+    body = BytesWriter()
+    offset_delta: i64 = 0
+    for record in records:
+        if record.timestamp > max_timestamp:
+            max_timestamp = record.timestamp
+        _write_record(body, record, offset_delta, base_timestamp)
+        offset_delta += 1
+    attributes = compression
+    if append_time_ms >= 0:
+        attributes |= LOG_APPEND_TIME_FLAG
+        max_timestamp = append_time_ms
+    if transactional:
+        attributes |= TRANSACTIONAL_FLAG
+    if control:
+        attributes |= CONTROL_FLAG
+    payload = body.getvalue()
+    if compression:
+        payload = codecs.compress(compression, payload, level)
+    covered = BytesWriter()
+    write_i16_be(covered, attributes)
+    write_i32_be(covered, offset_delta - 1)
+    write_i64_be(covered, base_timestamp)
+    write_i64_be(covered, max_timestamp)
+    write_i64_be(covered, producer_id)
+    write_i16_be(covered, producer_epoch)
+    write_i32_be(covered, base_sequence)
+    write_i32_be(covered, offset_delta)
+    return _framed(base_offset, leader_epoch, covered.getvalue(), payload)
+
+
+def _framed(base_offset: i64, leader_epoch: i64, covered: bytes, payload: bytes) -> bytes:
+    """A whole batch from the 40 header bytes that the CRC covers and the (compressed) records."""
+    crc: int = crc32.iscsi(payload, crc32.iscsi(covered))
+    writer = BytesWriter()
+    write_i64_be(writer, base_offset)
+    write_i32_be(writer, HEADER_SIZE - 12 + len(payload))
+    write_i32_be(writer, leader_epoch)
+    writer.append(2)
+    writer.write(crc.to_bytes(4, "big"))
+    writer.write(covered)
+    writer.write(payload)
+    return writer.getvalue()
+
+
+def _write_record(writer: BytesWriter, record: Record, offset_delta: i64, base_timestamp: i64) -> None:
+    # a - b as a + ~b + 1, because -b may not fit into 64 bits
+    timestamp_delta = _sum(_sum(record.timestamp, ~base_timestamp), 1)
+    key = record.key
+    value = record.value
+    names: list[bytes] = []
+    size = 1 + _varint_size(timestamp_delta) + _varint_size(offset_delta) + _bytes_size(key) + _bytes_size(value)
+    size += _varint_size(len(record.headers))
+    for name, header_value in record.headers:
+        encoded = name.encode("utf-8")
+        names.append(encoded)
+        size += _bytes_size(encoded) + _bytes_size(header_value)
+    _write_varint(writer, size)
+    writer.append(0)
+    _write_varint(writer, timestamp_delta)
+    _write_varint(writer, offset_delta)
+    _write_bytes(writer, key)
+    _write_bytes(writer, value)
+    _write_varint(writer, len(record.headers))
+    index: i64 = 0
+    for _, header_value in record.headers:
+        _write_bytes(writer, names[index])
+        _write_bytes(writer, header_value)
+        index += 1
+
+
+def _bytes_size(value: bytes | None) -> i64:
+    if value is None:
+        return 1
+    size: i64 = len(value)
+    return _varint_size(size) + size
+
+
+def _write_bytes(writer: BytesWriter, value: bytes | None) -> None:
+    if value is None:
+        _write_varint(writer, -1)
+    else:
+        _write_varint(writer, len(value))
+        writer.write(value)
