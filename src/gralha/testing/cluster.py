@@ -1,0 +1,131 @@
+"""`GralhaCluster`: real broker processes on free loopback ports, with data in a temporary folder.
+
+Each node is a broker and a controller at once and has a folder of its own with its
+`server.properties`, its log and its data. Nodes are numbered from 1.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from gralha.testing.process import ServerProcess, StartError, free_ports
+
+
+class GralhaCluster:
+    """Start brokers for a test and stop them afterwards; use it as a context manager.
+
+    `config` adds to or replaces lines of every node's server.properties, with Kafka's names.
+    With `folder` the data lives there and stays; without, it is in a temporary folder that
+    `close()` removes.
+    """
+
+    def __init__(
+        self, brokers: int = 1, config: Mapping[str, str] | None = None, folder: Path | str | None = None
+    ) -> None:
+        if brokers < 1:
+            raise ValueError(f"a cluster needs at least one broker, not {brokers}")
+        self.node_ids = list(range(1, brokers + 1))
+        self._temporary = folder is None
+        self.folder = Path(tempfile.mkdtemp(prefix="gralha-test-") if folder is None else folder)
+        ports = free_ports(2 * brokers)
+        self.ports = dict(zip(self.node_ids, ports[:brokers], strict=True))
+        self._controller_ports = dict(zip(self.node_ids, ports[brokers:], strict=True))
+        self._config = dict(config or {})
+        self._processes: dict[int, ServerProcess] = {}
+
+    @property
+    def bootstrap(self) -> str:
+        """The address to give to clients as `bootstrap.servers`."""
+        return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
+
+    def process(self, node_id: int = 1) -> ServerProcess:
+        """A node's process: its id, its output, its CPU time and its memory."""
+        return self._processes[node_id]
+
+    def data_folder(self, node_id: int = 1) -> Path:
+        """Where a node keeps its partitions (its `log.dirs`)."""
+        return self.folder / f"node-{node_id}" / "data"
+
+    def start(self, timeout_s: float = 60.0) -> Self:
+        """Start every node that does not run and return when each of them serves clients."""
+        stopped = [node_id for node_id in self.node_ids if not self._runs(node_id)]
+        for node_id in stopped:
+            self._spawn(node_id)
+        try:
+            for node_id in stopped:
+                self.process(node_id).wait_ready(self.ports[node_id], len(self._running()), timeout_s)
+        except StartError:
+            self.kill()
+            raise
+        return self
+
+    def stop(self, node_id: int | None = None) -> None:
+        """Shut one node, or all, down cleanly. The data stays."""
+        for process in self._chosen(node_id):
+            process.stop()
+
+    def kill(self, node_id: int | None = None) -> None:
+        """End one node, or all, with SIGKILL. The data stays as it was at that moment."""
+        for process in self._chosen(node_id):
+            process.kill()
+
+    def restart(self, node_id: int | None = None, timeout_s: float = 60.0) -> None:
+        """Stop one node, or all, if it still runs, and start again on the same ports and data."""
+        self.stop(node_id)
+        self.start(timeout_s)
+
+    def close(self) -> None:
+        """Stop all nodes and remove the temporary folder."""
+        self.stop()
+        if self._temporary:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _runs(self, node_id: int) -> bool:
+        return node_id in self._processes and self._processes[node_id].alive
+
+    def _running(self) -> list[int]:
+        return [node_id for node_id in self.node_ids if self._runs(node_id)]
+
+    def _chosen(self, node_id: int | None) -> list[ServerProcess]:
+        return list(self._processes.values()) if node_id is None else [self._processes[node_id]]
+
+    def _spawn(self, node_id: int) -> None:
+        folder = self.folder / f"node-{node_id}"
+        folder.mkdir(parents=True, exist_ok=True)
+        properties = folder / "server.properties"
+        lines = {**self._node_config(node_id), **self._config}
+        properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+        command = [sys.executable, "-m", "gralha", "server", "--config", str(properties)]
+        self._processes[node_id] = ServerProcess(command, folder / "server.log")
+
+    def _node_config(self, node_id: int) -> dict[str, str]:
+        voters = ",".join(f"{voter}@127.0.0.1:{port}" for voter, port in self._controller_ports.items())
+        client_listener = f"PLAINTEXT://127.0.0.1:{self.ports[node_id]}"
+        internal_replicas = str(min(3, len(self.node_ids)))
+        return {
+            "process.roles": "broker,controller",
+            "node.id": str(node_id),
+            "controller.quorum.voters": voters,
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"{client_listener},CONTROLLER://127.0.0.1:{self._controller_ports[node_id]}",
+            "advertised.listeners": client_listener,
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "log.dirs": str(self.data_folder(node_id)),
+            "offsets.topic.replication.factor": internal_replicas,
+            "transaction.state.log.replication.factor": internal_replicas,
+            "transaction.state.log.min.isr": "1",
+        }

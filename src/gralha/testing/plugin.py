@@ -1,0 +1,35 @@
+"""The pytest plugin: pytest finds it by itself wherever Gralha is installed.
+
+    def test_orders(gralha_cluster):
+        producer = Producer({"bootstrap.servers": gralha_cluster.bootstrap})
+
+The cluster starts when the first test asks for it and serves the whole session, so let every test
+use topics of its own. A test that stops or kills brokers starts its own `GralhaCluster` instead.
+To give the cluster other settings, override `gralha_cluster_config` in your conftest.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from gralha.testing.cluster import GralhaCluster
+
+
+@pytest.fixture(scope="session")
+def gralha_cluster_config() -> Mapping[str, str]:
+    """Lines of server.properties for `gralha_cluster`, with Kafka's names."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def gralha_cluster(gralha_cluster_config: Mapping[str, str]) -> Iterator[GralhaCluster]:
+    """A running cluster of one broker; give clients its `bootstrap`."""
+    # Imported here, so that test runs which never ask for a broker do not pay for it.
+    from gralha.testing.cluster import GralhaCluster
+
+    with GralhaCluster(config=gralha_cluster_config) as cluster:
+        yield cluster

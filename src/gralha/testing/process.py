@@ -1,0 +1,139 @@
+"""A server process under test: started, watched, measured and ended by its own process id.
+
+Its output goes to a file, so that a full pipe can never stop it and a failed start can be shown.
+A broker is ready when its port answers a Metadata request with every broker of the cluster in it:
+that needs no word from the process and holds for Apache Kafka just as for Gralha.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import random
+import signal
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+POLL_INTERVAL_S = 0.01
+# Below Linux's range of ephemeral ports, so that no outgoing connection takes the port of a broker
+# that is about to start, or to start again.
+PORT_RANGE = range(15_000, 32_000)
+LOG_TAIL_BYTES = 8_000
+
+
+class StartError(RuntimeError):
+    """A server ended or stayed silent instead of becoming ready; the message shows its last output."""
+
+
+class ServerProcess:
+    """One running process and the file its output goes to."""
+
+    def __init__(
+        self, command: Sequence[str], log_file: Path, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.command = list(command)
+        self.log_file = log_file
+        with log_file.open("ab") as log:
+            self._popen = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=None if environment is None else {**os.environ, **environment},
+            )
+        # A test run that ends without its tear-down must not leave brokers behind.
+        atexit.register(self.kill)
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._popen.poll() is None
+
+    def stop(self, timeout_s: float = 30.0) -> int:
+        """Ask it to end (SIGTERM) and wait; one that does not listen is killed. Returns its exit code."""
+        if self.alive:
+            self._popen.terminate()
+            try:
+                self._popen.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        atexit.unregister(self.kill)
+        return self._popen.wait()
+
+    def kill(self) -> None:
+        """End it at once (SIGKILL), as a crash would."""
+        if self.alive:
+            with contextlib.suppress(ProcessLookupError):
+                self._popen.send_signal(signal.SIGKILL)
+            self._popen.wait()
+        atexit.unregister(self.kill)
+
+    def log_tail(self, size_bytes: int = LOG_TAIL_BYTES) -> str:
+        with self.log_file.open("rb") as log:
+            log.seek(max(0, self.log_file.stat().st_size - size_bytes))
+            return log.read().decode("utf-8", "replace")
+
+    def cpu_seconds(self) -> float:
+        """User and system time of all its threads so far."""
+        # The command's name may hold spaces and brackets: count fields from its closing bracket.
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def memory_bytes(self) -> int:
+        """Resident memory, with pages shared between processes counted in part (PSS)."""
+        for line in Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+        raise RuntimeError(f"the kernel does not tell the memory of process {self.pid}")
+
+    def wait_ready(self, port: int, brokers: int = 1, timeout_s: float = 60.0) -> None:
+        """Return when the port serves a cluster of that many brokers; StartError when it does not."""
+        deadline = time.monotonic() + timeout_s
+        while brokers_seen_at(port) < brokers:
+            if not self.alive:
+                raise StartError(
+                    f"process ended with exit code {self._popen.returncode} instead of serving port {port}: "
+                    f"{' '.join(self.command)}\n{self.log_tail()}"
+                )
+            if time.monotonic() > deadline:
+                raise StartError(
+                    f"port {port} did not serve {brokers} broker(s) within {timeout_s:g} s: "
+                    f"{' '.join(self.command)}\n{self.log_tail()}"
+                )
+            time.sleep(POLL_INTERVAL_S)
+
+
+def brokers_seen_at(port: int, host: str = "127.0.0.1") -> int:
+    """The number of live brokers that the one at this port knows; 0 while it does not answer."""
+    api_key, api_version, correlation_id, no_client_id, no_topics = 3, 1, 0, -1, 0
+    request = struct.pack(">hhihi", api_key, api_version, correlation_id, no_client_id, no_topics)
+    try:
+        with socket.create_connection((host, port), timeout=5) as connection:
+            connection.sendall(struct.pack(">i", len(request)) + request)
+            with connection.makefile("rb") as answer:
+                size, _, brokers = struct.unpack(">iii", answer.read(12))
+                answer.read(size - 8)
+                return int(brokers)
+    except (OSError, struct.error):
+        return 0
+
+
+def free_ports(count: int) -> list[int]:
+    """Different loopback ports on which nothing listens now."""
+    ports: list[int] = []
+    with contextlib.ExitStack() as held:
+        while len(ports) < count:
+            port = random.SystemRandom().choice(PORT_RANGE)
+            candidate = held.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                candidate.bind(("127.0.0.1", port))
+                ports.append(port)
+    return ports

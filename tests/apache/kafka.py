@@ -1,0 +1,169 @@
+"""Apache Kafka 4.3 beside Gralha: a broker with the face of `GralhaCluster`, and its own tools.
+
+The jars come from Maven Central by `scripts/setup_java`. The broker runs as Kafka's start script
+would run it with a heap of 1 GB; `format()` writes the empty data folder's identity beforehand,
+as `kafka-storage format` demands.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from gralha.testing.process import ServerProcess, StartError, free_ports
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+JARS = REPOSITORY / "build" / "apache-kafka" / "libs"
+DRIVER_CLASSES = REPOSITORY / "build" / "java-driver"
+LOG_CONFIG = Path(__file__).with_name("log4j2.properties")
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+
+BROKER_FLAGS = [
+    "-Xms1G",
+    "-Xmx1G",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+]
+    "-Xms1G",
+    "-Xmx1G",
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+]
+# A tool lives for a second or two: the quick compiler and a small collector start it soonest.
+TOOL_FLAGS = ["-Xmx256M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
+
+TOOLS = {
+    "kafka-storage": "kafka.tools.StorageTool",
+    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
+    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
+}
+
+
+def java_command(main_class: str, flags: Sequence[str] = TOOL_FLAGS) -> list[str]:
+    """The command that runs a class of Apache Kafka's jars, or of our Java driver."""
+    missing = [what for what in ("java", "javac", "mvn") if shutil.which(what) is None]
+    if missing:
+        raise RuntimeError(f"{', '.join(missing)} not found; run scripts/setup_system")
+    if not (JARS / ".stamp").exists():
+        raise RuntimeError(f"no Apache Kafka in {JARS}; run scripts/setup_java")
+    class_path = f"{DRIVER_CLASSES}:{JARS}/*"
+    return ["java", *flags, f"-Dlog4j2.configurationFile={LOG_CONFIG}", "-cp", class_path, main_class]
+
+
+def run_tool(
+    tool: str, *arguments: str, stdin: str = "", timeout_s: float = 60.0, check: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run one of Apache Kafka's own commands (a key of TOOLS) to its end; a failure shows its output."""
+    command = [*java_command(TOOLS[tool]), *arguments]
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout_s)
+    if check and done.returncode != 0:
+        raise RuntimeError(
+            f"{tool} {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        )
+    return done
+
+
+class ApacheKafka:
+    """One Apache Kafka node, broker and controller at once, on free loopback ports."""
+
+    def __init__(self, config: Mapping[str, str] | None = None) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="apache-kafka-"))
+        self.port, self._controller_port = free_ports(2)
+        self._properties = self.folder / "server.properties"
+        self._process: ServerProcess | None = None
+        lines = {**self._node_config(), **(config or {})}
+        self._properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def process(self, node_id: int = 1) -> ServerProcess:
+        if self._process is None or node_id != 1:
+            raise KeyError(node_id)
+        return self._process
+
+    def data_folder(self, node_id: int = 1) -> Path:
+        return self.folder / "data"
+
+    def format(self) -> None:
+        """Write meta.properties and the first snapshot, unless that has been done."""
+        if not (self.data_folder() / "meta.properties").exists():
+            run_tool("kafka-storage", "format", "-t", CLUSTER_ID, "-c", str(self._properties))
+
+    def spawn(self) -> ServerProcess:
+        """Start the process and return without waiting for it."""
+        command = [*java_command("kafka.Kafka", BROKER_FLAGS), str(self._properties)]
+        self._process = ServerProcess(command, self.folder / "server.log")
+        return self._process
+
+    def start(self, timeout_s: float = 60.0) -> Self:
+        self.format()
+        try:
+            self.spawn().wait_ready(self.port, timeout_s=timeout_s)
+        except StartError:
+            self.kill()
+            raise
+        return self
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.stop()
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+    def restart(self, timeout_s: float = 60.0) -> None:
+        self.stop()
+        self.start(timeout_s)
+
+    def close(self) -> None:
+        # Its data goes with it, so there is nothing for a slow clean shutdown to save.
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _node_config(self) -> dict[str, str]:
+        client_listener = f"PLAINTEXT://127.0.0.1:{self.port}"
+        controller = f"127.0.0.1:{self._controller_port}"
+        return {
+            "process.roles": "broker,controller",
+            "node.id": "1",
+            "controller.quorum.voters": f"1@{controller}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"{client_listener},CONTROLLER://{controller}",
+            "advertised.listeners": client_listener,
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            "log.dirs": str(self.data_folder()),
+            "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
+        }
