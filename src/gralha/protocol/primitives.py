@@ -1,0 +1,538 @@
+"""The primitive types of Kafka's wire format: what every message is made of.
+
+`Reader` walks over one `bytes` object between two bounds. Every length is checked against the bytes that
+remain before anything is allocated, and whatever is wrong with the input ends in `ProtocolError`, never in
+an IndexError. `Writer` collects bytes; record batches of some size are kept by reference in the list of
+chunks that `finish` returns, so that they travel from the page cache to the socket without a copy.
+
+This is the hottest code of the product: mypyc compiles it, and it also runs as plain Python.
+"""
+
+import base64
+import binascii
+from typing import Final, final
+
+from librt.strings import (
+    BytesWriter,
+    read_f64_be,
+    read_i16_be,
+    read_i32_be,
+    read_i64_be,
+    write_f64_be,
+    write_i16_be,
+    write_i32_be,
+    write_i64_be,
+)
+from mypy_extensions import i16, i32, i64
+
+# A tagged field that this release does not know: its tag and its bytes, kept to be written back (KIP-482).
+TaggedField = tuple[int, bytes]
+
+ZERO_UUID: Final = bytes(16)
+MAX_STRING_BYTES: Final[i64] = 0x7FFF
+# Below this size a copy into the buffer costs less than one more chunk for the socket.
+SPLICE_FROM_BYTES: Final[i64] = 4096
+
+
+class ProtocolError(ValueError):
+    """Bytes that are no message of Kafka's protocol, or a value that the protocol cannot carry."""
+
+
+def uuid_to_string(uuid: bytes) -> str:
+    """Kafka's text form of a 16-byte UUID: URL-safe base64 without padding, 22 characters."""
+    return base64.urlsafe_b64encode(uuid).decode("ascii").rstrip("=")
+
+
+def uuid_from_string(text: str) -> bytes:
+    """The 16 bytes of a UUID in Kafka's text form; ValueError when the text is none."""
+    try:
+        uuid = base64.b64decode(text.encode("ascii") + b"==", altchars=b"-_", validate=True)
+    except (UnicodeEncodeError, binascii.Error):
+        uuid = b""
+    if len(uuid) != 16 or uuid_to_string(uuid) != text:
+        raise ValueError(f"{text!r} is not a UUID: expected 22 characters of URL-safe base64")
+    return uuid
+
+
+@final
+class RecordBytes:
+    """Record batches that lie inside a larger bytes object; a reference, never a copy."""
+
+    __slots__ = ("data", "end", "start")
+
+    def __init__(self, data: bytes, start: i64, end: i64) -> None:
+        if start < 0 or end < start or end > len(data):
+            raise ValueError(f"no range {start} to {end} in {len(data)} bytes")
+        self.data: bytes = data
+        self.start: i64 = start
+        self.end: i64 = end
+
+    def size(self) -> int:
+        return self.end - self.start
+
+    def view(self) -> memoryview:
+        return memoryview(self.data)[self.start : self.end]
+
+    def to_bytes(self) -> bytes:
+        # A slice of a whole bytes object is that very object: no copy then.
+        return self.data[self.start : self.end]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RecordBytes) and self.to_bytes() == other.to_bytes()
+
+    def __hash__(self) -> int:
+        return hash(self.to_bytes())
+
+    def __repr__(self) -> str:
+        return f"RecordBytes({self.size()} bytes)"
+
+
+@final
+class Reader:
+    """A position in a bytes object that moves forward over Kafka's primitive types."""
+
+    __slots__ = ("data", "end", "position")
+
+    def __init__(self, data: bytes, position: i64 = 0, end: int | None = None) -> None:
+        limit: i64 = len(data) if end is None else end
+        if position < 0 or limit < position or limit > len(data):
+            raise ValueError(f"no range {position} to {limit} in {len(data)} bytes")
+        self.data: bytes = data
+        self.position: i64 = position
+        self.end: i64 = limit
+
+    def remaining(self) -> int:
+        return self.end - self.position
+
+    def take(self, count: i64) -> i64:
+        """Move over count bytes and return the position where they start."""
+        position = self.position
+        if count > self.end - position:
+            raise ProtocolError(f"{count} bytes announced, {self.end - position} left")
+        self.position = position + count
+        return position
+
+    # Numbers
+
+    def int8(self) -> int:
+        value: i64 = self.data[self.take(1)]
+        return value if value < 128 else value - 256
+
+    def int16(self) -> int:
+        return read_i16_be(self.data, self.take(2))
+
+    def uint16(self) -> int:
+        value: int = read_i16_be(self.data, self.take(2))
+        return value & 0xFFFF
+
+    def int32(self) -> int:
+        return read_i32_be(self.data, self.take(4))
+
+    def uint32(self) -> int:
+        value: int = read_i32_be(self.data, self.take(4))
+        return value & 0xFFFFFFFF
+
+    def int64(self) -> int:
+        return read_i64_be(self.data, self.take(8))
+
+    def float64(self) -> float:
+        return read_f64_be(self.data, self.take(8))
+
+    def boolean(self) -> bool:
+        return self.data[self.take(1)] != 0
+
+    def uuid(self) -> bytes:
+        start = self.take(16)
+        return self.data[start : start + 16]
+
+    def unsigned_varint(self) -> i64:
+        """At most five bytes and 32 bits."""
+        first: i64 = self.data[self.take(1)]
+        if first < 128:
+            return first
+        value = first & 0x7F
+        shift: i64 = 7
+        while shift < 35:
+            byte: i64 = self.data[self.take(1)]
+            value |= (byte & 0x7F) << shift
+            if byte < 128:
+                if value > 0xFFFFFFFF:
+                    raise ProtocolError("varint of more than 32 bits")
+                return value
+            shift += 7
+        raise ProtocolError("varint of more than 5 bytes")
+
+    def varint(self) -> i64:
+        value = self.unsigned_varint()
+        return (value >> 1) ^ -(value & 1)
+
+    def varlong(self) -> int:
+        """Zigzag, at most ten bytes and 64 bits."""
+        low: i64 = 0
+        shift: i64 = 0
+        while shift < 63:
+            byte: i64 = self.data[self.take(1)]
+            low |= (byte & 0x7F) << shift
+            if byte < 128:
+                # The sign bit is bit 0; the other 62 bits at most are the magnitude.
+                return (low >> 1) ^ -(low & 1)
+            shift += 7
+        last: i64 = self.data[self.take(1)]
+        if last > 1:
+            raise ProtocolError("varlong of more than 64 bits")
+        return ((low >> 1) | (last << 62)) ^ -(low & 1)
+
+    # Strings
+
+    def string(self) -> str:
+        length: int = read_i16_be(self.data, self.take(2))
+        if length < 0:
+            raise ProtocolError("null where a string must be")
+        return self._text(length)
+
+    def nullable_string(self) -> str | None:
+        length: int = read_i16_be(self.data, self.take(2))
+        return None if length < 0 else self._text(length)
+
+    def compact_string(self) -> str:
+        length = self.unsigned_varint() - 1
+        if length < 0:
+            raise ProtocolError("null where a string must be")
+        return self._text(length)
+
+    def compact_nullable_string(self) -> str | None:
+        length = self.unsigned_varint() - 1
+        return None if length < 0 else self._text(length)
+
+    def _text(self, length: i64) -> str:
+        if length > MAX_STRING_BYTES:
+            raise ProtocolError(f"string of {length} bytes, {MAX_STRING_BYTES} at most")
+        start = self.take(length)
+        try:
+            return self.data[start : start + length].decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ProtocolError(f"string is not UTF-8: {error}") from error
+
+    # Bytes
+
+    def bytes_(self) -> bytes:
+        length: int = read_i32_be(self.data, self.take(4))
+        if length < 0:
+            raise ProtocolError("null where bytes must be")
+        return self.raw(length)
+
+    def nullable_bytes(self) -> bytes | None:
+        length: int = read_i32_be(self.data, self.take(4))
+        return None if length < 0 else self.raw(length)
+
+    def compact_bytes(self) -> bytes:
+        length = self.unsigned_varint() - 1
+        if length < 0:
+            raise ProtocolError("null where bytes must be")
+        return self.raw(length)
+
+    def compact_nullable_bytes(self) -> bytes | None:
+        length = self.unsigned_varint() - 1
+        return None if length < 0 else self.raw(length)
+
+    def raw(self, length: i64) -> bytes:
+        """The next length bytes as they are."""
+        start = self.take(length)
+        return self.data[start : start + length]
+
+    def records(self) -> RecordBytes | None:
+        length: int = read_i32_be(self.data, self.take(4))
+        if length < 0:
+            return None
+        start = self.take(length)
+        return RecordBytes(self.data, start, start + length)
+
+    def compact_records(self) -> RecordBytes | None:
+        length = self.unsigned_varint() - 1
+        if length < 0:
+            return None
+        start = self.take(length)
+        return RecordBytes(self.data, start, start + length)
+
+    # Arrays. An element takes a byte at least, so a count beyond the bytes that remain is a lie.
+
+    def array_length(self) -> i64:
+        length = self.nullable_array_length()
+        if length < 0:
+            raise ProtocolError("null where an array must be")
+        return length
+
+    def nullable_array_length(self) -> i64:
+        """-1 for null."""
+        length: int = read_i32_be(self.data, self.take(4))
+        return self._bounded(length)
+
+    def compact_array_length(self) -> i64:
+        length = self._bounded(self.unsigned_varint() - 1)
+        if length < 0:
+            raise ProtocolError("null where an array must be")
+        return length
+
+    def compact_nullable_array_length(self) -> i64:
+        """-1 for null."""
+        return self._bounded(self.unsigned_varint() - 1)
+
+    def _bounded(self, length: i64) -> i64:
+        if length > self.end - self.position:
+            raise ProtocolError(f"{length} elements announced, {self.end - self.position} bytes left")
+        return length if length >= 0 else -1
+
+    # Tagged fields (KIP-482)
+
+    def tagged_fields(self) -> tuple[TaggedField, ...]:
+        """The tagged fields of a structure that has none of its own: kept, not understood."""
+        count = self.unsigned_varint()
+        if count == 0:
+            return ()
+        fields: list[TaggedField] = []
+        for _ in range(count):
+            fields.append(self.tagged_field())
+        return tuple(fields)
+
+    def tagged_field(self) -> TaggedField:
+        tag = self.unsigned_varint()
+        return tag, self.raw(self.unsigned_varint())
+
+    def expect_end(self, position: i64) -> None:
+        """A tagged field that we know must be as long as it said."""
+        if self.position != position:
+            raise ProtocolError(f"tagged field ends at {self.position}, announced {position}")
+
+
+@final
+class Writer:
+    """Bytes in the making. A value that its type cannot hold raises ValueError."""
+
+    __slots__ = ("_buffer", "_chunks", "_chunks_size", "_frame_chunk", "_frame_start")
+
+    def __init__(self) -> None:
+        self._buffer: BytesWriter = BytesWriter()
+        self._chunks: list[bytes | memoryview] = []
+        self._chunks_size: i64 = 0
+        self._frame_chunk: i64 = 0
+        self._frame_start: i64 = 0
+
+    def size(self) -> int:
+        return self._chunks_size + len(self._buffer)
+
+    def finish(self) -> list[bytes | memoryview]:
+        """Everything written, in order, as chunks for `writelines` or `writev`; leaves the writer empty."""
+        self._close_chunk()
+        chunks = self._chunks
+        self._chunks = []
+        self._chunks_size = 0
+        return chunks
+
+    def to_bytes(self) -> bytes:
+        """Everything written, as one object (a copy of spliced records too)."""
+        if len(self._chunks) == 0:
+            return self._buffer.getvalue()
+        return b"".join([*self._chunks, self._buffer.getvalue()])
+
+    def _close_chunk(self) -> None:
+        size: i64 = len(self._buffer)
+        if size > 0:
+            self._chunks.append(self._buffer.getvalue())
+            self._chunks_size += size
+            self._buffer.truncate(0)
+
+    # Frames: a message with its size in four bytes before it. Several may follow each other in one writer.
+
+    def begin_frame(self) -> None:
+        """Leave room for the size of what follows."""
+        self._frame_chunk = len(self._chunks)
+        self._frame_start = len(self._buffer)
+        write_i32_be(self._buffer, 0)
+
+    def end_frame(self) -> None:
+        """Fill in the size of what was written since `begin_frame`."""
+        start = self._frame_start
+        if self._frame_chunk == len(self._chunks):
+            size: int = len(self._buffer) - start - 4
+            self._buffer[start] = size >> 24
+            self._buffer[start + 1] = (size >> 16) & 0xFF
+            self._buffer[start + 2] = (size >> 8) & 0xFF
+            self._buffer[start + 3] = size & 0xFF
+            return
+        # Records were spliced in since: the chunk that holds the size is closed; it is small, make it anew.
+        head = self._chunks[self._frame_chunk]
+        size = len(self._buffer) - start - 4
+        for chunk in self._chunks[self._frame_chunk :]:
+            size += len(chunk)
+        self._chunks[self._frame_chunk] = b"".join([head[:start], size.to_bytes(4, "big"), head[start + 4 :]])
+
+    # Numbers
+
+    def write_int8(self, value: i64) -> None:
+        if value < -128 or value > 127:
+            raise ProtocolError(f"{value} is no int8")
+        self._buffer.append(value & 0xFF)
+
+    def write_int16(self, value: i16) -> None:
+        write_i16_be(self._buffer, value)
+
+    def write_uint16(self, value: i64) -> None:
+        if value < 0 or value > 0xFFFF:
+            raise ProtocolError(f"{value} is no uint16")
+        self._buffer.append(value >> 8)
+        self._buffer.append(value & 0xFF)
+
+    def write_int32(self, value: i32) -> None:
+        write_i32_be(self._buffer, value)
+
+    def write_uint32(self, value: i64) -> None:
+        if value < 0 or value > 0xFFFFFFFF:
+            raise ProtocolError(f"{value} is no uint32")
+        signed: int = value if value < 0x80000000 else value - 0x100000000
+        write_i32_be(self._buffer, signed)
+
+    def write_int64(self, value: i64) -> None:
+        write_i64_be(self._buffer, value)
+
+    def write_float64(self, value: float) -> None:
+        write_f64_be(self._buffer, value)
+
+    def write_boolean(self, value: bool) -> None:
+        self._buffer.append(1 if value else 0)
+
+    def write_uuid(self, value: bytes) -> None:
+        if len(value) != 16:
+            raise ProtocolError(f"a UUID has 16 bytes, not {len(value)}")
+        self._buffer.write(value)
+
+    def write_unsigned_varint(self, value: i64) -> None:
+        if value < 0 or value > 0xFFFFFFFF:
+            raise ProtocolError(f"{value} is no unsigned varint")
+        while value > 127:
+            self._buffer.append((value & 0x7F) | 0x80)
+            value >>= 7
+        self._buffer.append(value)
+
+    def write_varint(self, value: i64) -> None:
+        if value < -0x80000000 or value > 0x7FFFFFFF:
+            raise ProtocolError(f"{value} is no varint")
+        self.write_unsigned_varint(((value << 1) ^ (value >> 31)) & 0xFFFFFFFF)
+
+    def write_varlong(self, value: i64) -> None:
+        magnitude = value ^ (value >> 63)
+        # The lowest seven bits of the zigzag form hold the sign and six bits of the magnitude.
+        byte = ((magnitude & 0x3F) << 1) | (1 if value < 0 else 0)
+        magnitude >>= 6
+        while magnitude > 0:
+            self._buffer.append(byte | 0x80)
+            byte = magnitude & 0x7F
+            magnitude >>= 7
+        self._buffer.append(byte)
+
+    # Strings
+
+    def write_string(self, value: str) -> None:
+        self._write_short(value.encode("utf-8"))
+
+    def write_nullable_string(self, value: str | None) -> None:
+        if value is None:
+            write_i16_be(self._buffer, -1)
+        else:
+            self._write_short(value.encode("utf-8"))
+
+    def write_compact_string(self, value: str) -> None:
+        self._write_compact(value.encode("utf-8"))
+
+    def write_compact_nullable_string(self, value: str | None) -> None:
+        if value is None:
+            self._buffer.append(0)
+        else:
+            self._write_compact(value.encode("utf-8"))
+
+    def _write_short(self, text: bytes) -> None:
+        if len(text) > MAX_STRING_BYTES:
+            raise ProtocolError(f"string of {len(text)} bytes, {MAX_STRING_BYTES} at most")
+        write_i16_be(self._buffer, len(text))
+        self._buffer.write(text)
+
+    def _write_compact(self, text: bytes) -> None:
+        if len(text) > MAX_STRING_BYTES:
+            raise ProtocolError(f"string of {len(text)} bytes, {MAX_STRING_BYTES} at most")
+        self.write_unsigned_varint(len(text) + 1)
+        self._buffer.write(text)
+
+    # Bytes
+
+    def write_bytes(self, value: bytes) -> None:
+        write_i32_be(self._buffer, len(value))
+        self._buffer.write(value)
+
+    def write_nullable_bytes(self, value: bytes | None) -> None:
+        if value is None:
+            write_i32_be(self._buffer, -1)
+        else:
+            self.write_bytes(value)
+
+    def write_compact_bytes(self, value: bytes) -> None:
+        self.write_unsigned_varint(len(value) + 1)
+        self._buffer.write(value)
+
+    def write_compact_nullable_bytes(self, value: bytes | None) -> None:
+        if value is None:
+            self._buffer.append(0)
+        else:
+            self.write_compact_bytes(value)
+
+    def write_raw(self, value: bytes) -> None:
+        """The bytes as they are, without a length."""
+        self._buffer.write(value)
+
+    def write_records(self, value: RecordBytes | None) -> None:
+        if value is None:
+            write_i32_be(self._buffer, -1)
+        else:
+            write_i32_be(self._buffer, value.size())
+            self.write_raw_records(value)
+
+    def write_compact_records(self, value: RecordBytes | None) -> None:
+        if value is None:
+            self._buffer.append(0)
+        else:
+            self.write_unsigned_varint(value.end - value.start + 1)
+            self.write_raw_records(value)
+
+    def write_raw_records(self, value: RecordBytes) -> None:
+        """The record batches without a length: by reference when they are of some size."""
+        size = value.end - value.start
+        if size < SPLICE_FROM_BYTES:
+            self._buffer.write(value.to_bytes())
+            return
+        self._close_chunk()
+        self._chunks.append(value.data if size == len(value.data) else value.view())
+        self._chunks_size += size
+
+    # Arrays
+
+    def write_array_length(self, length: i32) -> None:
+        """-1 for null."""
+        write_i32_be(self._buffer, length)
+
+    def write_compact_array_length(self, length: i64) -> None:
+        """-1 for null."""
+        self.write_unsigned_varint(length + 1)
+
+    # Tagged fields (KIP-482)
+
+    def write_tagged_fields(self, fields: tuple[TaggedField, ...]) -> None:
+        if len(fields) == 0:
+            self._buffer.append(0)
+            return
+        self.write_unsigned_varint(len(fields))
+        last: i64 = -1
+        for tag, value in sorted(fields):
+            if tag == last:
+                raise ProtocolError(f"tag {tag} occurs twice")
+            last = tag
+            self.write_unsigned_varint(tag)
+            self.write_unsigned_varint(len(value))
+            self._buffer.write(value)
