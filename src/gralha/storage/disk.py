@@ -1,0 +1,483 @@
+"""The only door to the operating system's files.
+
+Everything that storage keeps goes through a `Disk` and the `File`s that it opens, so that a simulated disk,
+which loses what was not synced and tears the last write, can take the place of the real one. Both classes
+are bases; `RealDisk` and `RealFile` do the work.
+
+A `RealFile` holds a descriptor only while it is in use: the disk closes the ones that were not used lately
+once too many are open, and a file opens its own again when needed. Threads may read and sync a file while
+the event loop appends to it or the disk closes its descriptor: a call keeps the descriptor object alive
+until it returns, and the number is given back to the system with the last reference.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import resource
+import shutil
+import threading
+from typing import Final
+
+from mypy_extensions import mypyc_attr
+
+# From this size on a read without waiting goes straight into the bytes object that it returns.
+_DIRECT_READ_BYTES: Final = 16 * 1024
+_BYTES_HEADER_SIZE: Final = bytes.__basicsize__ - 1
+
+
+class DiskError(Exception):
+    """A file operation failed. The broker stops on it: what the disk holds is no longer known."""
+
+    def __init__(self, action: str, path: str, reason: object) -> None:
+        super().__init__(f"Cannot {action} {path}: {reason}")
+        self.action = action
+        self.path = path
+
+
+class WouldBlock(Exception):  # noqa: N818 - not an error: the caller repeats the read in a thread
+    """The page cache does not have the bytes."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class File:
+    """One file. It is written at its end only; `write_at` is for tests and repairs."""
+
+    def append(self, chunks: list[bytes | memoryview]) -> None:
+        """Write all chunks to the end in one call; on an error the file keeps its old size."""
+        raise NotImplementedError
+
+    def read(self, position: int, length: int) -> bytes:
+        """Up to `length` bytes, fewer only at the end of the file. May wait for the disk."""
+        raise NotImplementedError
+
+    def read_nowait(self, position: int, length: int) -> bytes | None:
+        """As `read`, but None when the bytes are not in the page cache."""
+        raise NotImplementedError
+
+    def write_at(self, position: int, data: bytes) -> None:
+        raise NotImplementedError
+
+    def truncate(self, size_bytes: int) -> None:
+        raise NotImplementedError
+
+    def sync(self) -> None:
+        """Wait until everything written before the call is on the device."""
+        raise NotImplementedError
+
+    def size(self) -> int:
+        raise NotImplementedError
+
+    def modified_ms(self) -> int:
+        raise NotImplementedError
+
+    def rename(self, path: str) -> None:
+        """Move the file; this object goes on with the new name."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Give the descriptor back. The file opens again when it is used."""
+        raise NotImplementedError
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class FolderLock:
+    def release(self) -> None:
+        raise NotImplementedError
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Disk:
+    """Files and folders by their path."""
+
+    def open(self, path: str, create: bool = False) -> File:
+        raise NotImplementedError
+
+    def exists(self, path: str) -> bool:
+        raise NotImplementedError
+
+    def list_folder(self, path: str) -> list[str]:
+        """The names in a folder, sorted."""
+        raise NotImplementedError
+
+    def list_folders(self, path: str) -> list[str]:
+        """The names of the folders in a folder, sorted."""
+        raise NotImplementedError
+
+    def make_folder(self, path: str) -> None:
+        """Create the folder and its parents unless it exists."""
+        raise NotImplementedError
+
+    def rename(self, path: str, new_path: str) -> None:
+        raise NotImplementedError
+
+    def remove(self, path: str) -> None:
+        """Remove a file; no error when it is gone already."""
+        raise NotImplementedError
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder with all that is in it."""
+        raise NotImplementedError
+
+    def sync_folder(self, path: str) -> None:
+        """Make the creations, renames and removals in a folder durable."""
+        raise NotImplementedError
+
+    def read_file(self, path: str) -> bytes | None:
+        """The whole file, or None when there is none."""
+        raise NotImplementedError
+
+    def write_file(self, path: str, data: bytes) -> None:
+        """Write a whole small file without syncing it."""
+        raise NotImplementedError
+
+    def write_file_atomically(self, path: str, data: bytes) -> None:
+        """Replace the file durably: after a crash it has either the old or the new content."""
+        temporary = path + ".tmp"
+        self.write_file(temporary, data)
+        self.sync_file(temporary)
+        self.rename(temporary, path)
+        self.sync_folder(os.path.dirname(path))
+
+    def sync_file(self, path: str) -> None:
+        """Sync a file by its name; no error when it is gone."""
+        raise NotImplementedError
+
+    def usage(self, path: str) -> tuple[int, int]:
+        """Total and usable bytes of the file system that holds the path."""
+        raise NotImplementedError
+
+    def lock_folder(self, path: str) -> FolderLock | None:
+        """Take Kafka's `.lock` in a data folder; None when another process (or this one) has it."""
+        raise NotImplementedError
+
+
+class _Descriptor:
+    """An open file number that closes itself with its last reference."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.close(self.number)
+
+
+class _DescriptorPool:
+    """Bounds the number of open descriptors, by second chance: a file used since the last look stays."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.open_files: dict[RealFile, None] = {}
+        self.lock = threading.Lock()
+
+    def add(self, file: RealFile) -> None:
+        with self.lock:
+            self.open_files[file] = None
+            while len(self.open_files) > self.limit:
+                oldest = next(iter(self.open_files))
+                del self.open_files[oldest]
+                if oldest is file or oldest.recently_used:
+                    oldest.recently_used = False
+                    self.open_files[oldest] = None
+                else:
+                    oldest.descriptor = None
+
+    def discard(self, file: RealFile) -> None:
+        with self.lock:
+            self.open_files.pop(file, None)
+            file.descriptor = None
+
+
+class RealFile(File):
+    """A file of the operating system, opened when first used."""
+
+    def __init__(self, path: str, pool: _DescriptorPool) -> None:
+        self.path = path
+        self.pool = pool
+        self.descriptor: _Descriptor | None = None
+        self.recently_used = False
+        self.size_bytes = -1
+        self.broken = False
+
+    def _open(self, flags: int = os.O_RDWR) -> _Descriptor:
+        descriptor = self.descriptor
+        if descriptor is None:
+            try:
+                descriptor = _Descriptor(os.open(self.path, flags | os.O_CLOEXEC, 0o644))
+            except OSError as error:
+                raise DiskError("open", self.path, error.strerror) from error
+            self.descriptor = descriptor
+            self.pool.add(self)
+        self.recently_used = True
+        return descriptor
+
+    def create(self) -> None:
+        self._open(os.O_RDWR | os.O_CREAT)
+
+    def append(self, chunks: list[bytes | memoryview]) -> None:
+        descriptor = self._open()
+        position = self.size()
+        length = 0
+        for chunk in chunks:
+            length += len(chunk)
+        if self.broken:
+            raise DiskError("append to", self.path, "an earlier write could not be undone")
+        try:
+            written = os.pwritev(descriptor.number, chunks, position)
+            if written != length:
+                self._write_rest(descriptor.number, chunks, position, written)
+        except OSError as error:
+            self._undo(descriptor.number, position)
+            raise DiskError("append to", self.path, error.strerror) from error
+        self.size_bytes = position + length
+
+    def _write_rest(self, number: int, chunks: list[bytes | memoryview], position: int, written: int) -> None:
+        rest = b"".join(chunks)[written:]
+        position += written
+        while rest:
+            written = os.pwrite(number, rest, position)
+            position += written
+            rest = rest[written:]
+
+    def _undo(self, number: int, size_bytes: int) -> None:
+        """Cut what a failed write left. If even that fails, nothing may be written behind the debris."""
+        try:
+            os.ftruncate(number, size_bytes)
+        except OSError:
+            self.broken = True
+
+    def read(self, position: int, length: int) -> bytes:
+        descriptor = self._open()
+        try:
+            data = os.pread(descriptor.number, length, position)
+            while 0 < len(data) < length:
+                more = os.pread(descriptor.number, length - len(data), position + len(data))
+                if not more:
+                    break
+                data += more
+        except OSError as error:
+            raise DiskError("read", self.path, error.strerror) from error
+        return data
+
+    def read_nowait(self, position: int, length: int) -> bytes | None:
+        descriptor = self._open()
+        try:
+            if length >= _DIRECT_READ_BYTES and _preadv2 is not None:
+                data = _read_direct(descriptor.number, position, length)
+            else:
+                buffer = bytearray(length)
+                count = os.preadv(descriptor.number, [buffer], position, os.RWF_NOWAIT)
+                data = bytes(buffer if count == length else buffer[:count])
+        except OSError as error:
+            if error.errno == errno.EAGAIN:
+                return None
+            if error.errno in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
+                # The file system (or the kernel) cannot tell; waiting is all that is left.
+                return self.read(position, length)
+            raise DiskError("read", self.path, error.strerror) from error
+        if len(data) < length and position + len(data) < self.size():
+            return None
+        return data
+
+    def write_at(self, position: int, data: bytes) -> None:
+        descriptor = self._open()
+        try:
+            self._write_rest(descriptor.number, [data], position, 0)
+        except OSError as error:
+            raise DiskError("write to", self.path, error.strerror) from error
+        self.size_bytes = max(self.size(), position + len(data))
+
+    def truncate(self, size_bytes: int) -> None:
+        descriptor = self._open()
+        try:
+            os.ftruncate(descriptor.number, size_bytes)
+        except OSError as error:
+            raise DiskError("truncate", self.path, error.strerror) from error
+        self.size_bytes = size_bytes
+        self.broken = False
+
+    def sync(self) -> None:
+        descriptor = self._open()
+        try:
+            os.fdatasync(descriptor.number)
+        except OSError as error:
+            raise DiskError("sync", self.path, error.strerror) from error
+
+    def size(self) -> int:
+        if self.size_bytes < 0:
+            try:
+                self.size_bytes = os.stat(self.path).st_size
+            except OSError as error:
+                raise DiskError("look at", self.path, error.strerror) from error
+        return self.size_bytes
+
+    def modified_ms(self) -> int:
+        try:
+            return os.stat(self.path).st_mtime_ns // 1_000_000
+        except OSError as error:
+            raise DiskError("look at", self.path, error.strerror) from error
+
+    def rename(self, path: str) -> None:
+        try:
+            os.rename(self.path, path)
+        except OSError as error:
+            raise DiskError("rename", self.path, error.strerror) from error
+        self.path = path
+
+    def close(self) -> None:
+        self.pool.discard(self)
+
+
+class _RealFolderLock(FolderLock):
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def release(self) -> None:
+        if self.number >= 0:
+            os.close(self.number)
+            self.number = -1
+
+
+class RealDisk(Disk):
+    """The operating system's files, with a bound on open descriptors (half of what the process may have)."""
+
+    def __init__(self, max_open_files: int | None = None) -> None:
+        if max_open_files is None:
+            soft_limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+            max_open_files = min(max(soft_limit // 2, 16), 16384)
+        self.pool = _DescriptorPool(max_open_files)
+
+    def open(self, path: str, create: bool = False) -> File:
+        file = RealFile(path, self.pool)
+        if create:
+            file.create()
+        return file
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def list_folder(self, path: str) -> list[str]:
+        try:
+            return sorted(os.listdir(path))
+        except OSError as error:
+            raise DiskError("list", path, error.strerror) from error
+
+    def list_folders(self, path: str) -> list[str]:
+        try:
+            with os.scandir(path) as entries:
+                return sorted([entry.name for entry in entries if entry.is_dir()])
+        except OSError as error:
+            raise DiskError("list", path, error.strerror) from error
+
+    def make_folder(self, path: str) -> None:
+        try:
+            os.makedirs(path, exist_ok=True)
+        except OSError as error:
+            raise DiskError("create", path, error.strerror) from error
+
+    def rename(self, path: str, new_path: str) -> None:
+        try:
+            os.rename(path, new_path)
+        except OSError as error:
+            raise DiskError("rename", path, error.strerror) from error
+
+    def remove(self, path: str) -> None:
+        try:
+            os.unlink(path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise DiskError("remove", path, error.strerror) from error
+
+    def remove_folder(self, path: str) -> None:
+        try:
+            shutil.rmtree(path)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise DiskError("remove", path, error.strerror) from error
+
+    def sync_folder(self, path: str) -> None:
+        self._sync(path, os.O_RDONLY | os.O_DIRECTORY)
+
+    def sync_file(self, path: str) -> None:
+        if os.path.exists(path):
+            self._sync(path, os.O_RDWR)
+
+    def _sync(self, path: str, flags: int) -> None:
+        try:
+            number = os.open(path, flags | os.O_CLOEXEC)
+            try:
+                os.fsync(number)
+            finally:
+                os.close(number)
+        except OSError as error:
+            raise DiskError("sync", path, error.strerror) from error
+
+    def read_file(self, path: str) -> bytes | None:
+        try:
+            with open(path, "rb", buffering=0) as file:
+                return file.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise DiskError("read", path, error.strerror) from error
+
+    def write_file(self, path: str, data: bytes) -> None:
+        try:
+            with open(path, "wb") as file:
+                file.write(data)
+        except OSError as error:
+            raise DiskError("write", path, error.strerror) from error
+
+    def usage(self, path: str) -> tuple[int, int]:
+        try:
+            status = os.statvfs(path)
+        except OSError as error:
+            raise DiskError("look at", path, error.strerror) from error
+        return status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
+
+    def lock_folder(self, path: str) -> FolderLock | None:
+        name = os.path.join(path, ".lock")
+        try:
+            number = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise DiskError("open", name, error.strerror) from error
+        try:
+            # The first lock is the one Java takes; the second keeps out another owner in this process.
+            fcntl.lockf(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(number)
+            return None
+        return _RealFolderLock(number)
+
+
+def _find_preadv2() -> ctypes._NamedFuncPointer | None:
+    try:
+        function = ctypes.CDLL(None, use_errno=True).preadv2
+    except (OSError, AttributeError):
+        return None
+    function.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_int]
+    function.restype = ctypes.c_ssize_t
+    return function
+
+
+_preadv2: Final = _find_preadv2()
+_IoVector: Final = ctypes.c_size_t * 2
+
+
+def _read_direct(number: int, position: int, length: int) -> bytes:
+    """Read without waiting into a new bytes object that nobody has seen yet.
+
+    `os.preadv` fills only mutable buffers; turning one of a megabyte into bytes costs more than the read.
+    """
+    data = bytes(length)
+    vector = _IoVector(id(data) + _BYTES_HEADER_SIZE, length)
+    assert _preadv2 is not None
+    count: int = _preadv2(number, ctypes.addressof(vector), 1, position, os.RWF_NOWAIT)
+    if count < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return data if count == length else data[:count]
