@@ -17,13 +17,27 @@ This module is compiled with mypyc; it also runs uncompiled.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, final
 
 from fastcrc import crc32
-from librt.strings import BytesWriter, read_i16_be, read_i32_be, read_i64_be, write_i32_be, write_i64_be
-from mypy_extensions import i64
+from librt.strings import (
+    BytesWriter,
+    read_i16_be,
+    read_i32_be,
+    read_i64_be,
+    write_i16_be,
+    write_i32_be,
+    write_i64_be,
+)
+from mypy_extensions import i16, i32, i64
 
-from gralha.protocol.errors import CorruptMessageError, InvalidRecordError, UnsupportedCompressionTypeError
+from gralha.protocol import compression as codecs
+from gralha.protocol.errors import (
+    CorruptMessageError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    UnsupportedCompressionTypeError,
+)
 
 HEADER_SIZE: Final = 61
 # Base offset and length: what precedes the part that "length" counts.
@@ -41,6 +55,9 @@ NO_PRODUCER_ID: Final = -1
 NO_SEQUENCE: Final = -1
 NO_LEADER_EPOCH: Final = -1
 
+# What one batch may decompress to unless the caller says otherwise.
+MAX_DECOMPRESSED_BYTES: Final = 128 * 1024 * 1024
+
 _HEADER_SIZE: Final[i64] = 61
 _LOG_OVERHEAD: Final[i64] = 12
 _SIZE_UP_TO_MAGIC: Final[i64] = 17
@@ -48,8 +65,12 @@ _SIZE_UP_TO_MAGIC: Final[i64] = 17
 _LENGTH_MIN: Final[i64] = 14
 _SEQUENCE_MAX: Final[i64] = 2147483647
 _ZSTD: Final[i64] = 4
+# A copy of so few bytes costs less than a view of them.
+_COPY_BELOW_BYTES: Final[i64] = 4096
+_crc32c: Final = crc32.iscsi
 
 
+@final
 class BatchHeader:
     """The fields of one batch header, as numbers."""
 
@@ -161,28 +182,28 @@ def produced_batch(data: bytes, start: i64, end: i64, api_version: i64) -> Batch
     size = end - start
     length = i64(read_i32_be(data, start + 8)) if size >= _LOG_OVERHEAD else _LENGTH_MIN
     if length < _LENGTH_MIN:
-        raise CorruptMessageError(f"Record size {length} is less than the minimum record overhead ({_LENGTH_MIN})")
+        raise CorruptMessageError(f"Record size {length} is less than the minimum, {_LENGTH_MIN}")
     if size < _SIZE_UP_TO_MAGIC or length + _LOG_OVERHEAD > size:
-        raise InvalidRecordError(
-            f"Produce requests with version {api_version} must have at least one record batch per partition"
-        )
+        raise InvalidRecordError(f"{_produce(api_version)} must have at least one record batch per partition")
     magic: i64 = data[start + 16]
     if magic < CURRENT_MAGIC:
         raise InvalidRecordError(
-            f"Produce requests with version {api_version} are only allowed to contain record batches with magic "
-            "version 2"
+            f"{_produce(api_version)} are only allowed to contain record batches with magic version 2"
         )
     header = read_header(data, start)
     if api_version < 7 and header.attributes & COMPRESSION_MASK == _ZSTD:
         raise UnsupportedCompressionTypeError(
-            f"Produce requests with version {api_version} are not allowed to use ZStandard compression"
+            f"{_produce(api_version)} are not allowed to use ZStandard compression"
         )
     if header.size_bytes < size and _begins_batch(data, start + header.size_bytes, end):
         raise InvalidRecordError(
-            f"Produce requests with version {api_version} are only allowed to contain exactly one record batch "
-            "per partition"
+            f"{_produce(api_version)} are only allowed to contain exactly one record batch per partition"
         )
     return header
+
+
+def _produce(api_version: i64) -> str:
+    return f"Produce requests with version {api_version}"
 
 
 def _begins_batch(data: bytes, position: i64, end: i64) -> bool:
@@ -197,25 +218,30 @@ def _begins_batch(data: bytes, position: i64, end: i64) -> bool:
 
 
 def check_client_batch(header: BatchHeader) -> None:
-    """What Kafka demands of a header that a client sent, beyond the CRC; INVALID_RECORD otherwise."""
+    """What Kafka demands of a header that a client sent, beyond the CRC.
+
+    INVALID_RECORD for counts, offsets, sequences and control batches; INVALID_TIMESTAMP for a batch that
+    claims LogAppendTime, which is the broker's to say.
+    """
+    last = header.last_offset_delta
+    count = header.record_count
     if header.base_offset != 0:
-        raise InvalidRecordError(f"The baseOffset of the record batch should be 0, but it is {header.base_offset}")
-    if header.last_offset_delta < 0:
-        raise InvalidRecordError(f"Batch has an invalid offset range: [0, {header.last_offset_delta}]")
-    if header.record_count <= 0:
-        raise InvalidRecordError(f"Invalid reported count for record batch: {header.record_count}")
-    if header.record_count != header.last_offset_delta + 1:
-        raise InvalidRecordError(
-            f"Inconsistent batch offset range [0, {header.last_offset_delta}] and count of records "
-            f"{header.record_count}"
-        )
+        raise InvalidRecordError(f"The base offset of the batch should be 0, but it is {header.base_offset}")
+    if last < 0:
+        raise InvalidRecordError(f"Batch has an invalid offset range: [0, {last}]")
+    if count <= 0:
+        raise InvalidRecordError(f"Invalid reported count for record batch: {count}")
+    if count != last + 1:
+        raise InvalidRecordError(f"Inconsistent batch offset range [0, {last}] and count of records {count}")
     if header.is_control:
         raise InvalidRecordError("Clients are not allowed to write control records")
     if header.producer_id > NO_PRODUCER_ID and header.base_sequence < 0:
         raise InvalidRecordError(
-            f"Invalid sequence number {header.base_sequence} in record batch with producerId {header.producer_id}"
+            f"Invalid sequence number {header.base_sequence} in a batch of producer {header.producer_id}"
         )
-    if header.attributes & COMPRESSION_MASK > _ZSTD:
+    if header.is_log_append_time:
+        raise InvalidTimestampError("Producer should not set timestamp type to LogAppendTime")
+    if header.compression > _ZSTD:
         raise UnsupportedCompressionTypeError(f"Unknown compression type id: {header.compression}")
 
 
@@ -224,7 +250,12 @@ def crc_is_valid(data: bytes, position: i64, header: BatchHeader) -> bool:
     end = position + header.size_bytes
     if end > len(data):
         return False
-    computed: i64 = crc32.iscsi(memoryview(data)[position + 21 : end])
+    covered: bytes | memoryview
+    if header.size_bytes < _COPY_BELOW_BYTES:
+        covered = data[position + 21 : end]
+    else:
+        covered = memoryview(data)[position + 21 : end]
+    computed: i64 = _crc32c(covered)
     return computed == header.crc
 
 
@@ -232,8 +263,8 @@ def patched_header(data: bytes, position: i64, base_offset: i64, leader_epoch: i
     """The 61 header bytes with the offset and the epoch that the leader assigns; the CRC stays right."""
     writer = BytesWriter()
     write_i64_be(writer, base_offset)
-    writer.write(data[position + 8 : position + 12])
-    write_i32_be(writer, leader_epoch)
+    write_i32_be(writer, read_i32_be(data, position + 8))
+    write_i32_be(writer, i32(leader_epoch))
     writer.write(data[position + 16 : position + 61])
     return writer.getvalue()
 
@@ -243,19 +274,44 @@ def append_time_header(
 ) -> bytes:
     """As `patched_header`, and with LogAppendTime: one timestamp for all records, and the CRC anew."""
     covered = BytesWriter()
-    write_i32_be(covered, (header.attributes | LOG_APPEND_TIME_FLAG) << 16)
-    covered.truncate(2)
+    write_i16_be(covered, i16(header.attributes | LOG_APPEND_TIME_FLAG))
     covered.write(data[position + 23 : position + 35])
     write_i64_be(covered, append_time_ms)
     covered.write(data[position + 43 : position + 61])
-    tail = covered.getvalue()
     records = memoryview(data)[position + 61 : position + header.size_bytes]
-    crc: int = crc32.iscsi(records, crc32.iscsi(tail))
-    return (
-        base_offset.to_bytes(8, "big", signed=True)
-        + data[position + 8 : position + 12]
-        + leader_epoch.to_bytes(4, "big", signed=True)
-        + b"\x02"
-        + crc.to_bytes(4, "big")
-        + tail
-    )
+    return _header(base_offset, leader_epoch, covered.getvalue(), records)
+
+
+def convert_batch(
+    data: bytes, position: i64, header: BatchHeader, codec: i64, level: int | None = None, max_bytes: i64 = -1
+) -> bytes:
+    """The batch compressed in another way (the topic's compression.type); the records stay what they are.
+
+    They are decompressed within `max_bytes` and not looked at: `check_records` does that.
+    """
+    limit = MAX_DECOMPRESSED_BYTES if max_bytes < 0 else max_bytes
+    records = memoryview(data)[position + 61 : position + header.size_bytes]
+    plain = codecs.decompress(header.compression, records, limit)
+    payload = codecs.compress(codec, plain, level)
+    covered = BytesWriter()
+    write_i16_be(covered, i16((header.attributes & ~COMPRESSION_MASK) | codec))
+    covered.write(data[position + 23 : position + 61])
+    return framed(header.base_offset, header.partition_leader_epoch, covered.getvalue(), payload)
+
+
+def framed(base_offset: i64, leader_epoch: i64, covered: bytes, payload: bytes) -> bytes:
+    """A whole batch from the 40 header bytes that the CRC covers and the (compressed) records."""
+    return _header(base_offset, leader_epoch, covered, payload) + payload
+
+
+def _header(base_offset: i64, leader_epoch: i64, covered: bytes, payload: bytes | memoryview) -> bytes:
+    crc: i64 = _crc32c(payload, _crc32c(covered))
+    size: i64 = len(payload)
+    writer = BytesWriter()
+    write_i64_be(writer, base_offset)
+    write_i32_be(writer, i32(size + _HEADER_SIZE - _LOG_OVERHEAD))
+    write_i32_be(writer, i32(leader_epoch))
+    writer.append(CURRENT_MAGIC)
+    write_i32_be(writer, i32((crc ^ 0x80000000) - 0x80000000))
+    writer.write(covered)
+    return writer.getvalue()

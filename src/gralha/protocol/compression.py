@@ -210,7 +210,7 @@ def _decompress_snappy(data: memoryview, max_bytes: int) -> bytes:
     from cramjam import DecompressionError, snappy
 
     try:
-        if data[: len(XERIAL_MAGIC)] != XERIAL_MAGIC:
+        if bytes(data[:8]) != XERIAL_MAGIC:
             return _decompress_block(snappy.decompress_raw, data, max_bytes, max_bytes)
         return _decompress_xerial(snappy.decompress_raw, data, max_bytes)
     except DecompressionError as error:
@@ -225,7 +225,7 @@ def _decompress_xerial(
     position = len(_XERIAL_HEADER)
     while position < len(data):
         length = int.from_bytes(data[position : position + 4], "big")
-        if data[position : position + 8] == XERIAL_MAGIC:  # a second stream was appended to the first
+        if bytes(data[position : position + 8]) == XERIAL_MAGIC:  # a second stream was appended to the first
             position += len(_XERIAL_HEADER)
             continue
         position += 4

@@ -11,18 +11,17 @@ not: bytes from the network must not make the two differ.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from typing import Final, final
 
-from fastcrc import crc32
-from librt.strings import BytesWriter, read_i16_be, read_i32_be, write_i16_be, write_i32_be, write_i64_be
-from mypy_extensions import i64
+from librt.strings import BytesWriter, write_i16_be, write_i32_be, write_i64_be
+from mypy_extensions import i16, i32, i64, u8
 
 from gralha.protocol import compression as codecs
 from gralha.protocol.batches import (
     CONTROL_FLAG,
     HEADER_SIZE,
     LOG_APPEND_TIME_FLAG,
+    MAX_DECOMPRESSED_BYTES,
     NO_LEADER_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
@@ -32,13 +31,15 @@ from gralha.protocol.batches import (
     append_time_header,
     batches,
     check_client_batch,
+    convert_batch,
     crc_is_valid,
+    framed,
     increment_sequence,
     patched_header,
     produced_batch,
     read_header,
 )
-from gralha.protocol.errors import InvalidRecordError
+from gralha.protocol.errors import InvalidRecordError, InvalidTimestampError
 
 __all__ = [
     "HEADER_SIZE",
@@ -49,9 +50,12 @@ __all__ = [
     "NO_TIMESTAMP",
     "BatchHeader",
     "Record",
+    "RecordsRejectedError",
     "append_time_header",
     "batches",
     "check_client_batch",
+    "check_records",
+    "convert_batch",
     "crc_is_valid",
     "decode_records",
     "encode_batch",
@@ -61,25 +65,30 @@ __all__ = [
     "read_header",
 ]
 
-# What one batch may decompress to unless the caller says otherwise.
-MAX_DECOMPRESSED_BYTES: Final = 128 * 1024 * 1024
-
-# Types of control records (the second number of their key).
-ABORT: Final = 0
-COMMIT: Final = 1
-LEADER_CHANGE: Final = 2
-SNAPSHOT_HEADER: Final = 3
-SNAPSHOT_FOOTER: Final = 4
-KRAFT_VERSION: Final = 5
-KRAFT_VOTERS: Final = 6
-
 _MIN: Final[i64] = -9223372036854775808
 _MAX: Final[i64] = 9223372036854775807
 _LOW: Final[i64] = 0xFFFFFFFF
 
+
+class RecordsRejectedError(InvalidRecordError):
+    """Some records of a batch are refused, and with them all: index and reason of each."""
+
+    def __init__(self, record_errors: list[tuple[int, str]] | None = None, untimely: bool = False) -> None:
+        self.record_errors: list[tuple[int, str]] = record_errors or []
+        if untimely:
+            super().__init__(
+                "One or more records have been rejected due to invalid timestamp", InvalidTimestampError.CODE
+            )
+        else:
+            super().__init__(
+                f"One or more records have been rejected due to {len(self.record_errors)} record errors"
+            )
+
+
 Headers = list[tuple[str, bytes | None]]
 
 
+@final
 class Record:
     """One record. `offset` and `sequence` are -1 until a log or a producer has assigned them."""
 
@@ -165,7 +174,7 @@ def _varint_size(value: i64) -> i64:
 
 def _write_varint(writer: BytesWriter, value: i64) -> None:
     if 0 <= value < 64:
-        writer.append(value << 1)
+        writer.append(u8(value << 1))
         return
     # The first 7 bits apart, so that no step needs the 65th bit that Python's shift would make.
     sign = value >> 63
@@ -173,15 +182,16 @@ def _write_varint(writer: BytesWriter, value: i64) -> None:
     byte = ((rest << 1) & 0x7E) | (sign & 1)
     rest >>= 6
     while rest:
-        writer.append(byte | 0x80)
+        writer.append(u8(byte | 0x80))
         byte = rest & 0x7F
         rest >>= 7
-    writer.append(byte)
+    writer.append(u8(byte))
 
 
 # --- decoding -----------------------------------------------------------------------------------------
 
 
+@final
 class _Cursor:
     """The records of one batch, decompressed, and how far they have been read."""
 
@@ -203,12 +213,13 @@ class _Cursor:
         self.base_timestamp: i64 = header.base_timestamp
         self.append_time: i64 = header.max_timestamp
         self.is_append_time: bool = header.is_log_append_time
+        self.timestamp: i64 = NO_TIMESTAMP
 
     def next_record(self) -> Record:
         data = self.data
         length, position = _varint(data, self.position)
         end = position + length
-        if length < 0 or end > self.end:
+        if length < 0 or length > self.end - position:
             raise _bad_record_size(length, self.end - position)
         delta, position = _varint(data, position + 1)
         timestamp = self.append_time if self.is_append_time else _sum(self.base_timestamp, delta)
@@ -234,12 +245,60 @@ class _Cursor:
         if length != 0:
             position = _read_headers(data, position, end, length, headers)
         if position != end:
-            raise InvalidRecordError(f"A record has {position - end} bytes more than its length says")
+            raise InvalidRecordError(f"A record has {end - position} bytes more than its fields")
         self.position = end
         sequence: i64 = -1
         if self.base_sequence >= 0:
             sequence = increment_sequence(self.base_sequence, delta)
         return Record(key, value, timestamp, headers, self.base_offset + delta, sequence)
+
+    def skip_record(self, expected_delta: i64) -> bool:
+        """Move over one record and check its structure; whether it has a key. Sets `timestamp`."""
+        data = self.data
+        length, position = _varint(data, self.position)
+        end = position + length
+        if length < 0 or length > self.end - position:
+            raise _bad_record_size(length, self.end - position)
+        delta, position = _varint(data, position + 1)
+        self.timestamp = self.append_time if self.is_append_time else _sum(self.base_timestamp, delta)
+        delta, position = _varint(data, position)
+        if delta != expected_delta:
+            raise InvalidRecordError(f"The record at {expected_delta} has the offset delta {delta}")
+        key_length, position = _varint(data, position)
+        position = _skip(position, end, key_length)
+        length, position = _varint(data, position)
+        position = _skip(position, end, length)
+        count, position = _varint(data, position)
+        if count < 0 or count > end - position:
+            raise InvalidRecordError(f"Found invalid number of record headers: {count}")
+        while count > 0:
+            length, position = _varint(data, position)
+            if length < 0:
+                raise InvalidRecordError(f"Invalid negative header key size {length}")
+            length, position = _varint(data, _skip(position, end, length))
+            position = _skip(position, end, length)
+            count -= 1
+        if position != end:
+            raise InvalidRecordError(f"A record has {end - position} bytes more than its fields")
+        self.position = end
+        return key_length >= 0
+
+    def check_end(self) -> None:
+        if self.position != self.end:
+            raise InvalidRecordError("Incorrect declared batch size, records still remaining")
+
+
+def _skip(position: i64, end: i64, length: i64) -> i64:
+    """The position after so many bytes (none for null), if the record has them."""
+    if length < 0:
+        return position
+    if length > end - position:
+        raise _bad_record_size(length, end - position)
+    return position + length
+
+
+def _premature_end() -> InvalidRecordError:
+    return InvalidRecordError("Incorrect declared batch size, premature EOF reached")
 
 
 def _bad_record_size(length: i64, remaining: i64) -> InvalidRecordError:
@@ -283,17 +342,60 @@ def decode_records(
         for _ in range(count):
             records.append(cursor.next_record())
     except IndexError:
-        raise InvalidRecordError("Incorrect declared batch size, premature EOF reached") from None
-    if cursor.position != cursor.end:
-        raise InvalidRecordError("Incorrect declared batch size, records still remaining")
+        raise _premature_end() from None
+    cursor.check_end()
     return records
+
+
+def check_records(
+    data: bytes,
+    position: i64,
+    header: BatchHeader,
+    require_keys: bool = False,
+    max_bytes: i64 = MAX_DECOMPRESSED_BYTES,
+    timestamp_min: i64 = _MIN,
+    timestamp_max: i64 = _MAX,
+) -> i64:
+    """Walk over the records of a client's batch without keeping them; their highest timestamp.
+
+    INVALID_RECORD when they are malformed, not as many as the header says, not at the offsets 0, 1, 2, ...
+    or lack a key that a compacted topic needs; INVALID_TIMESTAMP when one lies outside the range given.
+    The last two name each record that is refused (`RecordsRejectedError.record_errors`).
+    """
+    cursor = _Cursor(data, position, header, max_bytes)
+    rejected: list[tuple[int, str]] = []
+    untimely = False
+    timestamp_seen: i64 = -1
+    index: i64 = 0
+    try:
+        while index < header.record_count:
+            has_key = cursor.skip_record(index)
+            timestamp = cursor.timestamp
+            if timestamp > timestamp_seen:
+                timestamp_seen = timestamp
+            if require_keys and not has_key:
+                rejected.append((int(index), "Compacted topic cannot accept message without key"))
+            elif timestamp != NO_TIMESTAMP and (timestamp < timestamp_min or timestamp > timestamp_max):
+                untimely = True
+                rejected.append((int(index), _out_of_range(timestamp, timestamp_min, timestamp_max)))
+            index += 1
+    except IndexError:
+        raise _premature_end() from None
+    cursor.check_end()
+    if rejected:
+        raise RecordsRejectedError(rejected, untimely)
+    return timestamp_seen
+
+
+def _out_of_range(timestamp: i64, timestamp_min: i64, timestamp_max: i64) -> str:
+    return f"Timestamp {timestamp} is out of range: it should be within [{timestamp_min}, {timestamp_max}]"
 
 
 # --- encoding -----------------------------------------------------------------------------------------
 
 
 def encode_batch(
-    records: Sequence[Record],
+    records: list[Record],
     *,
     base_offset: i64 = 0,
     compression: i64 = 0,
@@ -334,55 +436,39 @@ def encode_batch(
     if compression:
         payload = codecs.compress(compression, payload, level)
     covered = BytesWriter()
-    write_i16_be(covered, attributes)
-    write_i32_be(covered, offset_delta - 1)
+    write_i16_be(covered, i16(attributes))
+    write_i32_be(covered, i32(offset_delta - 1))
     write_i64_be(covered, base_timestamp)
     write_i64_be(covered, max_timestamp)
     write_i64_be(covered, producer_id)
-    write_i16_be(covered, producer_epoch)
-    write_i32_be(covered, base_sequence)
-    write_i32_be(covered, offset_delta)
-    return _framed(base_offset, leader_epoch, covered.getvalue(), payload)
-
-
-def _framed(base_offset: i64, leader_epoch: i64, covered: bytes, payload: bytes) -> bytes:
-    """A whole batch from the 40 header bytes that the CRC covers and the (compressed) records."""
-    crc: int = crc32.iscsi(payload, crc32.iscsi(covered))
-    writer = BytesWriter()
-    write_i64_be(writer, base_offset)
-    write_i32_be(writer, HEADER_SIZE - 12 + len(payload))
-    write_i32_be(writer, leader_epoch)
-    writer.append(2)
-    writer.write(crc.to_bytes(4, "big"))
-    writer.write(covered)
-    writer.write(payload)
-    return writer.getvalue()
+    write_i16_be(covered, i16(producer_epoch))
+    write_i32_be(covered, i32(base_sequence))
+    write_i32_be(covered, i32(offset_delta))
+    return framed(base_offset, leader_epoch, covered.getvalue(), payload)
 
 
 def _write_record(writer: BytesWriter, record: Record, offset_delta: i64, base_timestamp: i64) -> None:
     # a - b as a + ~b + 1, because -b may not fit into 64 bits
     timestamp_delta = _sum(_sum(record.timestamp, ~base_timestamp), 1)
-    key = record.key
-    value = record.value
-    names: list[bytes] = []
-    size = 1 + _varint_size(timestamp_delta) + _varint_size(offset_delta) + _bytes_size(key) + _bytes_size(value)
-    size += _varint_size(len(record.headers))
-    for name, header_value in record.headers:
-        encoded = name.encode("utf-8")
-        names.append(encoded)
-        size += _bytes_size(encoded) + _bytes_size(header_value)
+    headers = _encoded_headers(record.headers) if record.headers else b"\x00"
+    size = 1 + _varint_size(timestamp_delta) + _varint_size(offset_delta)
+    size += _bytes_size(record.key) + _bytes_size(record.value) + len(headers)
     _write_varint(writer, size)
     writer.append(0)
     _write_varint(writer, timestamp_delta)
     _write_varint(writer, offset_delta)
-    _write_bytes(writer, key)
-    _write_bytes(writer, value)
-    _write_varint(writer, len(record.headers))
-    index: i64 = 0
-    for _, header_value in record.headers:
-        _write_bytes(writer, names[index])
-        _write_bytes(writer, header_value)
-        index += 1
+    _write_bytes(writer, record.key)
+    _write_bytes(writer, record.value)
+    writer.write(headers)
+
+
+def _encoded_headers(headers: Headers) -> bytes:
+    writer = BytesWriter()
+    _write_varint(writer, len(headers))
+    for name, value in headers:
+        _write_bytes(writer, name.encode("utf-8"))
+        _write_bytes(writer, value)
+    return writer.getvalue()
 
 
 def _bytes_size(value: bytes | None) -> i64:
