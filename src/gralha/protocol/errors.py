@@ -194,7 +194,7 @@ class KafkaError(Exception):
         super().__init__(self.message)
 
     def __init_subclass__(cls) -> None:
-        _CLASSES[cls.CODE] = cls
+        _CLASSES.setdefault(cls.CODE, cls)  # a more special class of the same code does not count
 
     @property
     def retriable(self) -> bool:
