@@ -1,0 +1,309 @@
+"""Sparse indexes of one segment, in Kafka's file formats.
+
+    .index      8 bytes per entry: offset relative to the segment's base, position in the .log file
+    .timeindex  12 bytes per entry: timestamp, offset relative to the segment's base
+    .txnindex   34 bytes per entry: version, producer id, first offset, last offset, last stable offset
+
+An entry of the offset index says at which position the batch with that *last* offset begins; an entry of the
+time index says that no record up to that offset is younger than the timestamp. About every
+`index.interval.bytes` there is an entry.
+
+The entries of a segment that is being written are in memory; when it is rolled they go to its file and are
+searched there: by single entries down to a block, and the last block read is kept, because who reads a
+segment reads it in order.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from librt.strings import read_i32_be, read_i64_be
+from mypy_extensions import i64
+
+from gralha.storage.disk import Disk, File, WouldBlock
+
+_BLOCK_ENTRIES: Final[i64] = 512
+RELATIVE_OFFSET_MAX: Final[i64] = 2147483647
+
+
+class SparseIndex:
+    """What both kinds have in common: entries of one size, sorted by a key."""
+
+    def __init__(self, disk: Disk, path: str, base_offset: i64, entry_size: i64) -> None:
+        self.disk = disk
+        self.path = path
+        self.base_offset: i64 = base_offset
+        self.entry_size: i64 = entry_size
+        # All entries while they live in memory, None once they are in the file.
+        self.memory: bytearray | None = None
+        self.file: File | None = None
+        self.block = b""
+        self.block_is_last = False
+
+    def key_at(self, data: bytes, position: i64) -> i64:
+        raise NotImplementedError
+
+    def load_failed(self) -> bool:
+        """Whether the file is missing or has a size that cannot be."""
+        return not self.disk.exists(self.path) or self.open().size() % self.entry_size != 0
+
+    def open(self) -> File:
+        file = self.file
+        if file is None:
+            file = self.disk.open(self.path)
+            self.file = file
+        return file
+
+    def count(self) -> i64:
+        memory = self.memory
+        if memory is not None:
+            return len(memory) // self.entry_size
+        return self.open().size() // self.entry_size
+
+    def start_empty(self) -> None:
+        """Begin in memory with nothing, whatever the file holds."""
+        self.memory = bytearray()
+
+    def load(self) -> None:
+        """Take the file's entries into memory, to go on writing."""
+        if self.memory is None:
+            size = self.count() * self.entry_size
+            self.memory = bytearray(self.open().read(0, size))
+            self.block = b""
+
+    def save(self, sync: bool) -> None:
+        """Write the entries in memory to the file, whole."""
+        memory = self.memory
+        if memory is not None:
+            file = self.disk.open(self.path, create=True)
+            file.truncate(0)
+            file.append([bytes(memory)])
+            self.file = file
+        if sync:
+            self.open().sync()
+
+    def release_memory(self) -> None:
+        """After `save`: the file has it all."""
+        self.memory = None
+
+    def entry(self, slot: i64, blocking: bool) -> bytes:
+        memory = self.memory
+        start = slot * self.entry_size
+        if memory is not None:
+            return bytes(memory[start : start + self.entry_size])
+        return self._read(start, self.entry_size, blocking)
+
+    def _read(self, position: i64, length: i64, blocking: bool) -> bytes:
+        if blocking:
+            return self.open().read(position, length)
+        data = self.open().read_nowait(position, length)
+        if data is None:
+            raise WouldBlock
+        return data
+
+    def find(self, key: i64, blocking: bool) -> bytes:
+        """The last entry whose key is at most `key`; empty bytes when all are larger."""
+        memory = self.memory
+        size = self.entry_size
+        if memory is not None:
+            count = len(memory) // size
+            if count == 0:
+                return b""
+            # Who reads the active segment mostly reads its end.
+            last = bytes(memory[(count - 1) * size :])
+            if self.key_at(last, 0) <= key:
+                return last
+            slot = self._find_in_memory(memory, key, count)
+            return b"" if slot < 0 else bytes(memory[slot * size : (slot + 1) * size])
+        block = self.block
+        if not self._covers(block, key):
+            block = self._load_block(key, blocking)
+        slot = self._find_in_block(block, key)
+        return b"" if slot < 0 else block[slot * size : (slot + 1) * size]
+
+    def _covers(self, block: bytes, key: i64) -> bool:
+        if not block or self.key_at(block, 0) > key:
+            return False
+        return self.block_is_last or self.key_at(block, len(block) - self.entry_size) > key
+
+    def _find_in_memory(self, memory: bytearray, key: i64, count: i64) -> i64:
+        low: i64 = 0
+        high = count
+        while low < high:
+            middle = (low + high) // 2
+            entry = bytes(memory[middle * self.entry_size : (middle + 1) * self.entry_size])
+            if self.key_at(entry, 0) <= key:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+    def _find_in_block(self, block: bytes, key: i64) -> i64:
+        low: i64 = 0
+        high: i64 = len(block) // self.entry_size
+        while low < high:
+            middle = (low + high) // 2
+            if self.key_at(block, middle * self.entry_size) <= key:
+                low = middle + 1
+            else:
+                high = middle
+        return low - 1
+
+    def _load_block(self, key: i64, blocking: bool) -> bytes:
+        """Read the block of entries around the key; the next entry is part of it where there is one."""
+        low: i64 = 0
+        high: i64 = self.count()
+        count = high
+        while high - low > _BLOCK_ENTRIES:
+            middle = (low + high) // 2
+            if self.key_at(self._read(middle * self.entry_size, self.entry_size, blocking), 0) <= key:
+                low = middle
+            else:
+                high = middle
+        end = min(count, low + _BLOCK_ENTRIES + 1)
+        if end <= low:
+            return b""
+        block = self._read(low * self.entry_size, (end - low) * self.entry_size, blocking)
+        self.block = block
+        self.block_is_last = end == count
+        return block
+
+    def keep(self, count: i64) -> None:
+        """Drop all entries after the first `count`. They must be in memory."""
+        memory = self.memory
+        assert memory is not None
+        del memory[count * self.entry_size :]
+
+
+class OffsetIndex(SparseIndex):
+    def __init__(self, disk: Disk, path: str, base_offset: i64) -> None:
+        super().__init__(disk, path, base_offset, 8)
+
+    def key_at(self, data: bytes, position: i64) -> i64:
+        return self.base_offset + i64(read_i32_be(data, position))
+
+    def append(self, offset: i64, position: i64) -> None:
+        memory = self.memory
+        assert memory is not None
+        memory += struct.pack(">ii", offset - self.base_offset, position)
+
+    def lookup(self, offset: i64, blocking: bool) -> i64:
+        """Where to begin looking for the offset: at or before its batch."""
+        entry = self.find(offset, blocking)
+        return i64(read_i32_be(entry, 4)) if entry else 0
+
+    def truncate_to(self, offset: i64) -> None:
+        """Drop the entries of that offset and later ones."""
+        memory = self.memory
+        assert memory is not None
+        self.keep(self._find_in_memory(memory, offset - 1, self.count()) + 1)
+
+
+class TimeIndex(SparseIndex):
+    def __init__(self, disk: Disk, path: str, base_offset: i64) -> None:
+        super().__init__(disk, path, base_offset, 12)
+
+    def key_at(self, data: bytes, position: i64) -> i64:
+        return read_i64_be(data, position)
+
+    def append(self, timestamp: i64, offset: i64) -> None:
+        """Add an entry if the timestamp is larger than the last one."""
+        memory = self.memory
+        assert memory is not None
+        last = read_i64_be(bytes(memory[-12:]), 0) if memory else -1
+        if timestamp > last:
+            memory += struct.pack(">qi", timestamp, offset - self.base_offset)
+
+    def lookup(self, timestamp: i64, blocking: bool) -> i64:
+        """An offset up to which no record is younger than the timestamp."""
+        entry = self.find(timestamp, blocking)
+        return self.base_offset + i64(read_i32_be(entry, 8)) if entry else self.base_offset
+
+    def last(self, blocking: bool) -> tuple[i64, i64]:
+        """The last entry's timestamp and offset; (-1, base offset) when there is none."""
+        count = self.count()
+        if count == 0:
+            return -1, self.base_offset
+        entry = self.entry(count - 1, blocking)
+        return read_i64_be(entry, 0), self.base_offset + i64(read_i32_be(entry, 8))
+
+    def truncate_to(self, offset: i64) -> None:
+        """Drop the entries of that offset and later ones."""
+        count = self.count()
+        while count and self.base_offset + i64(read_i32_be(self.entry(count - 1, True), 8)) >= offset:
+            count -= 1
+        self.keep(count)
+
+
+class AbortedTransaction:
+    """An aborted transaction, and the last stable offset at the time its marker was written."""
+
+    def __init__(
+        self, producer_id: i64, first_offset: i64, last_offset: i64, last_stable_offset: i64
+    ) -> None:
+        self.producer_id: i64 = producer_id
+        self.first_offset: i64 = first_offset
+        self.last_offset: i64 = last_offset
+        self.last_stable_offset: i64 = last_stable_offset
+
+
+_TRANSACTION: Final = struct.Struct(">hqqqq")
+
+
+class TransactionIndex:
+    """The aborted transactions whose markers are in the segment. The file exists only if there is one."""
+
+    def __init__(self, disk: Disk, path: str, exists: bool) -> None:
+        self.disk = disk
+        self.path = path
+        self.file: File | None = disk.open(path) if exists else None
+
+    def append(self, transaction: AbortedTransaction) -> None:
+        file = self.file
+        if file is None:
+            file = self.disk.open(self.path, create=True)
+            self.file = file
+        file.append(
+            [
+                _TRANSACTION.pack(
+                    0,
+                    transaction.producer_id,
+                    transaction.first_offset,
+                    transaction.last_offset,
+                    transaction.last_stable_offset,
+                )
+            ]
+        )
+
+    def entries(self) -> list[AbortedTransaction]:
+        file = self.file
+        if file is None:
+            return []
+        size = file.size() // _TRANSACTION.size * _TRANSACTION.size
+        return [
+            AbortedTransaction(producer_id, first_offset, last_offset, last_stable_offset)
+            for _, producer_id, first_offset, last_offset, last_stable_offset in _TRANSACTION.iter_unpack(
+                file.read(0, size)
+            )
+        ]
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the transactions whose markers are at that offset or later."""
+        file = self.file
+        if file is not None:
+            kept = sum(1 for entry in self.entries() if entry.last_offset < offset)
+            file.truncate(kept * _TRANSACTION.size)
+
+    def load_failed(self, base_offset: int) -> bool:
+        """Whether the file has a size or an entry that cannot be."""
+        file = self.file
+        if file is None:
+            return False
+        if file.size() % _TRANSACTION.size:
+            return True
+        return any(entry.last_offset < base_offset for entry in self.entries())
+
+    def sync(self) -> None:
+        if self.file is not None:
+            self.file.sync()
