@@ -11,12 +11,10 @@ To give the cluster other settings, override `gralha_cluster_config` in your con
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from gralha.testing.cluster import GralhaCluster
+from gralha.testing.cluster import GralhaCluster
 
 
 @pytest.fixture(scope="session")
@@ -28,8 +26,5 @@ def gralha_cluster_config() -> Mapping[str, str]:
 @pytest.fixture(scope="session")
 def gralha_cluster(gralha_cluster_config: Mapping[str, str]) -> Iterator[GralhaCluster]:
     """A running cluster of one broker; give clients its `bootstrap`."""
-    # Imported here, so that test runs which never ask for a broker do not pay for it.
-    from gralha.testing.cluster import GralhaCluster
-
     with GralhaCluster(config=gralha_cluster_config) as cluster:
         yield cluster

@@ -1,0 +1,64 @@
+"""The clusters and the clients of the suite, each started when first asked for.
+
+The suite holds for Apache Kafka too: `GRALHA_TEST_KAFKA=apache pytest tests/clients` plays it there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from gralha.testing import GralhaCluster
+from tests.apache.kafka import ApacheKafka
+from tests.clients.contract import Drivers
+from tests.clients.driver import Driver
+from tests.clients.drivers.confluent_driver import ConfluentDriver
+
+KINDS = {"gralha": GralhaCluster, "apache": ApacheKafka}
+Cluster = GralhaCluster | ApacheKafka
+
+
+@pytest.fixture(scope="session")
+def clusters() -> Iterator[Callable[[bool], Cluster]]:
+    """A running cluster of one broker, one that creates topics on first use or one that does not."""
+    kind = KINDS[os.environ.get("GRALHA_TEST_KAFKA", "gralha")]
+    running: dict[bool, Cluster] = {}
+    with contextlib.ExitStack() as stack:
+
+        def cluster(auto_create: bool) -> Cluster:
+            if auto_create not in running:
+                config = {"auto.create.topics.enable": str(auto_create).lower()}
+                running[auto_create] = stack.enter_context(kind(config=config))
+            return running[auto_create]
+
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def broker(clusters: Callable[[bool], Cluster]) -> Cluster:
+    """The cluster that most tests use; it creates no topic by itself."""
+    return clusters(False)
+
+
+@pytest.fixture(scope="session")
+def drivers(clusters: Callable[[bool], Cluster]) -> Iterator[Drivers]:
+    """Drivers, one of each kind for each cluster, that live as long as the session."""
+    open_drivers: dict[tuple[type[Driver], bool], Driver] = {}
+    with contextlib.ExitStack() as stack:
+
+        def driver(kind: type[Driver], auto_create: bool) -> Driver:
+            if (kind, auto_create) not in open_drivers:
+                opened = kind(clusters(auto_create).bootstrap)
+                stack.callback(opened.close)
+                open_drivers[kind, auto_create] = opened
+            return open_drivers[kind, auto_create]
+
+        yield driver
+
+
+@pytest.fixture(scope="session")
+def reference(drivers: Drivers) -> Driver:
+    return drivers(ConfluentDriver, False)

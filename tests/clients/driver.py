@@ -1,0 +1,158 @@
+"""What every Kafka client can be asked in the suite, in one vocabulary.
+
+A driver translates these calls to its client and the client's errors to `ClientError` with Kafka's
+own error name, so a scenario is written once and holds for all clients. What a client has no words
+for stands in its driver's `CANNOT`, by the scenario's name, with the reason.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+TIMEOUT_S = 15.0
+# What a client must be told before it even tries to send a message that the broker refuses.
+CLIENT_MESSAGE_LIMIT_BYTES = 8_000_000
+
+# Kafka's names of the error codes that the scenarios speak of.
+ERROR_NAMES = {
+    1: "OFFSET_OUT_OF_RANGE",
+    3: "UNKNOWN_TOPIC_OR_PARTITION",
+    10: "MESSAGE_TOO_LARGE",
+    17: "INVALID_TOPIC_EXCEPTION",
+    36: "TOPIC_ALREADY_EXISTS",
+    37: "INVALID_PARTITIONS",
+    38: "INVALID_REPLICATION_FACTOR",
+    40: "INVALID_CONFIG",
+    42: "INVALID_REQUEST",
+}
+
+Headers = tuple[tuple[str, bytes | None], ...]
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    value: bytes | None
+    key: bytes | None = None
+    headers: Headers = ()
+    timestamp_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class Message:
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where a produced record went; the offset is -1 when nobody told (acks=0)."""
+
+    partition: int
+    offset: int
+
+
+class ClientError(Exception):
+    """What the client said had gone wrong, by Kafka's name of the error."""
+
+    def __init__(self, kind: str, message: str = "") -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+
+    @classmethod
+    def from_code(cls, code: int, message: str = "") -> ClientError:
+        return cls(ERROR_NAMES.get(code, f"error {code}"), message)
+
+
+class Driver(abc.ABC):
+    """One client library or tool, connected to one cluster."""
+
+    NAME: ClassVar[str]
+    CANNOT: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+
+    def close(self) -> None:
+        """End what the driver keeps open between calls."""
+
+    @abc.abstractmethod
+    def produce(
+        self,
+        topic: str,
+        records: Sequence[Outgoing],
+        *,
+        partition: int | None = None,
+        acks: str = "all",
+        compression: str = "none",
+        idempotent: bool = False,
+    ) -> list[Placed]:
+        """Send all records, wait until they are acknowledged, and say where each one is."""
+
+    @abc.abstractmethod
+    def consume(
+        self, topic: str, partition: int, offset: int | str, count: int, *, reset: str = "none"
+    ) -> list[Message]:
+        """Read that many records from an offset, from "earliest", or, with "latest", wait for new ones.
+
+        `reset` is what to do when the offset is out of range: "earliest", "latest" or "none" (an error).
+        """
+
+    def consume_seeking(
+        self, topic: str, partition: int, steps: Sequence[tuple[int, int]]
+    ) -> list[list[Message]]:
+        """With one consumer, for each (offset, count): seek there and read so many records."""
+        raise NotImplementedError
+
+    def offsets(self, topic: str, partition: int) -> tuple[int, int]:
+        """The log start offset and the end offset."""
+        raise NotImplementedError
+
+    def offset_for_time(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
+        """The first offset with that timestamp or a later one; None when there is none."""
+        raise NotImplementedError
+
+    def offset_of_max_timestamp(self, topic: str, partition: int) -> int:
+        raise NotImplementedError
+
+    def create_topic(
+        self,
+        topic: str,
+        partitions: int = 1,
+        configs: Mapping[str, str] | None = None,
+        replication_factor: int = 1,
+        validate_only: bool = False,
+    ) -> None:
+        raise NotImplementedError
+
+    def delete_topic(self, topic: str) -> None:
+        raise NotImplementedError
+
+    def list_topics(self) -> set[str]:
+        raise NotImplementedError
+
+    def partition_leaders(self, topic: str) -> dict[int, int]:
+        """The leader's node id by partition."""
+        raise NotImplementedError
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        raise NotImplementedError
+
+    def describe_configs(self, topic: str) -> dict[str, str | None]:
+        raise NotImplementedError
+
+    def alter_configs(self, topic: str, configs: Mapping[str, str]) -> None:
+        raise NotImplementedError
+
+    def delete_records(self, topic: str, partition: int, before_offset: int) -> None:
+        raise NotImplementedError
+
+    def node_ids(self) -> set[int]:
+        """The ids of the cluster's brokers."""
+        raise NotImplementedError

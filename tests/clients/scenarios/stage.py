@@ -1,0 +1,44 @@
+"""What a scenario is given: the client under test, a reference client and fresh topics."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from tests.clients.driver import ClientError, Driver
+
+
+@dataclass
+class Stage:
+    client: Driver
+    # Prepares what the client under test may have no words for, and reads what it wrote.
+    reference: Driver
+    # A cluster that creates topics on first use; the client and the reference know one that does not.
+    auto_creating_client: Callable[[], Driver]
+    name: str
+
+    def fresh_name(self) -> str:
+        client = re.sub("[^a-z]", "-", self.client.NAME)
+        return f"{self.name}.{client}.{uuid.uuid4().hex[:8]}"
+
+    def topic(self, partitions: int = 1, **configs: str) -> str:
+        """Create a topic of its own for this scenario; `_` in a config's name stands for `.`."""
+        name = self.fresh_name()
+        dotted = {config.replace("_", "."): value for config, value in configs.items()}
+        self.reference.create_topic(name, partitions, dotted)
+        return name
+
+
+Scenario = Callable[[Stage], None]
+
+
+def refused(kinds: str | tuple[str, ...], call: Callable[[], object]) -> ClientError:
+    """Assert that the call ends in one of these errors, and return it."""
+    with pytest.raises(ClientError) as caught:
+        call()
+    assert caught.value.kind in ((kinds,) if isinstance(kinds, str) else kinds), str(caught.value)
+    return caught.value
