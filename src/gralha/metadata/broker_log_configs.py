@@ -1,0 +1,149 @@
+"""The broker configs about logs on disk and about replicas; see `broker_configs`."""
+
+from typing import Final
+
+_FOLDERS: Final = """
+log.dir: list = /tmp/kafka-logs; distinct, not empty; high
+    The folder of the logs; log.dirs comes before it.
+log.dirs: list; distinct, not empty; high
+    The folders of the logs, separated by commas; new partitions go where the fewest are.
+cordoned.log.dirs: list =; per-broker
+    Folders of log.dirs that get no new partitions, or * for all.
+log.dir.failure.timeout.ms: long = 30000; at least 1; low
+    A broker that cannot tell the controller of a failed folder within this time stops.
+log.flush.offset.checkpoint.interval.ms: int = 60000; at least 0; high
+    How often the recovery points are written: up to where each log is known to be on disk.
+log.flush.start.offset.checkpoint.interval.ms: int = 60000; at least 0; high
+    How often the logs' first offsets are written.
+log.flush.scheduler.interval.ms: long = max; high
+    How often the broker looks for logs whose flush.ms has passed.
+log.retention.check.interval.ms: long = 300000; at least 1
+    How often the broker looks for segments that retention lets go.
+log.initial.task.delay.ms: long = 30000; at least 0; low
+    How long after the start the first check of retention and the first checkpoints come.
+"""
+
+_TOPIC_DEFAULTS: Final = """
+log.cleanup.policy: list = delete; some of compact, delete; cluster-wide
+    The default of cleanup.policy.
+compression.type: string = producer; one of uncompressed, zstd, lz4, snappy, gzip, producer; high;
+  cluster-wide
+    The default of the topic config of the same name.
+compression.gzip.level: int = -1; 1 to 9 or -1; cluster-wide
+    The default of the topic config of the same name.
+compression.lz4.level: int = 9; 1 to 17; cluster-wide
+    The default of the topic config of the same name.
+compression.zstd.level: int = 3; -131072 to 22; cluster-wide
+    The default of the topic config of the same name.
+log.cleaner.delete.retention.ms: long = 86400000; at least 0; cluster-wide
+    The default of delete.retention.ms.
+log.segment.delete.delay.ms: long = 60000; at least 0; high; cluster-wide
+    The default of file.delete.delay.ms.
+log.flush.interval.messages: long = max; at least 1; high; cluster-wide
+    The default of flush.messages.
+log.flush.interval.ms: long; high; cluster-wide
+    The default of flush.ms; without it, log.flush.scheduler.interval.ms.
+log.index.interval.bytes: int = 4096; at least 0; cluster-wide
+    The default of index.interval.bytes.
+log.index.size.max.bytes: int = 10485760; at least 4; cluster-wide
+    The default of segment.index.bytes.
+log.local.retention.bytes: long = -2; at least -2; cluster-wide
+    The default of local.retention.bytes.
+log.local.retention.ms: long = -2; at least -2; cluster-wide
+    The default of local.retention.ms.
+log.cleaner.max.compaction.lag.ms: long = max; at least 1; cluster-wide
+    The default of max.compaction.lag.ms.
+message.max.bytes: int = 1048588; at least 0; high; cluster-wide
+    The default of max.message.bytes: the largest record batch a producer may write.
+log.message.timestamp.after.max.ms: long = 3600000; at least 0; cluster-wide
+    The default of message.timestamp.after.max.ms.
+log.message.timestamp.before.max.ms: long = max; at least 0; cluster-wide
+    The default of message.timestamp.before.max.ms.
+log.message.timestamp.type: string = CreateTime; one of CreateTime, LogAppendTime; cluster-wide
+    The default of message.timestamp.type.
+log.cleaner.min.cleanable.ratio: double = 0.5; 0 to 1; cluster-wide
+    The default of min.cleanable.dirty.ratio.
+log.cleaner.min.compaction.lag.ms: long = 0; at least 0; cluster-wide
+    The default of min.compaction.lag.ms.
+log.preallocate: boolean = false; cluster-wide
+    The default of preallocate.
+log.retention.bytes: long = -1; high; cluster-wide
+    The default of retention.bytes.
+log.retention.ms: long; high; cluster-wide
+    The default of retention.ms; without it, log.retention.minutes.
+log.retention.minutes: int; high
+    The default of retention.ms in minutes; without it, log.retention.hours.
+log.retention.hours: int = 168; high
+    The default of retention.ms in hours.
+log.segment.bytes: int = 1073741824; at least 1048576; high; cluster-wide
+    The default of segment.bytes.
+log.roll.ms: long; high; cluster-wide
+    The default of segment.ms; without it, log.roll.hours.
+log.roll.hours: int = 168; at least 1; high
+    The default of segment.ms in hours.
+log.roll.jitter.ms: long; high; cluster-wide
+    The default of segment.jitter.ms; without it, log.roll.jitter.hours.
+log.roll.jitter.hours: int = 0; at least 0; high
+    The default of segment.jitter.ms in hours.
+"""
+
+_CLEANER: Final = """
+log.cleaner.enable: boolean = true
+    Are compacted topics compacted at all?
+log.cleaner.threads: int = 1; at least 0; cluster-wide
+    How many compactions run at the same time.
+log.cleaner.backoff.ms: long = 15000; at least 0; cluster-wide
+    The pause when no log needs compaction.
+log.cleaner.dedupe.buffer.size: long = 134217728; cluster-wide
+    The memory in which compaction remembers keys.
+log.cleaner.io.buffer.load.factor: double = 0.9; cluster-wide
+    Accepted for Kafka's sake, without effect: compaction keeps its keys differently.
+log.cleaner.io.buffer.size: int = 524288; at least 0; cluster-wide
+    How many bytes compaction reads at a time.
+log.cleaner.io.max.bytes.per.second: double = 1.7976931348623157E308; cluster-wide
+    The most bytes per second that compaction reads and writes.
+"""
+
+_REPLICAS: Final = """
+replica.fetch.max.bytes: int = 1048576; at least 0
+    How many bytes of one partition a follower asks for; a larger batch still comes whole.
+replica.fetch.min.bytes: int = 1; high
+    The leader answers a follower's fetch when it has this many bytes, or when the wait is over.
+replica.fetch.response.max.bytes: int = 10485760; at least 0
+    How many bytes a follower asks for in one fetch over all partitions.
+replica.fetch.wait.max.ms: int = 500; high
+    How long a follower's fetch waits for data; keep it under replica.lag.time.max.ms.
+replica.fetch.backoff.ms: int = 1000; at least 0
+    The pause after a fetch from a leader failed.
+replica.high.watermark.checkpoint.interval.ms: long = 5000; high
+    How often the high watermarks are written to disk.
+replica.lag.time.max.ms: long = 30000; high
+    A follower that has not caught up for this long leaves the in-sync replicas.
+replica.selector.class: string
+    Which replica a consumer reads from: the leader by default, or, with the name of Kafka's
+    RackAwareReplicaSelector, one in the consumer's rack (KIP-392). The name selects; it loads no code.
+replica.socket.receive.buffer.bytes: int = 65536; high
+    SO_RCVBUF of connections to leaders; -1 leaves it to the operating system.
+replica.socket.timeout.ms: int = 30000; high
+    How long a follower waits for a leader's answer.
+replication.quota.window.num: int = 11; at least 1; low
+    How many time windows the replication throttle remembers.
+replication.quota.window.size.seconds: int = 1; at least 1; low
+    The length of such a window.
+leader.replication.throttled.rate: long = max; at least 0; cluster-wide
+    Bytes per second that this broker sends for throttled replicas.
+follower.replication.throttled.rate: long = max; at least 0; cluster-wide
+    Bytes per second that this broker fetches for throttled replicas.
+replica.alter.log.dirs.io.max.bytes.per.second: long = max; at least 0; cluster-wide
+    Bytes per second for moving replicas between this broker's folders.
+quota.window.num: int = 11; at least 1; low
+    How many time windows the client quotas remember.
+quota.window.size.seconds: int = 1; at least 1; low
+    The length of such a window.
+controller.quota.window.num: int = 11; at least 1; low
+    How many time windows the quota on topic changes remembers.
+controller.quota.window.size.seconds: int = 1; at least 1; low
+    The length of such a window.
+"""
+
+LOG_KEYS: Final = _FOLDERS + _TOPIC_DEFAULTS + _CLEANER + _REPLICAS

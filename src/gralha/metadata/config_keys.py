@@ -1,0 +1,323 @@
+"""Configuration: the keys, and which of several settings of one key counts.
+
+A topic config is looked up in layers, the first that has it wins: the topic's own settings, then the broker's
+synonyms of the key set dynamically for this broker, dynamically for all brokers, in `server.properties`, and
+last the key's default. Broker configs have the same layers without the topic's. DescribeConfigs and
+CreateTopics show the winner with its source, and all the others as synonyms.
+
+The keys are data: `TOPIC_CONFIGS`, `BROKER_CONFIGS`, `GROUP_CONFIGS`, each a dict by name. Values travel as
+text, as Kafka stores them; `parse_value` reads them.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from gralha.metadata.broker_configs import BROKER_CONFIGS
+from gralha.metadata.config_types import (
+    ConfigError,
+    ConfigKey,
+    ConfigSource,
+    ConfigType,
+    ConfigValue,
+    UpdateMode,
+    format_value,
+    parse_value,
+    split_list,
+)
+from gralha.metadata.group_configs import GROUP_CONFIGS
+from gralha.metadata.topic_configs import TOPIC_CONFIGS
+
+__all__ = [
+    "BROKER_CONFIGS",
+    "GROUP_CONFIGS",
+    "TOPIC_CONFIGS",
+    "BrokerConfigLayers",
+    "ConfigError",
+    "ConfigKey",
+    "ConfigSource",
+    "ConfigSynonym",
+    "ConfigType",
+    "ConfigValue",
+    "EffectiveConfig",
+    "UpdateMode",
+    "broker_config_value",
+    "default_broker_configs",
+    "effective_broker_config",
+    "effective_broker_configs",
+    "effective_group_configs",
+    "effective_topic_config",
+    "effective_topic_configs",
+    "effective_topic_values",
+    "format_value",
+    "parse_value",
+    "split_list",
+    "topic_config_value",
+    "validate",
+    "validate_broker_configs",
+    "validate_group_configs",
+    "validate_topic_configs",
+]
+
+_EMPTY: Final[Mapping[str, str]] = {}
+
+
+class BrokerConfigLayers(NamedTuple):
+    """One broker's settings as text by name, strongest layer first."""
+
+    dynamic_broker: Mapping[str, str] = _EMPTY
+    dynamic_default: Mapping[str, str] = _EMPTY
+    static: Mapping[str, str] = _EMPTY
+
+    def by_source(self) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
+        """The layers with the source that DescribeConfigs names for each."""
+        return (
+            (ConfigSource.DYNAMIC_BROKER_CONFIG, self.dynamic_broker),
+            (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, self.dynamic_default),
+            (ConfigSource.STATIC_BROKER_CONFIG, self.static),
+        )
+
+
+class ConfigSynonym(NamedTuple):
+    """One place where a config is set; the first of a list is the one that counts."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+class EffectiveConfig(NamedTuple):
+    """A config as DescribeConfigs shows it. A sensitive value is None."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    read_only: bool
+    sensitive: bool
+    type: ConfigType
+    documentation: str | None
+    synonyms: list[ConfigSynonym]
+
+
+# Topic configs
+
+
+def effective_topic_config(
+    name: str, overrides: Mapping[str, str], layers: BrokerConfigLayers
+) -> EffectiveConfig:
+    """One topic config with its source and synonyms. Raises KeyError for a name that is no topic config."""
+    key = TOPIC_CONFIGS[name]
+    synonyms = list(_broker_synonyms(key.synonyms, layers))
+    value = key.default_text
+    if synonyms:
+        factor = dict(key.synonyms)[synonyms[0].name]
+        value = _convert(synonyms[0].value, factor)
+    if name in overrides:
+        value = overrides[name]
+        synonyms.insert(0, ConfigSynonym(name, value, ConfigSource.DYNAMIC_TOPIC_CONFIG))
+    source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
+    return EffectiveConfig(name, value, source, False, False, key.type, key.documentation, synonyms)
+
+
+def effective_topic_configs(
+    overrides: Mapping[str, str], layers: BrokerConfigLayers
+) -> list[EffectiveConfig]:
+    """All topic configs, sorted by name. Internal ones appear only where they are set."""
+    return [
+        effective_topic_config(name, overrides, layers)
+        for name, key in sorted(TOPIC_CONFIGS.items())
+        if not key.internal or name in overrides
+    ]
+
+
+def effective_topic_values(overrides: Mapping[str, str], layers: BrokerConfigLayers) -> dict[str, str]:
+    """The values that count for a topic, by name: what the log is configured with."""
+    values = {name: topic_config_value(name, overrides, layers) for name in TOPIC_CONFIGS}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def topic_config_value(name: str, overrides: Mapping[str, str], layers: BrokerConfigLayers) -> str | None:
+    """The value of one topic config that counts; cheaper than `effective_topic_config`."""
+    if name in overrides:
+        return overrides[name]
+    key = TOPIC_CONFIGS[name]
+    for layer in layers:
+        for synonym, factor in key.synonyms:
+            if synonym in layer:
+                return _convert(layer[synonym], factor)
+    return key.default_text
+
+
+def _convert(value: str | None, factor: int) -> str | None:
+    """A value in the synonym's unit, in the topic config's; any negative number of hours means no limit."""
+    if value is None or factor == 1:
+        return value
+    number = int(value)
+    return str(number * factor if number >= 0 else -1)
+
+
+def _broker_synonyms(
+    names: tuple[tuple[str, int], ...], layers: BrokerConfigLayers
+) -> Iterator[ConfigSynonym]:
+    for source, layer in layers.by_source():
+        for name, _ in names:
+            if name in layer:
+                yield ConfigSynonym(name, layer[name], source)
+    for name, _ in names:
+        key = BROKER_CONFIGS.get(name)
+        if key is not None and key.default is not None:
+            yield ConfigSynonym(name, key.default_text, ConfigSource.DEFAULT_CONFIG)
+
+
+# Broker configs
+
+# A broker config that is one of several units of the same thing shows the others after itself.
+_UNIT_SYNONYMS: Final[dict[str, tuple[tuple[str, int], ...]]] = {
+    name: key.synonyms[index:]
+    for key in TOPIC_CONFIGS.values()
+    if len(key.synonyms) > 1
+    for index, (name, _) in enumerate(key.synonyms)
+}
+
+
+def broker_config_value(name: str, layers: BrokerConfigLayers) -> str | None:
+    """The value of one broker config that counts, its own name only."""
+    for layer in layers:
+        if name in layer:
+            return layer[name]
+    key = BROKER_CONFIGS.get(name)
+    return key.default_text if key is not None else None
+
+
+def effective_broker_config(name: str, layers: BrokerConfigLayers) -> EffectiveConfig:
+    """One broker config with its source and synonyms. An unknown name may hold a secret, so it is hidden."""
+    key = BROKER_CONFIGS.get(name)
+    sensitive = key is None or key.sensitive
+    synonyms = list(_broker_synonyms(_UNIT_SYNONYMS.get(name, ((name, 1),)), layers))
+    # As in Kafka, what stands before the key's own first setting belongs to another unit and does not count.
+    while synonyms and synonyms[0].name != name:
+        del synonyms[0]
+    if sensitive:
+        synonyms = [synonym._replace(value=None) for synonym in synonyms]
+    return EffectiveConfig(
+        name,
+        None if sensitive else broker_config_value(name, layers),
+        synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG,
+        key is None or key.read_only,
+        sensitive,
+        key.type if key is not None else ConfigType.UNKNOWN,
+        key.documentation if key is not None else None,
+        synonyms,
+    )
+
+
+def effective_broker_configs(layers: BrokerConfigLayers) -> list[EffectiveConfig]:
+    """All configs of one broker, sorted by name, and the unknown names that someone set."""
+    names = BROKER_CONFIGS.keys() | layers.dynamic_broker.keys() | layers.dynamic_default.keys()
+    return [effective_broker_config(name, layers) for name in sorted(names | layers.static.keys())]
+
+
+def default_broker_configs(dynamic_default: Mapping[str, str]) -> list[EffectiveConfig]:
+    """What DescribeConfigs shows for the broker resource with the empty name: settings for all brokers."""
+    layers = BrokerConfigLayers(dynamic_default=dynamic_default)
+    return [
+        config._replace(synonyms=[synonym for synonym in config.synonyms if synonym.source is config.source])
+        for config in (effective_broker_config(name, layers) for name in sorted(dynamic_default))
+    ]
+
+
+# Group configs
+
+
+def effective_group_configs(
+    overrides: Mapping[str, str], layers: BrokerConfigLayers
+) -> list[EffectiveConfig]:
+    """All configs of one group, sorted by name."""
+    return [_effective_group_config(key, overrides, layers) for _, key in sorted(GROUP_CONFIGS.items())]
+
+
+def _effective_group_config(
+    key: ConfigKey, overrides: Mapping[str, str], layers: BrokerConfigLayers
+) -> EffectiveConfig:
+    synonyms = list(_broker_synonyms(key.synonyms, layers))
+    value = synonyms[0].value if synonyms else key.default_text
+    if key.name in overrides:
+        value = overrides[key.name]
+        synonyms.insert(0, ConfigSynonym(key.name, value, ConfigSource.GROUP_CONFIG))
+    source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
+    return EffectiveConfig(key.name, value, source, False, False, key.type, key.documentation, synonyms)
+
+
+# Validation
+
+
+def validate(keys: Mapping[str, ConfigKey], name: str, value: str) -> str | None:
+    """What is wrong with `value` for the key `name` of `keys`, or None."""
+    key = keys.get(name)
+    if key is None:
+        return f"Unknown config name: {name}"
+    try:
+        parse_value(key, value)
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+def validate_topic_configs(configs: Mapping[str, str]) -> str | None:
+    """What is wrong with a topic's settings taken together, or None."""
+    for name in configs:
+        if name not in TOPIC_CONFIGS:
+            return f"Unknown topic config name: {name}"
+    for name, value in configs.items():
+        why = validate(TOPIC_CONFIGS, name, value)
+        if why is not None:
+            return why
+    return _topic_conflict(configs)
+
+
+def _topic_conflict(configs: Mapping[str, str]) -> str | None:
+    shortest, longest = (
+        int(configs.get(name, TOPIC_CONFIGS[name].default_text or 0))
+        for name in ("min.compaction.lag.ms", "max.compaction.lag.ms")
+    )
+    if shortest > longest:
+        return (
+            f"conflict topic config setting min.compaction.lag.ms ({shortest}) > "
+            f"max.compaction.lag.ms ({longest})"
+        )
+    if configs.get("remote.storage.enable", "").strip().lower() == "true":
+        return "This broker has no tiered storage: remote.storage.enable cannot be true"
+    return None
+
+
+def validate_group_configs(configs: Mapping[str, str]) -> str | None:
+    """What is wrong with a group's settings, or None."""
+    for name, value in configs.items():
+        if name not in GROUP_CONFIGS:
+            return f"Unknown group config name: {name}"
+        why = validate(GROUP_CONFIGS, name, value)
+        if why is not None:
+            return why
+    return None
+
+
+def validate_broker_configs(configs: Mapping[str, str], per_broker: bool) -> str | None:
+    """What is wrong with dynamic broker settings (for one broker, or for all), or None.
+
+    Names that are not ours pass, as in Kafka: a plugin or a later version may know them.
+    """
+    known = {name: BROKER_CONFIGS[name] for name in configs if name in BROKER_CONFIGS}
+    fixed = sorted(name for name, key in known.items() if key.read_only)
+    if fixed:
+        return f"Cannot update these configs dynamically: {', '.join(fixed)}"
+    for name, key in known.items():
+        try:
+            parse_value(key, configs[name])
+        except ConfigError as error:
+            return str(error)
+    local = sorted(name for name, key in known.items() if key.update_mode is UpdateMode.PER_BROKER)
+    if local and not per_broker:
+        return (
+            "Cannot update these configs at default cluster level, broker id must be specified: "
+            f"{', '.join(local)}"
+        )
+    return None
