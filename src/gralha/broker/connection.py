@@ -1,0 +1,229 @@
+"""A client's connection: bytes from the socket into the pipeline, responses from the pipeline to the socket.
+
+All connections of a server receive into one shared buffer, since asyncio asks for a buffer, fills it
+and hands it over without anything in between. What one read brought becomes one `bytes` object that
+the requests inside refer to; the begin of a frame that has not wholly arrived is kept until the next
+read. A frame that does not fit into the shared buffer gets a buffer of its own, which grows as its
+bytes arrive and never because a length was declared.
+
+A client that does not read its answers, or has too many requests inside, is not read from.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from typing import Final, cast
+
+from gralha.broker.pipeline import Api, Peer, Pipeline
+from gralha.protocol.primitives import ProtocolError
+
+SHARED_BUFFER_BYTES: Final = 1024 * 1024
+FIRST_LARGE_BUFFER_BYTES: Final = 2 * 1024 * 1024
+FRAME_DEADLINE_SECONDS: Final = 30.0
+
+log = logging.getLogger("gralha.broker")
+
+
+class ConnectionLimits:
+    """What all connections of a broker together may take."""
+
+    def __init__(self, max_connections: int, max_connections_per_ip: int, max_partial_bytes: int) -> None:
+        self._max_connections = max_connections
+        self._max_connections_per_ip = max_connections_per_ip
+        self.max_partial_bytes = max_partial_bytes
+        self.partial_bytes = 0  # of all large frames that are still arriving
+        self._per_host: Counter[str] = Counter()
+
+    def enter(self, host: str) -> bool:
+        """Count a connection; False when it is one too many."""
+        self._per_host[host] += 1
+        return (
+            self._per_host.total() <= self._max_connections
+            and self._per_host[host] <= self._max_connections_per_ip
+        )
+
+    def leave(self, host: str) -> None:
+        self._per_host[host] -= 1
+        if not self._per_host[host]:
+            del self._per_host[host]
+
+
+class ConnectionSettings:
+    """What the connections of a listener share."""
+
+    def __init__(
+        self,
+        node: object,
+        apis: dict[int, Api],
+        listener: str,
+        max_request_bytes: int,
+        limits: ConnectionLimits,
+    ) -> None:
+        self.node = node
+        self.apis = apis
+        self.listener = listener
+        self.max_request_bytes = max_request_bytes
+        self.limits = limits
+        self.buffer = memoryview(bytearray(SHARED_BUFFER_BYTES))
+        self.connections: set[Connection] = set()
+
+
+class Connection(asyncio.BufferedProtocol):
+    def __init__(self, settings: ConnectionSettings, loop: asyncio.AbstractEventLoop) -> None:
+        self._settings = settings
+        self._limits = settings.limits
+        self._loop = loop
+        self._partial = b""  # the begin of a frame, at most as long as the shared buffer
+        self._large: bytearray | None = None  # a frame longer than the shared buffer
+        self._large_filled = 0
+        self._large_size = 0
+        self._backlog = b""  # frames that arrived but are not handled yet
+        self._backlog_start = 0
+        self._write_paused = False
+        self._reading = True
+        self._closed = False
+        self.active_at = loop.time()
+        self.frame_since: float | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        address = transport.get_extra_info("peername")
+        host, port = address[:2] if address else ("", 0)
+        settings = self._settings
+        self.peer = Peer(host, port, settings.listener, "User:ANONYMOUS")
+        self._pipeline = Pipeline(
+            settings.node,
+            settings.apis,
+            self.peer,
+            settings.max_request_bytes,
+            self._flush,
+            self.close_because,
+        )
+        settings.connections.add(self)
+        if not self._limits.enter(host):
+            self.close_because("too many connections (max.connections, max.connections.per.ip)")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._closed = True
+        self._settings.connections.discard(self)
+        self._limits.leave(self.peer.host)
+        self._limits.partial_bytes -= self._large_filled
+        self._large, self._large_filled = None, 0
+        self._pipeline.close()
+
+    def close_because(self, why: str) -> None:
+        if not self._closed:
+            log.info("closing the connection of %s:%s: %s", self.peer.host, self.peer.port, why)
+            self._closed = True
+            self._transport.abort()
+
+    # Receiving
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        if self._large is not None:
+            return memoryview(self._large)[self._large_filled :]
+        kept = len(self._partial)
+        if kept:
+            self._settings.buffer[:kept] = self._partial
+        return self._settings.buffer[kept:]
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.active_at = self._loop.time()
+        if self._large is not None:
+            self._large_grew(self._large, nbytes)
+            return
+        total = len(self._partial) + nbytes
+        self._partial = b""
+        self._handle(bytes(self._settings.buffer[:total]), 0)
+
+    def eof_received(self) -> bool:
+        return False
+
+    def _large_grew(self, large: bytearray, nbytes: int) -> None:
+        self._large_filled += nbytes
+        self._limits.partial_bytes += nbytes
+        if self._large_filled == self._large_size:
+            self._limits.partial_bytes -= self._large_filled
+            self._large, self._large_filled = None, 0
+            self._handle(bytes(large), 0)
+        elif self._limits.partial_bytes > self._limits.max_partial_bytes:
+            self.close_because("too many large requests are arriving at once")
+        elif self._large_filled == len(large):
+            grown = bytearray(min(2 * len(large), self._large_size))
+            grown[: len(large)] = large
+            self._large = grown
+
+    def _handle(self, data: bytes, start: int) -> None:
+        """Feed what has arrived to the pipeline, as far as the client keeps reading its answers."""
+        if self._closed:
+            return
+        pipeline = self._pipeline
+        try:
+            position = pipeline.feed(data, start)
+        except ProtocolError as error:
+            self._write(pipeline.take_out())
+            self.close_because(str(error))
+            return
+        except Exception:
+            log.exception("a request of %s:%s failed", self.peer.host, self.peer.port)
+            self.close_because("a request failed")
+            return
+        if pipeline.out:
+            self._write(pipeline.take_out())
+        if pipeline.is_full() or self._write_paused:
+            self._backlog, self._backlog_start = data, position
+            self._pause()
+        else:
+            self._keep_partial(data, position)
+
+    def _keep_partial(self, data: bytes, position: int) -> None:
+        rest = len(data) - position
+        self.frame_since = None
+        if rest == 0:
+            return
+        self.frame_since = self.active_at
+        if rest >= 4:
+            size = 4 + int.from_bytes(data[position : position + 4])
+            if size > SHARED_BUFFER_BYTES:
+                self._large = bytearray(min(max(FIRST_LARGE_BUFFER_BYTES, rest + 1), size))
+                self._large[:rest] = data[position:]
+                self._large_filled, self._large_size = rest, size
+                self._limits.partial_bytes += rest
+                return
+        self._partial = data[position:]
+
+    # Sending
+
+    def _flush(self) -> None:
+        """A request that had to wait has its answer."""
+        if self._closed:
+            return
+        if self._pipeline.out:
+            self._write(self._pipeline.take_out())
+        self._resume()
+
+    def _write(self, chunks: list[bytes | memoryview]) -> None:
+        self._transport.writelines(chunks)
+
+    def pause_writing(self) -> None:
+        self._write_paused = True
+
+    def resume_writing(self) -> None:
+        self._write_paused = False
+        self._resume()
+
+    def _pause(self) -> None:
+        if self._reading:
+            self._reading = False
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        if self._reading or self._write_paused or self._closed or self._pipeline.is_full():
+            return
+        data, start = self._backlog, self._backlog_start
+        self._backlog, self._backlog_start = b"", 0
+        self._reading = True
+        self._handle(data, start)
+        # The backlog may have filled the pipeline again.
+        if self._reading and not self._closed:
+            self._transport.resume_reading()

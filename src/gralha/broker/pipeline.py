@@ -1,0 +1,235 @@
+"""One connection's requests and responses, without the socket: frames in, response bytes out, in order.
+
+`feed` handles all whole frames of what one read brought, in one go. A handler answers at once or
+returns an awaitable; several requests of a connection can be inside the broker at a time, and each
+holds a slot so that the responses leave in the order of the requests (Kafka's rule). What is ready to
+leave collects in `out`; the connection writes it with one call.
+
+A frame that cannot be understood raises ProtocolError: the caller closes the connection, as Kafka does.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from librt.strings import read_i16_be, read_i32_be
+from mypy_extensions import i32, i64
+
+from gralha.protocol.message import Message
+from gralha.protocol.primitives import ProtocolError, Reader, Writer
+
+API_VERSIONS: Final = 18
+MAX_REQUESTS_INSIDE: Final = 256
+MAX_BYTES_OUT: Final = 4 * 1024 * 1024
+SMALLEST_FRAME: Final = 8  # API key, version, correlation id
+
+log = logging.getLogger("gralha.broker")
+
+Handler = Callable[[Any, "RequestContext", Any], Message | Awaitable[Message | None] | None]
+
+
+class Api:
+    """One row of the table of served APIs."""
+
+    def __init__(
+        self,
+        key: int,
+        name: str,
+        min_version: int,
+        max_version: int,
+        flexible_from: int,
+        decode: Callable[[Reader, int], Message],
+        handle: Handler,
+    ) -> None:
+        self.key = key
+        self.name = name
+        self.min_version = min_version
+        self.max_version = max_version
+        self.flexible_from = flexible_from
+        self.decode = decode
+        self.handle = handle
+
+
+class Peer:
+    """Who is at the other end of a connection."""
+
+    def __init__(self, host: str, port: int, listener: str, principal: str) -> None:
+        self.host = host
+        self.port = port
+        self.listener = listener
+        self.principal = principal
+
+
+class RequestContext:
+    """What a handler may know about a request besides its body."""
+
+    def __init__(self, peer: Peer, api_version: int, client_id: str | None) -> None:
+        self.peer = peer
+        self.api_version = api_version
+        self.client_id = client_id
+
+
+class Slot:
+    """A request's place in the order of responses."""
+
+    def __init__(self, pipeline: "Pipeline", api: Api, version: int, correlation_id: int) -> None:
+        self.pipeline = pipeline
+        self.api = api
+        self.version = version
+        self.correlation_id = correlation_id
+        self.chunks: list[bytes | memoryview] | None = None
+        self.future: asyncio.Future[Message | None] | None = None
+
+    def finished(self, future: "asyncio.Future[Message | None]") -> None:
+        self.pipeline.slot_finished(self, future)
+
+
+class Pipeline:
+    def __init__(
+        self,
+        node: object,
+        apis: dict[int, Api],
+        peer: Peer,
+        max_request_bytes: int,
+        on_ready: Callable[[], None],
+        on_broken: Callable[[str], None],
+    ) -> None:
+        self.node = node
+        self.apis = apis
+        self.peer = peer
+        self.max_request_bytes: i64 = max_request_bytes
+        self.on_ready = on_ready
+        self.on_broken = on_broken
+        self.out: list[bytes | memoryview] = []
+        self.out_bytes: i64 = 0
+        self.slots: deque[Slot] = deque()
+        self.feeding: bool = False
+
+    def is_full(self) -> bool:
+        """Whether the client should read its answers before it is heard again."""
+        return self.out_bytes >= MAX_BYTES_OUT or len(self.slots) >= MAX_REQUESTS_INSIDE
+
+    def feed(self, data: bytes, start: int) -> int:
+        """Handle the whole frames of `data` from `start` on; answers where the first unhandled one begins."""
+        position: i64 = start
+        length: i64 = len(data)
+        self.feeding = True
+        try:
+            while length - position >= 4 and not self.is_full():
+                size = i64(read_i32_be(data, position))
+                if size < SMALLEST_FRAME or size > self.max_request_bytes:
+                    raise ProtocolError(
+                        f"a request of {size} bytes; allowed are 8 to {self.max_request_bytes}"
+                    )
+                end = position + 4 + size
+                if end > length:
+                    break
+                self._request(data, position + 4, end)
+                position = end
+        finally:
+            self.feeding = False
+        return position
+
+    def take_out(self) -> list[bytes | memoryview]:
+        out = self.out
+        self.out = []
+        self.out_bytes = 0
+        return out
+
+    def close(self) -> None:
+        """The client is gone: nobody waits for what is still inside."""
+        slots = self.slots
+        self.slots = deque()
+        for slot in slots:
+            if slot.future is not None:
+                slot.future.cancel()
+
+    def _request(self, data: bytes, start: i64, end: i64) -> None:
+        api_key = i64(read_i16_be(data, start))
+        version = i64(read_i16_be(data, start + 2))
+        correlation_id = i64(read_i32_be(data, start + 4))
+        api = self.apis.get(api_key)
+        if api is None:
+            raise ProtocolError(f"a request of unknown kind: API key {api_key}")
+        if version < api.min_version or version > api.max_version:
+            if api_key != API_VERSIONS:
+                raise ProtocolError(
+                    f"{api.name} version {version}; served are {api.min_version} to {api.max_version}"
+                )
+            # KIP-511: an unknown ApiVersions version is answered in version 0, with the versions we have.
+            version = -1
+        reader = Reader(data, start + 8, end)
+        client_id = reader.nullable_string()
+        if version == -1:
+            request: Message | None = None
+            version = 0
+        else:
+            if version >= api.flexible_from:
+                reader.tagged_fields()
+            request = api.decode(reader, version)
+        result = api.handle(self.node, RequestContext(self.peer, version, client_id), request)
+        if result is None:
+            return
+        if isinstance(result, Message):
+            chunks = self._encode(api, version, correlation_id, result)
+            if self.slots:
+                slot = Slot(self, api, version, correlation_id)
+                slot.chunks = chunks
+                self.slots.append(slot)
+            else:
+                self._leave(chunks)
+            return
+        self._wait(Slot(self, api, version, correlation_id), result)
+
+    def _wait(self, slot: Slot, result: Awaitable[Message | None]) -> None:
+        future = asyncio.ensure_future(result)
+        slot.future = future
+        self.slots.append(slot)
+        future.add_done_callback(slot.finished)
+
+    def slot_finished(self, slot: Slot, future: "asyncio.Future[Message | None]") -> None:
+        slot.future = None
+        if future.cancelled():
+            slot.chunks = []
+        else:
+            error = future.exception()
+            if error is not None:
+                log.error("%s failed", slot.api.name, exc_info=error)
+                self.on_broken(f"{slot.api.name} failed")
+                return
+            response = future.result()
+            if response is None:
+                slot.chunks = []
+            else:
+                slot.chunks = self._encode(slot.api, slot.version, slot.correlation_id, response)
+        self._advance()
+        if not self.feeding:
+            self.on_ready()
+
+    def _advance(self) -> None:
+        slots = self.slots
+        while slots:
+            chunks = slots[0].chunks
+            if chunks is None:
+                return
+            slots.popleft()
+            self._leave(chunks)
+
+    def _leave(self, chunks: list[bytes | memoryview]) -> None:
+        for chunk in chunks:
+            self.out_bytes += len(chunk)
+            self.out.append(chunk)
+
+    def _encode(
+        self, api: Api, version: i64, correlation_id: i64, response: Message
+    ) -> list[bytes | memoryview]:
+        writer = Writer()
+        writer.begin_frame()
+        writer.write_int32(i32(correlation_id))
+        if version >= api.flexible_from and api.key != API_VERSIONS:
+            writer.write_int8(0)  # no tagged fields in the response header
+        response.encode(writer, version)
+        writer.end_frame()
+        return writer.finish()

@@ -1,0 +1,95 @@
+"""server.properties: what starts, what warns, and what a person is told when it does not start."""
+
+import pytest
+
+from gralha.broker.config import ConfigFileError, NodeConfig
+
+MINIMAL = "process.roles=broker,controller\nnode.id=1\n"
+
+
+def parse(text: str) -> NodeConfig:
+    return NodeConfig.parse(text, "server.properties", lambda: "machine")[0]
+
+
+def complaint(text: str) -> str:
+    with pytest.raises(ConfigFileError) as caught:
+        parse(text)
+    return str(caught.value)
+
+
+def test_without_listeners_a_node_is_on_loopback_only() -> None:
+    config = parse(MINIMAL)
+    assert [(one.name, one.host, one.port) for one in config.listeners] == [("PLAINTEXT", "localhost", 9092)]
+    assert config.open_listeners == []
+    assert config.advertised == config.listeners
+
+
+def test_kafkas_own_file_for_a_combined_node() -> None:
+    config = parse(
+        MINIMAL + "controller.quorum.voters=1@localhost:9093\n"
+        "listeners=PLAINTEXT://:9092,CONTROLLER://:9093\n"
+        "inter.broker.listener.name=PLAINTEXT\n"
+        "advertised.listeners=PLAINTEXT://localhost:9092\n"
+        "controller.listener.names=CONTROLLER\n"
+        "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL\n"
+        "num.network.threads=3\n"
+        "log.dirs=/var/a, /var/b\n"
+        "log.retention.hours=168\n"
+    )
+    assert [one.name for one in config.client_listeners] == ["PLAINTEXT"]
+    assert [one.name for one in config.open_listeners] == ["PLAINTEXT"]
+    assert config.advertised[0].host == "localhost"
+    assert config.log_dirs == ["/var/a", "/var/b"]
+    assert config.metadata_log_dir == "/var/a"
+
+
+def test_a_listener_on_all_addresses_is_advertised_by_the_host_name() -> None:
+    config = parse(MINIMAL + "listeners=PLAINTEXT://0.0.0.0:9092\n")
+    assert [(one.host, one.port) for one in config.advertised] == [("machine", 9092)]
+
+
+def test_an_ipv6_address_loses_its_brackets() -> None:
+    assert parse(MINIMAL + "listeners=PLAINTEXT://[::1]:9092\n").listeners[0].host == "::1"
+
+
+def test_unknown_names_warn() -> None:
+    _, warnings = NodeConfig.parse(MINIMAL + "\nlog.retenshun=5\n", "server.properties", lambda: "machine")
+    assert warnings == ["server.properties line 4: unknown name log.retenshun, ignored"]
+
+
+def test_every_wrong_value_is_named_with_its_line_and_what_is_allowed() -> None:
+    text = complaint("process.roles=broker,controller\nnode.id=one\nnum.partitions=0\n")
+    assert "server.properties line 2: node.id=one: Not a number of type INT; allowed: at least 0" in text
+    assert "server.properties line 3: num.partitions=0: Value must be at least 1; allowed: at least 1" in text
+
+
+def test_missing_names_are_named() -> None:
+    text = complaint("")
+    assert "process.roles is missing" in text
+    assert "node.id is missing" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("listeners=9092", "not of the form NAME://host:port"),
+        (
+            "listeners=FOO://localhost:1",
+            "add it to listener.security.protocol.map, for example FOO:PLAINTEXT",
+        ),
+        ("listeners=SSL://localhost:9092", "uses SSL, which this release does not serve; served: PLAINTEXT"),
+        ("controller.quorum.voters=1@localhost:9093,2@localhost:9094", "a quorum of one voter only"),
+        ("controller.quorum.voters=2@localhost:9093", "does not name this node"),
+        ("controller.quorum.voters=localhost:9093", "not of the form id@host:port"),
+        ("listeners=PLAINTEXT://a:1,PLAINTEXT://b:2", "PLAINTEXT occurs twice"),
+        ("advertised.listeners=PLAINTEXT://0.0.0.0:9092", "no host that a client could connect to"),
+        ("broker.id=2", "remove broker.id"),
+        ("log.dirs=\\u00zz", "malformed"),
+    ],
+)
+def test_contradictions_are_explained(line: str, expected: str) -> None:
+    assert expected in complaint(MINIMAL + line + "\n")
+
+
+def test_roles_that_this_release_does_not_have() -> None:
+    assert "process.roles=broker,controller only" in complaint("process.roles=broker\nnode.id=1\n")

@@ -1,0 +1,149 @@
+"""Fetch sessions (KIP-227): what the client need not repeat, what it is not told again, who makes room."""
+
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gralha.broker.fetch_sessions import (
+    EVICTION_MS,
+    FETCH_SESSION_ID_NOT_FOUND,
+    FETCH_SESSION_TOPIC_ID_ERROR,
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    INVALID_FETCH_SESSION_EPOCH,
+    FetchSessions,
+    Plan,
+    move_to_end,
+)
+from gralha.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+    PartitionData,
+)
+from gralha.protocol.primitives import RecordBytes
+
+NOW_MS = 1_000_000
+
+
+def request(
+    session_id: int, epoch: int, partitions: dict[int, int], forgotten: list[int] | None = None
+) -> FetchRequest:
+    wanted = [FetchPartition(partition=index, fetch_offset=offset) for index, offset in partitions.items()]
+    return FetchRequest(
+        session_id=session_id,
+        session_epoch=epoch,
+        topics=[FetchTopic(topic="t", partitions=wanted)] if wanted else [],
+        forgotten_topics_data=[ForgottenTopic(topic="t", partitions=forgotten)] if forgotten else [],
+    )
+
+
+def offsets(plan: Plan) -> dict[int, int]:
+    return {wanted.index: wanted.fetch_offset for wanted in plan.wanted}
+
+
+def new_sessions(max_sessions: int = 10) -> FetchSessions:
+    return FetchSessions(max_sessions, Random(1))
+
+
+def test_an_incremental_request_names_only_what_changed() -> None:
+    sessions = new_sessions()
+    first = sessions.begin(request(0, INITIAL_EPOCH, {0: 5, 1: 6, 2: 7}), 12, NOW_MS)
+    assert not first.incremental
+    second = sessions.begin(request(first.session_id(), 1, {1: 60, 3: 0}, forgotten=[2]), 12, NOW_MS)
+    assert second.incremental
+    assert offsets(second) == {0: 5, 1: 60, 3: 0}
+    assert offsets(sessions.begin(request(first.session_id(), 2, {}), 12, NOW_MS)) == {0: 5, 1: 60, 3: 0}
+
+
+def test_a_wrong_epoch_an_unknown_session_and_another_naming_are_errors() -> None:
+    sessions = new_sessions()
+    plan = sessions.begin(request(0, INITIAL_EPOCH, {0: 0}), 12, NOW_MS)
+    assert (
+        sessions.begin(request(plan.session_id(), 2, {}), 12, NOW_MS).error_code
+        == INVALID_FETCH_SESSION_EPOCH
+    )
+    assert sessions.begin(request(plan.session_id() ^ 1, 1, {}), 12, NOW_MS).error_code == (
+        FETCH_SESSION_ID_NOT_FOUND
+    )
+    by_id = sessions.begin(request(plan.session_id(), 1, {}), 13, NOW_MS)
+    assert by_id.error_code == FETCH_SESSION_TOPIC_ID_ERROR
+
+
+def test_the_final_epoch_ends_the_session_and_still_reads() -> None:
+    sessions = new_sessions()
+    plan = sessions.begin(request(0, INITIAL_EPOCH, {0: 0}), 12, NOW_MS)
+    last = sessions.begin(request(plan.session_id(), FINAL_EPOCH, {0: 9}), 12, NOW_MS)
+    assert (offsets(last), last.session_id(), len(sessions)) == ({0: 9}, 0, 0)
+
+
+def test_a_session_without_partitions_is_dropped() -> None:
+    sessions = new_sessions()
+    plan = sessions.begin(request(0, INITIAL_EPOCH, {0: 0}), 12, NOW_MS)
+    empty = sessions.begin(request(plan.session_id(), 1, {}, forgotten=[0]), 12, NOW_MS)
+    assert (empty.error_code, empty.wanted, len(sessions)) == (0, [], 0)
+
+
+def test_only_news_is_told() -> None:
+    wanted = new_sessions().begin(request(0, INITIAL_EPOCH, {0: 0}), 12, NOW_MS).wanted[0]
+    quiet = PartitionData(high_watermark=5, log_start_offset=0)
+    assert wanted.has_news(quiet)
+    assert not wanted.has_news(quiet)
+    assert wanted.has_news(PartitionData(high_watermark=6, log_start_offset=0))
+    assert wanted.has_news(PartitionData(high_watermark=6, log_start_offset=3))
+    assert wanted.has_news(
+        PartitionData(high_watermark=6, log_start_offset=3, records=RecordBytes(b"batch", 0, 5))
+    )
+    assert wanted.has_news(PartitionData(high_watermark=6, log_start_offset=3, error_code=6))
+    # After an error even an unchanged partition is news, once.
+    assert wanted.has_news(PartitionData(high_watermark=6, log_start_offset=3))
+    assert not wanted.has_news(PartitionData(high_watermark=6, log_start_offset=3))
+
+
+def test_partitions_that_were_served_go_last() -> None:
+    sessions = new_sessions()
+    plan = sessions.begin(request(0, INITIAL_EPOCH, {0: 0, 1: 0, 2: 0}), 12, NOW_MS)
+    assert plan.session is not None
+    move_to_end(plan.session, [plan.wanted[0]])
+    again = sessions.begin(request(plan.session_id(), 1, {}), 12, NOW_MS)
+    assert [wanted.index for wanted in again.wanted] == [1, 2, 0]
+
+
+def test_a_full_cache_makes_room_only_for_good_reason() -> None:
+    sessions = new_sessions(max_sessions=1)
+    small = sessions.begin(request(0, INITIAL_EPOCH, {0: 0}), 12, NOW_MS)
+    # Young and in use: the newcomer goes without a session, and is served all the same.
+    refused = sessions.begin(request(0, INITIAL_EPOCH, {0: 0, 1: 0}), 12, NOW_MS + 1)
+    assert (refused.session_id(), offsets(refused)) == (0, {0: 0, 1: 0})
+    # Not young any more, in use, but smaller than the newcomer.
+    later = NOW_MS + EVICTION_MS + 1
+    sessions.begin(request(small.session_id(), 1, {}), 12, later)
+    larger = sessions.begin(request(0, INITIAL_EPOCH, {0: 0, 1: 0}), 12, later)
+    assert larger.session_id() != 0
+    # Unused for long: any newcomer takes its place.
+    assert sessions.begin(request(0, INITIAL_EPOCH, {0: 0}), 12, later + EVICTION_MS + 1).session_id() != 0
+    assert len(sessions) == 1
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.dictionaries(st.integers(0, 5), st.integers(0, 9), max_size=4),
+            st.sets(st.integers(0, 5), max_size=3),
+        ),
+        max_size=10,
+    )
+)
+def test_a_session_remembers_as_a_dict_would(steps: list[tuple[dict[int, int], set[int]]]) -> None:
+    sessions = new_sessions()
+    model = {9: 1}
+    plan = sessions.begin(request(0, INITIAL_EPOCH, model), 12, NOW_MS)
+    session_id = plan.session_id()
+    for epoch, (update, forget) in enumerate(steps, start=1):
+        forget = forget - set(update)
+        plan = sessions.begin(request(session_id, epoch, update, sorted(forget)), 12, NOW_MS)
+        model = {index: offset for index, offset in {**model, **update}.items() if index not in forget}
+        assert plan.error_code == 0
+        assert offsets(plan) == model

@@ -1,0 +1,159 @@
+"""The pipeline keeps the order of responses whatever the handlers do, and refuses what it cannot read."""
+
+import asyncio
+from collections.abc import Awaitable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gralha.broker.pipeline import Api, Peer, Pipeline, RequestContext
+from gralha.protocol.message import Message
+from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from gralha.protocol.primitives import ProtocolError, Reader, Writer
+
+API_KEY = 10
+VERSION = 0
+
+
+def frame(key: str, correlation_id: int, api_key: int = API_KEY, version: int = VERSION) -> bytes:
+    writer = Writer()
+    writer.begin_frame()
+    writer.write_int16(api_key)
+    writer.write_int16(version)
+    writer.write_int32(correlation_id)
+    writer.write_nullable_string("client")
+    FindCoordinatorRequest(key=key).encode(writer, VERSION)
+    writer.end_frame()
+    return writer.to_bytes()
+
+
+class Door:
+    """A pipeline with handlers that answer at once, later, or never, as the request's key says."""
+
+    def __init__(self, max_request_bytes: int = 1000) -> None:
+        self.waiting: dict[str, asyncio.Future[Message | None]] = {}
+        self.broken: list[str] = []
+        self.written = b""
+        api = Api(API_KEY, "FindCoordinator", 0, 2, 3, FindCoordinatorRequest.decode, self.handle)
+        peer = Peer("127.0.0.1", 1, "PLAINTEXT", "User:ANONYMOUS")
+        self.pipeline = Pipeline(
+            None, {API_KEY: api}, peer, max_request_bytes, self.write, self.broken.append
+        )
+
+    def handle(
+        self, node: object, context: RequestContext, request: FindCoordinatorRequest
+    ) -> Message | Awaitable[Message | None] | None:
+        if request.key.startswith("now"):
+            return FindCoordinatorResponse(host=request.key)
+        if request.key.startswith("silent"):
+            return None
+        self.waiting[request.key] = asyncio.get_running_loop().create_future()
+        return self.waiting[request.key]
+
+    def feed(self, data: bytes) -> int:
+        position = self.pipeline.feed(data, 0)
+        self.write()
+        return position
+
+    def write(self) -> None:
+        self.written += b"".join(self.pipeline.take_out())
+
+    def answers(self) -> list[tuple[int, str]]:
+        result, position = [], 0
+        while position < len(self.written):
+            size = int.from_bytes(self.written[position : position + 4])
+            reader = Reader(self.written, position + 4, position + 4 + size)
+            correlation_id = reader.int32()
+            result.append((correlation_id, FindCoordinatorResponse.decode(reader, VERSION).host))
+            position += 4 + size
+        return result
+
+
+async def settle() -> None:
+    """Let every callback that is due run."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+async def test_all_whole_frames_of_one_read_are_answered_at_once() -> None:
+    door = Door()
+    data = frame("now-a", 1) + frame("now-b", 2)
+    assert door.feed(data + frame("now-c", 3)[:-1]) == len(data)
+    assert door.answers() == [(1, "now-a"), (2, "now-b")]
+
+
+async def test_a_request_that_waits_holds_back_the_answers_behind_it() -> None:
+    door = Door()
+    door.feed(frame("later", 1) + frame("now", 2))
+    assert door.answers() == []
+    door.waiting["later"].set_result(FindCoordinatorResponse(host="later"))
+    await settle()
+    assert door.answers() == [(1, "later"), (2, "now")]
+
+
+@given(
+    st.lists(st.sampled_from(["now", "later", "silent"]), max_size=12),
+    st.randoms(use_true_random=False),
+)
+def test_responses_leave_in_the_order_of_requests(kinds: list[str], random: object) -> None:
+    async def run() -> list[tuple[int, str]]:
+        door = Door(10_000)
+        door.feed(b"".join(frame(f"{kind}-{n}", n) for n, kind in enumerate(kinds)))
+        names = list(door.waiting)
+        random.shuffle(names)  # type: ignore[attr-defined]
+        for name in names:
+            door.waiting[name].set_result(FindCoordinatorResponse(host=name))
+            await settle()
+        return door.answers()
+
+    expected = [(n, f"{kind}-{n}") for n, kind in enumerate(kinds) if kind != "silent"]
+    assert asyncio.run(run()) == expected
+
+
+async def test_a_client_that_sends_without_reading_is_not_heard_forever() -> None:
+    door = Door()
+    one = frame("later", 1)
+    assert door.feed(one * 300) == 256 * len(one)
+    assert door.pipeline.is_full()
+
+
+async def test_a_failing_handler_breaks_the_connection() -> None:
+    door = Door()
+    door.feed(frame("later", 1))
+    door.waiting["later"].set_exception(RuntimeError("defect"))
+    await settle()
+    assert door.broken == ["FindCoordinator failed"]
+
+
+async def test_closing_cancels_what_is_inside() -> None:
+    door = Door()
+    door.feed(frame("later", 1))
+    door.pipeline.close()
+    assert door.waiting["later"].cancelled()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        (-1).to_bytes(4, signed=True),
+        (7).to_bytes(4) + b"1234567",
+        (1001).to_bytes(4),
+        frame("now", 1, api_key=999),
+        frame("now", 1, version=3),
+        frame("now", 1, version=-1),
+        (12).to_bytes(4) + frame("now", 1)[4:16],
+    ],
+    ids=[
+        "negative size",
+        "too short",
+        "too large",
+        "unknown API",
+        "new version",
+        "negative version",
+        "cut body",
+    ],
+)
+async def test_what_cannot_be_read_is_a_protocol_error(data: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        Door().feed(data)
