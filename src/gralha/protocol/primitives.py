@@ -298,6 +298,13 @@ class Reader:
         tag = self.unsigned_varint()
         return tag, self.raw(self.unsigned_varint())
 
+    def tagged_field_end(self) -> i64:
+        """Read the size of a tagged field and return the position where it ends."""
+        size = self.unsigned_varint()
+        if size > self.end - self.position:
+            raise ProtocolError(f"{size} bytes announced, {self.end - self.position} left")
+        return self.position + size
+
     def expect_end(self, position: i64) -> None:
         """A tagged field that we know must be as long as it said."""
         if self.position != position:
