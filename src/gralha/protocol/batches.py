@@ -152,10 +152,10 @@ def read_header(data: bytes, position: i64) -> BatchHeader:
         raise CorruptMessageError(f"A record batch header has {HEADER_SIZE} bytes, fewer remain")
     header = BatchHeader(data, position)
     if header.magic != CURRENT_MAGIC:
-        raise CorruptMessageError(f"Invalid magic found in record batch: {header.magic}")
+        raise CorruptMessageError(f"A record batch has magic 2, not {header.magic}")
     if header.size_bytes < _HEADER_SIZE:
         raise CorruptMessageError(
-            f"The record batch size {header.size_bytes} is smaller than its header ({HEADER_SIZE} bytes)"
+            f"A record batch of {header.size_bytes} bytes cannot hold its header ({HEADER_SIZE} bytes)"
         )
     return header
 
@@ -182,28 +182,18 @@ def produced_batch(data: bytes, start: i64, end: i64, api_version: i64) -> Batch
     size = end - start
     length = i64(read_i32_be(data, start + 8)) if size >= _LOG_OVERHEAD else _LENGTH_MIN
     if length < _LENGTH_MIN:
-        raise CorruptMessageError(f"Record size {length} is less than the minimum, {_LENGTH_MIN}")
+        raise CorruptMessageError(f"A record batch of length {length}: no format is that short")
     if size < _SIZE_UP_TO_MAGIC or length + _LOG_OVERHEAD > size:
-        raise InvalidRecordError(f"{_produce(api_version)} must have at least one record batch per partition")
+        raise InvalidRecordError("A partition of a Produce request needs a record batch")
     magic: i64 = data[start + 16]
     if magic < CURRENT_MAGIC:
-        raise InvalidRecordError(
-            f"{_produce(api_version)} are only allowed to contain record batches with magic version 2"
-        )
+        raise InvalidRecordError(f"Produce takes record batches of magic 2, not {magic}")
     header = read_header(data, start)
     if api_version < 7 and header.attributes & COMPRESSION_MASK == _ZSTD:
-        raise UnsupportedCompressionTypeError(
-            f"{_produce(api_version)} are not allowed to use ZStandard compression"
-        )
+        raise UnsupportedCompressionTypeError(f"Produce version {api_version} does not know zstd (7 does)")
     if header.size_bytes < size and _begins_batch(data, start + header.size_bytes, end):
-        raise InvalidRecordError(
-            f"{_produce(api_version)} are only allowed to contain exactly one record batch per partition"
-        )
+        raise InvalidRecordError("A partition of a Produce request takes one record batch, not several")
     return header
-
-
-def _produce(api_version: i64) -> str:
-    return f"Produce requests with version {api_version}"
 
 
 def _begins_batch(data: bytes, position: i64, end: i64) -> bool:
@@ -226,23 +216,23 @@ def check_client_batch(header: BatchHeader) -> None:
     last = header.last_offset_delta
     count = header.record_count
     if header.base_offset != 0:
-        raise InvalidRecordError(f"The base offset of the batch should be 0, but it is {header.base_offset}")
+        raise InvalidRecordError(f"A client's batch starts at offset 0, not {header.base_offset}")
     if last < 0:
-        raise InvalidRecordError(f"Batch has an invalid offset range: [0, {last}]")
+        raise InvalidRecordError(f"The batch ends before it begins: last offset delta {last}")
     if count <= 0:
-        raise InvalidRecordError(f"Invalid reported count for record batch: {count}")
+        raise InvalidRecordError(f"The batch claims to have {count} records")
     if count != last + 1:
-        raise InvalidRecordError(f"Inconsistent batch offset range [0, {last}] and count of records {count}")
+        raise InvalidRecordError(f"The batch has {count} records at the offsets 0 to {last}")
     if header.is_control:
-        raise InvalidRecordError("Clients are not allowed to write control records")
+        raise InvalidRecordError("Only brokers write control records")
     if header.producer_id > NO_PRODUCER_ID and header.base_sequence < 0:
         raise InvalidRecordError(
-            f"Invalid sequence number {header.base_sequence} in a batch of producer {header.producer_id}"
+            f"A batch of producer {header.producer_id} has the sequence number {header.base_sequence}"
         )
     if header.is_log_append_time:
-        raise InvalidTimestampError("Producer should not set timestamp type to LogAppendTime")
+        raise InvalidTimestampError("Only brokers set the timestamp type LogAppendTime")
     if header.compression > _ZSTD:
-        raise UnsupportedCompressionTypeError(f"Unknown compression type id: {header.compression}")
+        raise UnsupportedCompressionTypeError(f"There is no compression type {header.compression}")
 
 
 def crc_is_valid(data: bytes, position: i64, header: BatchHeader) -> bool:

@@ -45,7 +45,7 @@ def codec_name(codec: int) -> str:
     """Kafka's name of a codec, as in `compression.type`."""
     if 0 <= codec < len(NAMES):
         return NAMES[codec]
-    raise UnsupportedCompressionTypeError(f"Unknown compression type id: {codec}")
+    raise UnsupportedCompressionTypeError(f"There is no compression type {codec}")
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
@@ -62,7 +62,7 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
     if codec == ZSTD:
         compressed: bytes = _zstd().compress(data, _ZSTD_LEVEL_DEFAULT if level is None else level)
         return compressed
-    raise UnsupportedCompressionTypeError(f"Unknown compression type id: {codec}")
+    raise UnsupportedCompressionTypeError(f"There is no compression type {codec}")
 
 
 def decompress(codec: int, data: Buffer, max_bytes: int) -> bytes:
@@ -79,7 +79,7 @@ def decompress(codec: int, data: Buffer, max_bytes: int) -> bytes:
         return _decompress_lz4(data, max_bytes)
     if codec == ZSTD:
         return _decompress_zstd(data, max_bytes)
-    raise UnsupportedCompressionTypeError(f"Unknown compression type id: {codec}")
+    raise UnsupportedCompressionTypeError(f"There is no compression type {codec}")
 
 
 def _too_large(max_bytes: int) -> MessageTooLargeError:

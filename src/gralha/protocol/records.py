@@ -48,6 +48,7 @@ __all__ = [
     "NO_PRODUCER_ID",
     "NO_SEQUENCE",
     "NO_TIMESTAMP",
+    "REJECTED_MAX",
     "BatchHeader",
     "Record",
     "RecordsRejectedError",
@@ -65,6 +66,9 @@ __all__ = [
     "read_header",
 ]
 
+# So many refused records of one batch are named; each costs a line in the response.
+REJECTED_MAX: Final = 1000
+
 _MIN: Final[i64] = -9223372036854775808
 _MAX: Final[i64] = 9223372036854775807
 _LOW: Final[i64] = 0xFFFFFFFF
@@ -77,12 +81,10 @@ class RecordsRejectedError(InvalidRecordError):
         self.record_errors: list[tuple[int, str]] = record_errors or []
         if untimely:
             super().__init__(
-                "One or more records have been rejected due to invalid timestamp", InvalidTimestampError.CODE
+                f"{len(self.record_errors)} records have a timestamp out of range", InvalidTimestampError.CODE
             )
         else:
-            super().__init__(
-                f"One or more records have been rejected due to {len(self.record_errors)} record errors"
-            )
+            super().__init__(f"{len(self.record_errors)} records are refused: {self.record_errors[:3]}")
 
 
 Headers = list[tuple[str, bytes | None]]
@@ -200,6 +202,8 @@ class _Cursor:
         end = position + header.size_bytes
         if end > len(data):
             raise InvalidRecordError("The record batch is cut short")
+        if header.record_count < 0:
+            raise InvalidRecordError(f"The batch claims to have {header.record_count} records")
         codec = header.compression
         if codec:
             data = codecs.decompress(codec, memoryview(data)[start:end], max_bytes)
@@ -270,11 +274,11 @@ class _Cursor:
         position = _skip(position, end, length)
         count, position = _varint(data, position)
         if count < 0 or count > end - position:
-            raise InvalidRecordError(f"Found invalid number of record headers: {count}")
+            raise InvalidRecordError(f"A record claims to have {count} headers")
         while count > 0:
             length, position = _varint(data, position)
             if length < 0:
-                raise InvalidRecordError(f"Invalid negative header key size {length}")
+                raise InvalidRecordError(f"The key of a header has the length {length}")
             length, position = _varint(data, _skip(position, end, length))
             position = _skip(position, end, length)
             count -= 1
@@ -285,7 +289,7 @@ class _Cursor:
 
     def check_end(self) -> None:
         if self.position != self.end:
-            raise InvalidRecordError("Incorrect declared batch size, records still remaining")
+            raise InvalidRecordError("The batch goes on after the last of its records")
 
 
 def _skip(position: i64, end: i64, length: i64) -> i64:
@@ -298,21 +302,21 @@ def _skip(position: i64, end: i64, length: i64) -> i64:
 
 
 def _premature_end() -> InvalidRecordError:
-    return InvalidRecordError("Incorrect declared batch size, premature EOF reached")
+    return InvalidRecordError("The batch ends before the last of its records")
 
 
 def _bad_record_size(length: i64, remaining: i64) -> InvalidRecordError:
-    return InvalidRecordError(f"Invalid record size: expected {length} bytes, but {remaining} remain")
+    return InvalidRecordError(f"A record or a field of it claims {length} bytes where {remaining} remain")
 
 
 def _read_headers(data: bytes, position: i64, end: i64, count: i64, headers: Headers) -> i64:
     """Add `count` headers to the list; the position after them."""
     if count < 0 or count > end - position:
-        raise InvalidRecordError(f"Found invalid number of record headers: {count}")
+        raise InvalidRecordError(f"A record claims to have {count} headers")
     for _ in range(count):
         length, position = _varint(data, position)
         if length < 0 or length > end - position:
-            raise InvalidRecordError(f"Invalid header key size {length}")
+            raise InvalidRecordError(f"The key of a header has the length {length}")
         # Kafka's clients replace what is not UTF-8 as well.
         name = data[position : position + length].decode("utf-8", "replace")
         length, position = _varint(data, position + length)
@@ -336,8 +340,6 @@ def decode_records(
     cursor = _Cursor(data, position, header, max_bytes)
     records: list[Record] = []
     count = header.record_count
-    if count < 0:
-        raise InvalidRecordError(f"Found invalid record count {count} in magic v2 batch")
     try:
         for _ in range(count):
             records.append(cursor.next_record())
@@ -374,11 +376,13 @@ def check_records(
             if timestamp > timestamp_seen:
                 timestamp_seen = timestamp
             if require_keys and not has_key:
-                rejected.append((int(index), "Compacted topic cannot accept message without key"))
+                rejected.append((int(index), "A compacted topic takes no record without a key"))
             elif timestamp != NO_TIMESTAMP and (timestamp < timestamp_min or timestamp > timestamp_max):
                 untimely = True
                 rejected.append((int(index), _out_of_range(timestamp, timestamp_min, timestamp_max)))
             index += 1
+            if len(rejected) == REJECTED_MAX:
+                raise RecordsRejectedError(rejected, untimely)
     except IndexError:
         raise _premature_end() from None
     cursor.check_end()
@@ -388,7 +392,7 @@ def check_records(
 
 
 def _out_of_range(timestamp: i64, timestamp_min: i64, timestamp_max: i64) -> str:
-    return f"Timestamp {timestamp} is out of range: it should be within [{timestamp_min}, {timestamp_max}]"
+    return f"The timestamp {timestamp} is not in the range from {timestamp_min} to {timestamp_max}"
 
 
 # --- encoding -----------------------------------------------------------------------------------------
