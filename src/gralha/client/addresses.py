@@ -1,0 +1,38 @@
+"""Addresses of brokers as people write them: `host:port`, `[::1]:9092`, several with commas between."""
+
+from typing import NamedTuple
+
+from gralha.client.errors import ClientError
+
+
+class Address(NamedTuple):
+    """Where a broker listens; IPv6 hosts are kept without their brackets."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_bootstrap_servers(text: str) -> list[Address]:
+    """The addresses in a comma-separated list; at least one."""
+    addresses = [parse_address(part.strip()) for part in text.split(",") if part.strip()]
+    if not addresses:
+        raise ClientError(
+            "The list of bootstrap servers is empty: give host:port, for example localhost:9092"
+        )
+    return addresses
+
+
+def parse_address(text: str) -> Address:
+    """One `host:port`; a listener's `PLAINTEXT://` in front is ignored, as Kafka does."""
+    location = text.rpartition("://")[2]
+    host, _, port = location.rpartition(":")
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    elif ":" in host:
+        host = ""
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ClientError(f"'{text}' is not an address: write host:port, for example localhost:9092")
+    return Address(host, int(port))

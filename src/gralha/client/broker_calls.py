@@ -1,0 +1,61 @@
+"""Admin calls about the cluster and its brokers."""
+
+from gralha.client.calls import Calls, raise_for
+from gralha.client.values import ClusterDescription, LogDir, ReplicaSize, TopicPartition
+from gralha.protocol.messages.api_versions import ApiVersionsResponse
+from gralha.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from gralha.protocol.messages.describe_log_dirs import (
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+)
+
+
+class BrokerCalls(Calls):
+    """Describe the cluster, its brokers' data folders and the versions that they serve."""
+
+    def describe_cluster(self) -> ClusterDescription:
+        """Who is in the cluster."""
+
+        def attempt() -> ClusterDescription:
+            response = self.cluster.send_to_any(DescribeClusterRequest(), DescribeClusterResponse)
+            raise_for(response.error_code, response.error_message)
+            broker_ids = sorted(broker.broker_id for broker in response.brokers)
+            return ClusterDescription(response.cluster_id, response.controller_id, broker_ids)
+
+        return self.cluster.once(attempt)
+
+    def describe_log_dirs(self, broker_id: int) -> list[LogDir]:
+        """The data folders of a broker, with every partition in them."""
+
+        def attempt() -> list[LogDir]:
+            response = self.cluster.send_to(
+                broker_id, DescribeLogDirsRequest(topics=None), DescribeLogDirsResponse
+            )
+            raise_for(response.error_code)
+            return [_log_dir(result) for result in response.results]
+
+        return self.cluster.once(attempt)
+
+    def api_versions(self, broker_id: int) -> ApiVersionsResponse:
+        """Which APIs and versions a broker serves, and its features."""
+        return self.cluster.once(lambda: self.cluster.connection_to(broker_id).api_versions)
+
+
+def _log_dir(result: DescribeLogDirsResult) -> LogDir:
+    return LogDir(
+        path=result.log_dir,
+        error_code=result.error_code,
+        replicas=[
+            ReplicaSize(
+                TopicPartition(topic.name, partition.partition_index),
+                partition.partition_size,
+                partition.offset_lag,
+                partition.is_future_key,
+            )
+            for topic in result.topics
+            for partition in topic.partitions
+        ],
+        total_bytes=result.total_bytes,
+        usable_bytes=result.usable_bytes,
+    )

@@ -1,0 +1,267 @@
+"""A cluster as a client sees it: who its brokers are, who leads what, and connections to them.
+
+`Cluster` starts from a list of bootstrap servers, learns the brokers from the first one that answers, and
+keeps one connection per broker. Requests go to any broker, to the controller, or to a named broker.
+`each` repeats what failed for a passing reason, with fresh metadata and growing pauses, until a deadline.
+
+A cluster object belongs to one thread. Nothing is connected before the first request.
+"""
+
+import time
+from collections.abc import Callable, Hashable, Iterable
+from typing import Final, NamedTuple, Self, TypeVar
+
+from gralha.client.addresses import Address, parse_bootstrap_servers
+from gralha.client.connection import (
+    DEFAULT_CONNECT_TIMEOUT_MS,
+    DEFAULT_REQUEST_TIMEOUT_MS,
+    AnyResponse,
+    Connection,
+)
+from gralha.client.errors import ClientError, ConnectionFailedError, RequestTimeoutError
+from gralha.protocol.errors import ErrorCode, KafkaError, error_for
+from gralha.protocol.message import Message
+from gralha.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+
+DEFAULT_API_TIMEOUT_MS: Final = 60_000
+RETRY_BACKOFF_MS: Final = 50
+RETRY_BACKOFF_MAX_MS: Final = 1_000
+# A topic that was just created is unknown to some brokers for a moment. A misspelt one stays unknown.
+UNKNOWN_TOPIC_CODES: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+UNKNOWN_TOPIC_PATIENCE_MS: Final = 1_000
+
+Item = TypeVar("Item", bound=Hashable)
+Result = TypeVar("Result")
+
+
+def is_passing(error: KafkaError) -> bool:
+    """Whether an error may pass: the usual rule for another attempt."""
+    return error.retriable or is_wrong_controller(error)
+
+
+def is_wrong_controller(error: KafkaError) -> bool:
+    """The rule for what only the controller does: once it has understood a request, its answer is final."""
+    return error.code == ErrorCode.NOT_CONTROLLER
+
+
+class Broker(NamedTuple):
+    """A broker of the cluster, at the address that it advertises."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+    @property
+    def address(self) -> Address:
+        return Address(self.host, self.port)
+
+
+class Cluster:
+    """Connections to the brokers of one cluster."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        *,
+        client_id: str = "gralha",
+        connect_timeout_ms: int = DEFAULT_CONNECT_TIMEOUT_MS,
+        request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
+        api_timeout_ms: int = DEFAULT_API_TIMEOUT_MS,
+    ) -> None:
+        self.api_timeout_ms = api_timeout_ms
+        self.request_timeout_ms = request_timeout_ms
+        self._bootstrap = parse_bootstrap_servers(bootstrap_servers)
+        self._client_id = client_id
+        self._connect_timeout_ms = connect_timeout_ms
+        self._connections: dict[Address, Connection] = {}
+        self._brokers: dict[int, Broker] = {}
+        self._controller_id = -1
+        self._leaders: dict[tuple[str, int], int] = {}
+
+    def close(self) -> None:
+        """Close all connections."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    # Who is there
+
+    def brokers(self) -> dict[int, Broker]:
+        """The cluster's brokers by id, from the last metadata."""
+        if not self._brokers:
+            self.metadata([])
+        return self._brokers
+
+    def metadata(self, topics: Iterable[str] | None, *, create: bool = False) -> MetadataResponse:
+        """Fresh metadata of some topics, of all (None), or only of the brokers (an empty list)."""
+        wanted = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
+        response = self.send_to_any(request, MetadataResponse)
+        self._learn(response)
+        return response
+
+    def _learn(self, response: MetadataResponse) -> None:
+        self._brokers = {
+            broker.node_id: Broker(broker.node_id, broker.host, broker.port, broker.rack)
+            for broker in response.brokers
+        }
+        self._controller_id = response.controller_id
+        for topic in response.topics:
+            for partition in topic.partitions:
+                self._leaders[topic.name or "", partition.partition_index] = partition.leader_id
+
+    def leaders(self, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int | KafkaError]:
+        """The broker that leads each partition, or why there is none."""
+        wanted = list(partitions)
+        unknown = {topic for topic, partition in wanted if (topic, partition) not in self._leaders}
+        errors = {
+            topic.name: topic.error_code
+            for topic in (self.metadata(sorted(unknown)).topics if unknown else [])
+            if topic.error_code != ErrorCode.NONE
+        }
+        return {item: self._leader(item, errors.get(item[0])) for item in wanted}
+
+    def _leader(self, partition: tuple[str, int], topic_error: int | None) -> int | KafkaError:
+        leader = self._leaders.get(partition)
+        if leader is None:
+            return error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic_error is None else topic_error)
+        return leader if leader >= 0 else error_for(ErrorCode.LEADER_NOT_AVAILABLE)
+
+    def forget_leaders(self) -> None:
+        """Ask again who leads what before the next request."""
+        self._leaders.clear()
+        self._controller_id = -1
+
+    # Requests
+
+    def send_to_any(self, request: Message, response_class: type[AnyResponse]) -> AnyResponse:
+        """Send to a broker that is connected, else to the first one that answers."""
+        return self.any_connection().send(request, response_class)
+
+    def send_to_controller(self, request: Message, response_class: type[AnyResponse]) -> AnyResponse:
+        """Send to the controller, or to the broker that passes requests on to it."""
+        if self._controller_id not in self._brokers:
+            self.metadata([])
+        if self._controller_id not in self._brokers:
+            raise error_for(ErrorCode.NOT_CONTROLLER, "The cluster has no active controller.")
+        return self.send_to(self._controller_id, request, response_class)
+
+    def send_to(self, broker_id: int, request: Message, response_class: type[AnyResponse]) -> AnyResponse:
+        """Send to one broker."""
+        return self.connection_to(broker_id).send(request, response_class)
+
+    def connection_to(self, broker_id: int) -> Connection:
+        """The connection to a broker, opened when there is none yet."""
+        broker = self.brokers().get(broker_id)
+        if broker is None:
+            known = ", ".join(str(known_id) for known_id in sorted(self._brokers))
+            raise ClientError(f"The cluster has no broker {broker_id}; its brokers are: {known}.")
+        return self._connect(broker.address)
+
+    def any_connection(self) -> Connection:
+        """A connection to whichever broker answers: open ones first, then known brokers, then bootstrap."""
+        for connection in self._connections.values():
+            if not connection.closed:
+                return connection
+        candidates = [broker.address for broker in self._brokers.values()] + self._bootstrap
+        failures: list[ClientError] = []
+        for address in dict.fromkeys(candidates):
+            try:
+                return self._connect(address)
+            except (ConnectionFailedError, RequestTimeoutError) as error:
+                failures.append(error)
+        if len(failures) == 1:
+            raise failures[0]
+        raise ConnectionFailedError(" ".join(str(failure) for failure in failures))
+
+    def _connect(self, address: Address) -> Connection:
+        connection = self._connections.get(address)
+        if connection is None or connection.closed:
+            connection = Connection.open(
+                address,
+                client_id=self._client_id,
+                connect_timeout_ms=self._connect_timeout_ms,
+                request_timeout_ms=self.request_timeout_ms,
+            )
+            self._connections[address] = connection
+        return connection
+
+    # Repeating what may succeed later
+
+    def each(
+        self,
+        items: Iterable[Item],
+        attempt: Callable[[list[Item]], dict[Item, Result | KafkaError]],
+        *,
+        again: Callable[[KafkaError], bool] = is_passing,
+    ) -> dict[Item, Result | KafkaError]:
+        """Attempt something for each item, and again for those whose error may pass.
+
+        The attempt returns a result or an error for each item; an error that it raises counts for all.
+        When the time is over, what failed keeps its last error.
+        """
+        retry = Retry(self.api_timeout_ms)
+        wanted = list(dict.fromkeys(items))
+        pending = wanted
+        results: dict[Item, Result | KafkaError] = {}
+        while pending:
+            try:
+                results.update(attempt(pending))
+            except KafkaError as error:
+                results.update(dict.fromkeys(pending, error))
+            except (ConnectionFailedError, RequestTimeoutError):
+                # A cluster that never answered gets no second chance: the address is wrong, most of the time.
+                if not self._brokers or not retry.pause():
+                    raise
+                self.forget_leaders()
+                continue
+            pending = [item for item in pending if retry.is_due(results.get(item), again)]
+            if not pending or not retry.pause():
+                break
+            self.forget_leaders()
+        return {item: results[item] if item in results else _unanswered() for item in wanted}
+
+    def once(
+        self, attempt: Callable[[], Result], *, again: Callable[[KafkaError], bool] = is_passing
+    ) -> Result:
+        """Attempt one thing, again while its error may pass; in the end raise it."""
+        result = self.each([0], lambda _items: {0: attempt()}, again=again)[0]
+        if isinstance(result, KafkaError):
+            raise result
+        return result
+
+
+def _unanswered() -> KafkaError:
+    return error_for(ErrorCode.UNKNOWN_SERVER_ERROR, "The broker's answer does not mention it.")
+
+
+class Retry:
+    """Pauses that grow, until a deadline."""
+
+    def __init__(self, timeout_ms: int) -> None:
+        self._started = time.monotonic()
+        self._deadline = self._started + timeout_ms / 1000
+        self._pause_ms = RETRY_BACKOFF_MS
+
+    def is_due(self, result: object, again: Callable[[KafkaError], bool]) -> bool:
+        """Whether a result is an error worth another attempt."""
+        if not isinstance(result, KafkaError) or not again(result):
+            return False
+        elapsed_ms = (time.monotonic() - self._started) * 1000
+        return result.code not in UNKNOWN_TOPIC_CODES or elapsed_ms < UNKNOWN_TOPIC_PATIENCE_MS
+
+    def pause(self) -> bool:
+        """Wait before the next attempt; False when there is no time for one."""
+        seconds = self._pause_ms / 1000
+        if time.monotonic() + seconds >= self._deadline:
+            return False
+        time.sleep(seconds)
+        self._pause_ms = min(2 * self._pause_ms, RETRY_BACKOFF_MAX_MS)
+        return True

@@ -1,0 +1,252 @@
+"""One connection to one broker: a blocking socket on which requests of our own codec go out one at a time.
+
+`Connection.open` connects and asks the broker which versions it serves (ApiVersions); `send` encodes a
+request in the highest version that both sides know and waits for its answer. Whatever goes wrong on the way
+becomes a ClientError that names the broker; after that the connection is closed and of no more use.
+
+`open_socket` is the only place in the client where a socket is made: TLS and SASL go there.
+A connection belongs to one thread.
+"""
+
+import socket
+import time
+from typing import Final, Self, TypeVar
+
+from gralha import __version__
+from gralha.client.addresses import Address
+from gralha.client.errors import ConnectionFailedError, RequestTimeoutError, UnsupportedApiError
+from gralha.protocol.apis import ApiKey, request_header_version, response_header_version
+from gralha.protocol.errors import ErrorCode, error_for
+from gralha.protocol.message import Message
+from gralha.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from gralha.protocol.messages.header import RequestHeader, ResponseHeader
+from gralha.protocol.primitives import ProtocolError, Reader, Writer
+
+DEFAULT_CONNECT_TIMEOUT_MS: Final = 10_000
+DEFAULT_REQUEST_TIMEOUT_MS: Final = 30_000
+# An answer to ApiVersions is far smaller; what is not Kafka's protocol (HTTP, a TLS alert) looks larger.
+MAX_HANDSHAKE_BYTES: Final = 1 << 20
+MAX_RESPONSE_BYTES: Final = 1 << 30
+_READ_BYTES: Final = 1 << 18
+
+
+AnyResponse = TypeVar("AnyResponse", bound=Message)
+
+
+def open_socket(address: Address, timeout_ms: int) -> socket.socket:
+    """A TCP connection to a broker; ConnectionFailedError says why there is none."""
+    try:
+        connected = socket.create_connection(address, timeout=timeout_ms / 1000)
+    except ConnectionRefusedError:
+        raise ConnectionFailedError(
+            f"No broker listens on {address}. Start one with `gralha up`, or check the address."
+        ) from None
+    except socket.gaierror:
+        raise ConnectionFailedError(
+            f"The host name '{address.host}' is not known. Check the address."
+        ) from None
+    except TimeoutError:
+        raise ConnectionFailedError(
+            f"No connection to {address} within {timeout_ms} ms. Check the address and the network."
+        ) from None
+    except OSError as error:
+        raise ConnectionFailedError(f"No connection to {address}: {error.strerror or error}.") from None
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connected
+
+
+class Connection:
+    """A connection that knows which versions its broker serves."""
+
+    def __init__(self, address: Address, connected: socket.socket, client_id: str, timeout_ms: int) -> None:
+        self.address = address
+        # API key -> the lowest and the highest version that the broker serves.
+        self.versions: dict[int, tuple[int, int]] = {}
+        # What the broker said about itself: its features are there too.
+        self.api_versions = ApiVersionsResponse()
+        self.closed = False
+        self._socket = connected
+        self._client_id = client_id
+        self._timeout_ms = timeout_ms
+        self._correlation_id = 0
+
+    @classmethod
+    def open(
+        cls,
+        address: Address,
+        *,
+        client_id: str = "gralha",
+        connect_timeout_ms: int = DEFAULT_CONNECT_TIMEOUT_MS,
+        request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
+    ) -> "Connection":
+        """Connect and learn the broker's versions."""
+        connected = open_socket(address, connect_timeout_ms)
+        connection = cls(address, connected, client_id, request_timeout_ms)
+        connection._learn_versions()
+        return connection
+
+    def send(
+        self, request: Message, response_class: type[AnyResponse], timeout_ms: int | None = None
+    ) -> AnyResponse:
+        """Send a request in the highest common version and wait for its response.
+
+        `timeout_ms` is for requests that the broker itself holds back for a while.
+        """
+        version = self.version_for(request)
+        return self._exchange(
+            request, version, response_class, timeout_ms or self._timeout_ms, MAX_RESPONSE_BYTES
+        )
+
+    def serves(self, api_key: int) -> bool:
+        """Whether the broker serves an API at all."""
+        return api_key in self.versions
+
+    def version_for(self, request: Message | type[Message]) -> int:
+        """The highest version of the request that both sides know."""
+        lowest, highest = self.versions.get(request.API_KEY, (0, -1))
+        version = min(highest, request.MAX_VERSION)
+        if version < max(lowest, request.MIN_VERSION):
+            raise UnsupportedApiError(self._no_common_version(request, lowest, highest))
+        return version
+
+    def _no_common_version(self, request: Message | type[Message], lowest: int, highest: int) -> str:
+        name = ApiKey(request.API_KEY).name
+        if highest < 0:
+            return f"The broker {self.address} does not serve {name}."
+        return (
+            f"The broker {self.address} serves {name} in versions {lowest} to {highest}, "
+            f"but versions {request.MIN_VERSION} to {request.MAX_VERSION} are spoken here."
+        )
+
+    def close(self) -> None:
+        """Close the socket; a second call does nothing."""
+        self.closed = True
+        self._socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def _learn_versions(self) -> None:
+        """Ask for the versions; a broker too old for our question answers it in version 0 (KIP-511)."""
+        request = ApiVersionsRequest(client_software_name="gralha", client_software_version=__version__)
+        version = ApiVersionsRequest.MAX_VERSION
+        response = self._exchange_versions(request, version)
+        if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            served = {entry.api_key: entry.max_version for entry in response.api_keys}
+            version = min(version, served.get(ApiKey.API_VERSIONS, 0))
+            response = self._exchange_versions(request, version)
+        if response.error_code != ErrorCode.NONE:
+            self.close()
+            raise error_for(response.error_code)
+        self.api_versions = response
+        self.versions = {entry.api_key: (entry.min_version, entry.max_version) for entry in response.api_keys}
+
+    def _exchange_versions(self, request: ApiVersionsRequest, version: int) -> ApiVersionsResponse:
+        body = self._round_trip(request, version, self._timeout_ms, MAX_HANDSHAKE_BYTES)
+        try:
+            answered = 0 if Reader(body, 4).int16() == ErrorCode.UNSUPPORTED_VERSION else version
+        except ProtocolError as error:
+            raise self._not_kafka() from error
+        return self._decode(body, ApiKey.API_VERSIONS, answered, ApiVersionsResponse)
+
+    def _exchange(
+        self,
+        request: Message,
+        version: int,
+        response_class: type[AnyResponse],
+        timeout_ms: int,
+        max_bytes: int,
+    ) -> AnyResponse:
+        body = self._round_trip(request, version, timeout_ms, max_bytes)
+        return self._decode(body, request.API_KEY, version, response_class)
+
+    def _round_trip(self, request: Message, version: int, timeout_ms: int, max_bytes: int) -> bytes:
+        """Send one frame and read one; any failure leaves the connection closed."""
+        deadline = time.monotonic() + timeout_ms / 1000
+        try:
+            self._write(request, version, deadline)
+            return self._read(deadline, max_bytes)
+        except TimeoutError:
+            self.close()
+            raise RequestTimeoutError(
+                f"The broker {self.address} did not answer within {timeout_ms} ms."
+            ) from None
+        except OSError as error:
+            self.close()
+            raise ConnectionFailedError(
+                f"The connection to {self.address} broke: {error.strerror or error}."
+            ) from None
+        except BaseException:
+            # Half a frame may be on its way: the next answer would be taken for another request's.
+            self.close()
+            raise
+
+    def _write(self, request: Message, version: int, deadline: float) -> None:
+        self._correlation_id += 1
+        writer = Writer()
+        header = RequestHeader(
+            request_api_key=request.API_KEY,
+            request_api_version=version,
+            correlation_id=self._correlation_id,
+            client_id=self._client_id,
+        )
+        header.encode(writer, request_header_version(request.API_KEY, version))
+        request.encode(writer, version)
+        frame = writer.to_bytes()
+        self._socket.settimeout(_remaining(deadline))
+        self._socket.sendall(len(frame).to_bytes(4, "big") + frame)
+
+    def _read(self, deadline: float, max_bytes: int) -> bytes:
+        size_bytes = int.from_bytes(self._read_exactly(4, deadline), "big", signed=True)
+        if not 4 <= size_bytes <= max_bytes:
+            raise self._not_kafka()
+        return self._read_exactly(size_bytes, deadline)
+
+    def _read_exactly(self, size_bytes: int, deadline: float) -> bytes:
+        """So many bytes. Memory grows with what arrives, not with what was announced."""
+        chunks = []
+        missing = size_bytes
+        while missing > 0:
+            self._socket.settimeout(_remaining(deadline))
+            chunk = self._socket.recv(min(missing, _READ_BYTES))
+            if not chunk:
+                raise ConnectionFailedError(
+                    f"The broker {self.address} closed the connection. "
+                    "Check that the listener is a PLAINTEXT one, and the broker's log."
+                )
+            chunks.append(chunk)
+            missing -= len(chunk)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    def _decode(
+        self, body: bytes, api_key: int, version: int, response_class: type[AnyResponse]
+    ) -> AnyResponse:
+        try:
+            reader = Reader(body)
+            header = ResponseHeader.decode(reader, response_header_version(api_key, version))
+            if header.correlation_id != self._correlation_id:
+                raise ProtocolError(f"correlation id {header.correlation_id}, not {self._correlation_id}")
+            response = response_class.decode(reader, version)
+        except ProtocolError as error:
+            self.close()
+            raise ConnectionFailedError(
+                f"The answer of {self.address} to {ApiKey(api_key).name} version {version} is malformed: "
+                f"{error}."
+            ) from error
+        assert isinstance(response, response_class)
+        return response
+
+    def _not_kafka(self) -> ConnectionFailedError:
+        return ConnectionFailedError(
+            f"What listens on {self.address} does not speak Kafka's protocol. Check the port."
+        )
+
+
+def _remaining(deadline: float) -> float:
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
+        raise TimeoutError
+    return seconds

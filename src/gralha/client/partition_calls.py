@@ -1,0 +1,136 @@
+"""Admin calls that go to the leaders of partitions: offsets and the deletion of records."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from gralha.client.calls import Calls, error_or_none
+from gralha.client.errors import ConnectionFailedError, RequestTimeoutError
+from gralha.client.values import ListedOffset, TopicPartition
+from gralha.protocol.errors import ErrorCode, KafkaError, error_for
+from gralha.protocol.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+)
+from gralha.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+
+Result = TypeVar("Result")
+Answers = dict[TopicPartition, Result | KafkaError]
+
+# The versions from which on a broker understands a special timestamp.
+_TIMESTAMP_VERSIONS = {-3: 7, -4: 8, -5: 9, -6: 11}
+
+
+class PartitionCalls(Calls):
+    """List offsets, delete records."""
+
+    def list_offsets(
+        self, questions: Mapping[TopicPartition, int], *, read_committed: bool = False
+    ) -> dict[TopicPartition, ListedOffset | KafkaError]:
+        """For each partition the first offset at or after a timestamp, or what a negative number names."""
+
+        def ask(broker: int, partitions: list[TopicPartition]) -> Answers[ListedOffset]:
+            request = ListOffsetsRequest(
+                replica_id=-1,
+                isolation_level=int(read_committed),
+                topics=[
+                    ListOffsetsTopic(
+                        name=topic,
+                        partitions=[
+                            ListOffsetsPartition(
+                                partition_index=partition.partition, timestamp=questions[partition]
+                            )
+                            for partition in group
+                        ],
+                    )
+                    for topic, group in by_topic(partitions).items()
+                ],
+                timeout_ms=self.cluster.request_timeout_ms,
+            )
+            connection = self.cluster.connection_to(broker)
+            lowest = max(_TIMESTAMP_VERSIONS.get(questions[partition], 0) for partition in partitions)
+            if connection.version_for(request) < lowest:
+                raise error_for(ErrorCode.UNSUPPORTED_VERSION)
+            response = connection.send(request, ListOffsetsResponse)
+            return {
+                TopicPartition(topic.name, partition.partition_index): error_or_none(partition.error_code)
+                or ListedOffset(partition.offset, partition.timestamp, partition.leader_epoch)
+                for topic in response.topics
+                for partition in topic.partitions
+            }
+
+        return self._ask_leaders(questions, ask)
+
+    def delete_records(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | KafkaError]:
+        """Delete all records below an offset (-1: the high watermark); each partition's new first offset."""
+
+        def ask(broker: int, partitions: list[TopicPartition]) -> Answers[int]:
+            request = DeleteRecordsRequest(
+                topics=[
+                    DeleteRecordsTopic(
+                        name=topic,
+                        partitions=[
+                            DeleteRecordsPartition(
+                                partition_index=partition.partition, offset=offsets[partition]
+                            )
+                            for partition in group
+                        ],
+                    )
+                    for topic, group in by_topic(partitions).items()
+                ],
+                timeout_ms=self.cluster.request_timeout_ms,
+            )
+            response = self.cluster.send_to(broker, request, DeleteRecordsResponse)
+            answers: Answers[int] = {}
+            for topic in response.topics:
+                for partition in topic.partitions:
+                    error = error_or_none(partition.error_code)
+                    answers[TopicPartition(topic.name, partition.partition_index)] = (
+                        partition.low_watermark if error is None else error
+                    )
+            return answers
+
+        return self._ask_leaders(offsets, ask)
+
+    def _ask_leaders(
+        self,
+        partitions: Iterable[TopicPartition],
+        ask: Callable[[int, list[TopicPartition]], Answers[Result]],
+    ) -> Answers[Result]:
+        """Ask the leader of each partition; a leader that does not answer is looked for again."""
+
+        def attempt(pending: list[TopicPartition]) -> Answers[Result]:
+            answers: Answers[Result] = {}
+            leaders: dict[int, list[TopicPartition]] = {}
+            found = self.cluster.leaders(pending)
+            for partition in pending:
+                leader = found[partition]
+                if isinstance(leader, KafkaError):
+                    answers[partition] = leader
+                else:
+                    leaders.setdefault(leader, []).append(partition)
+            for broker, group in leaders.items():
+                try:
+                    answers.update(ask(broker, group))
+                except KafkaError as error:
+                    answers.update(dict.fromkeys(group, error))
+                except (ConnectionFailedError, RequestTimeoutError) as failure:
+                    unreachable = error_for(ErrorCode.NETWORK_EXCEPTION, str(failure))
+                    answers.update(dict.fromkeys(group, unreachable))
+            return answers
+
+        return self.cluster.each(partitions, attempt)
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
+    """Partitions by topic, as requests list them."""
+    topics: dict[str, list[TopicPartition]] = {}
+    for partition in partitions:
+        topics.setdefault(partition.topic, []).append(partition)
+    return topics

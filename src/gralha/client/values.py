@@ -1,0 +1,158 @@
+"""What the admin calls take and give: plain values, free of protocol versions."""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one topic; prints as `topic-partition`, as Kafka does."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class TopicListing(NamedTuple):
+    """A topic's name, without its partitions."""
+
+    name: str
+    topic_id: bytes
+    is_internal: bool
+
+
+class PartitionDescription(NamedTuple):
+    """Where a partition is; eligible leader replicas (KIP-966) are None where the broker does not tell."""
+
+    partition: int
+    leader: int | None
+    replicas: list[int]
+    in_sync_replicas: list[int]
+    eligible_leader_replicas: list[int] | None = None
+    last_known_eligible_leader_replicas: list[int] | None = None
+
+
+class TopicDescription(NamedTuple):
+    """A topic and its partitions, ordered by number."""
+
+    name: str
+    topic_id: bytes
+    is_internal: bool
+    partitions: list[PartitionDescription]
+
+
+class NewTopic(NamedTuple):
+    """A topic to create: replicas are placed by the cluster, or as `assignments` says for each partition."""
+
+    name: str
+    partitions: int = -1
+    replication_factor: int = -1
+    assignments: dict[int, list[int]] | None = None
+    configs: dict[str, str] | None = None
+
+
+class NewPartitions(NamedTuple):
+    """How many partitions a topic shall have, and where the new ones go (None: the cluster decides)."""
+
+    total: int
+    assignments: list[list[int]] | None = None
+
+
+class ResourceType(IntEnum):
+    """What can have settings."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class ConfigResource(NamedTuple):
+    """Something that has settings. A broker without a name stands for all brokers."""
+
+    type: ResourceType
+    name: str
+
+
+class ConfigSource(IntEnum):
+    """Where a setting's value comes from, named as Kafka prints it."""
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
+    DYNAMIC_GROUP_CONFIG = 8
+
+
+class ConfigSynonym(NamedTuple):
+    """Another place that could give a setting its value."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+class ConfigEntry(NamedTuple):
+    """A setting; the value of a sensitive one is None."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    is_sensitive: bool
+    is_read_only: bool
+    synonyms: list[ConfigSynonym]
+    documentation: str | None = None
+
+    @property
+    def is_default(self) -> bool:
+        return self.source == ConfigSource.DEFAULT_CONFIG
+
+
+class ListedOffset(NamedTuple):
+    """The answer to a question for an offset; -1 when no record fits."""
+
+    offset: int
+    timestamp_ms: int
+    leader_epoch: int
+
+
+# Questions for offsets that are not about a timestamp.
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+
+
+class ReplicaSize(NamedTuple):
+    """How much of a partition lies in a data folder."""
+
+    partition: TopicPartition
+    size_bytes: int
+    offset_lag: int
+    is_future: bool
+
+
+class LogDir(NamedTuple):
+    """A data folder of a broker; `error_code` is 0 while it works."""
+
+    path: str
+    error_code: int
+    replicas: list[ReplicaSize]
+    total_bytes: int
+    usable_bytes: int
+
+
+class ClusterDescription(NamedTuple):
+    """A cluster's id, its active controller (or a broker that speaks for it) and the ids of its brokers."""
+
+    cluster_id: str
+    controller_id: int
+    broker_ids: list[int]
