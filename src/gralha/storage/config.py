@@ -83,7 +83,10 @@ class LogConfig:
         self.segment_bytes: Final[i64] = int(texts["segment.bytes"])
         self.segment_index_bytes: Final[i64] = int(texts["segment.index.bytes"])
         self.segment_jitter_ms: Final[int] = int(texts["segment.jitter.ms"])
-        self.segment_ms: Final[i64] = int(texts["segment.ms"])
+        segment_ms = int(texts["segment.ms"])
+        if self.compact:
+            segment_ms = min(segment_ms, int(texts["max.compaction.lag.ms"]))
+        self.segment_ms: Final[i64] = segment_ms
 
     def with_overrides(self, values: Mapping[str, str]) -> LogConfig:
         return LogConfig({**self.texts, **values}) if values else self

@@ -403,8 +403,11 @@ class RealDisk(Disk):
         self._sync(path, os.O_RDONLY | os.O_DIRECTORY)
 
     def sync_file(self, path: str) -> None:
-        if os.path.exists(path):
+        try:
             self._sync(path, os.O_RDWR)
+        except DiskError as error:
+            if not isinstance(error.__cause__, FileNotFoundError):
+                raise
 
     def _sync(self, path: str, flags: int) -> None:
         try:

@@ -8,9 +8,9 @@ An entry of the offset index says at which position the batch with that *last* o
 time index says that no record up to that offset is younger than the timestamp. About every
 `index.interval.bytes` there is an entry.
 
-The entries of a segment that is being written are in memory; when it is rolled they go to its file and are
-searched there: by single entries down to a block, and the last block read is kept, because who reads a
-segment reads it in order.
+The entries of a segment that is being written are in memory and go to the file on flush, roll and close; once
+it is rolled they are searched in the file: by single entries down to a block, and the last block read is
+kept, because who reads a segment reads it in order.
 """
 
 from __future__ import annotations
@@ -37,16 +37,14 @@ class SparseIndex:
         self.entry_size: i64 = entry_size
         # All entries while they live in memory, None once they are in the file.
         self.memory: bytearray | None = None
+        # How many bytes of them the file has as well.
+        self.saved_bytes: i64 = 0
         self.file: File | None = None
         self.block = b""
         self.block_is_last = False
 
     def key_at(self, data: bytes, position: i64) -> i64:
         raise NotImplementedError
-
-    def load_failed(self) -> bool:
-        """Whether the file is missing or has a size that cannot be."""
-        return not self.disk.exists(self.path) or self.open().size() % self.entry_size != 0
 
     def open(self) -> File:
         file = self.file
@@ -64,24 +62,33 @@ class SparseIndex:
     def start_empty(self) -> None:
         """Begin in memory with nothing, whatever the file holds."""
         self.memory = bytearray()
+        self.saved_bytes = 0
 
     def load(self) -> None:
         """Take the file's entries into memory, to go on writing."""
         if self.memory is None:
             size = self.count() * self.entry_size
             self.memory = bytearray(self.open().read(0, size))
+            self.saved_bytes = size
             self.block = b""
 
     def save(self, sync: bool) -> None:
-        """Write the entries in memory to the file, whole."""
+        """Bring the file up to date with the entries in memory. One thread at a time."""
         memory = self.memory
+        file = self.open()
         if memory is not None:
-            file = self.disk.open(self.path, create=True)
-            file.truncate(0)
-            file.append([bytes(memory)])
-            self.file = file
+            if file.size() != self.saved_bytes:
+                file.truncate(self.saved_bytes)
+            new = bytes(memory[self.saved_bytes :])
+            if new:
+                file.append([new])
+                self.saved_bytes += len(new)
         if sync:
-            self.open().sync()
+            file.sync()
+
+    def rename(self, path: str) -> None:
+        self.open().rename(path)
+        self.path = path
 
     def release_memory(self) -> None:
         """After `save`: the file has it all."""
@@ -174,6 +181,7 @@ class SparseIndex:
         memory = self.memory
         assert memory is not None
         del memory[count * self.entry_size :]
+        self.saved_bytes = min(self.saved_bytes, count * self.entry_size)
 
 
 class OffsetIndex(SparseIndex):
@@ -258,12 +266,19 @@ class TransactionIndex:
         self.disk = disk
         self.path = path
         self.file: File | None = disk.open(path) if exists else None
+        self.known: list[AbortedTransaction] | None = None
+
+    def rename(self, path: str) -> None:
+        if self.file is not None:
+            self.file.rename(path)
+        self.path = path
 
     def append(self, transaction: AbortedTransaction) -> None:
         file = self.file
         if file is None:
             file = self.disk.open(self.path, create=True)
             self.file = file
+        self.known = None
         file.append(
             [
                 _TRANSACTION.pack(
@@ -280,13 +295,17 @@ class TransactionIndex:
         file = self.file
         if file is None:
             return []
+        known = self.known
+        if known is not None:
+            return known
         size = file.size() // _TRANSACTION.size * _TRANSACTION.size
-        return [
+        self.known = [
             AbortedTransaction(producer_id, first_offset, last_offset, last_stable_offset)
             for _, producer_id, first_offset, last_offset, last_stable_offset in _TRANSACTION.iter_unpack(
                 file.read(0, size)
             )
         ]
+        return self.known
 
     def truncate_to(self, offset: int) -> None:
         """Drop the transactions whose markers are at that offset or later."""
@@ -294,15 +313,7 @@ class TransactionIndex:
         if file is not None:
             kept = sum(1 for entry in self.entries() if entry.last_offset < offset)
             file.truncate(kept * _TRANSACTION.size)
-
-    def load_failed(self, base_offset: int) -> bool:
-        """Whether the file has a size or an entry that cannot be."""
-        file = self.file
-        if file is None:
-            return False
-        if file.size() % _TRANSACTION.size:
-            return True
-        return any(entry.last_offset < base_offset for entry in self.entries())
+            self.known = None
 
     def sync(self) -> None:
         if self.file is not None:

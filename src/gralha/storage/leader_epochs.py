@@ -68,8 +68,9 @@ class LeaderEpochs:
     def sync(self) -> None:
         """Make the file durable; the caller syncs the folder."""
         if self.unsynced:
-            self.disk.sync_file(self._path())
+            # In this order, for the event loop may write anew while a thread waits here.
             self.unsynced = False
+            self.disk.sync_file(self._path())
 
     def truncate_from_end(self, end_offset: int) -> None:
         """Forget the epochs that begin at or after the offset."""

@@ -280,6 +280,10 @@ class ProducerState:
         for producer_id in expired:
             del self.producers[producer_id]
 
+    def replay_data(self, header: BatchHeader) -> None:
+        """Note a data batch that is in the log already."""
+        self.record_data(header, header.base_offset, header.max_timestamp)
+
     # Snapshots
 
     def snapshot_path(self, offset: int) -> str:
@@ -288,7 +292,7 @@ class ProducerState:
     def take_snapshot(self) -> None:
         """Write the state at its end offset unless such a snapshot exists. It is not synced yet."""
         offset = self.end_offset
-        if self.snapshots and self.snapshots[-1] >= offset:
+        if offset <= (self.snapshots[-1] if self.snapshots else 0):
             return
         self.disk.write_file(self.snapshot_path(offset), encode_snapshot(list(self.producers.values())))
         self.snapshots.append(offset)

@@ -1,0 +1,80 @@
+"""Opening or creating the log of one partition from its folder."""
+
+from __future__ import annotations
+
+from random import Random
+
+from gralha.protocol.errors import InconsistentTopicIdError
+from gralha.protocol.primitives import ZERO_UUID, uuid_to_string
+from gralha.storage.checkpoints import (
+    PARTITION_METADATA_FILE,
+    decode_partition_metadata,
+    encode_partition_metadata,
+)
+from gralha.storage.config import LogConfig
+from gralha.storage.disk import Disk
+from gralha.storage.log import Log
+from gralha.storage.recovery import LogLoader
+
+PRODUCER_EXPIRATION_MS = 86_400_000
+
+
+def open_log(
+    disk: Disk,
+    folder: str,
+    topic: str,
+    partition: int,
+    config: LogConfig,
+    *,
+    now_ms: int,
+    topic_id: bytes = ZERO_UUID,
+    log_start_offset: int = 0,
+    recovery_point: int = 0,
+    clean: bool = False,
+    random: Random | None = None,
+    producer_expiration_ms: int = PRODUCER_EXPIRATION_MS,
+) -> Log:
+    """The log in the folder, created if there is none. May wait.
+
+    `clean` says that it was closed well, so that nothing needs to be checked. Raises `CorruptLogError` when
+    records below the recovery point are damaged.
+    """
+    disk.make_folder(folder)
+    stored_id = _read_topic_id(disk, folder)
+    if stored_id != ZERO_UUID and topic_id not in (ZERO_UUID, stored_id):
+        raise InconsistentTopicIdError(
+            f"{folder} belongs to the topic id {uuid_to_string(stored_id)}, not to {uuid_to_string(topic_id)}"
+        )
+    loader = LogLoader(
+        disk,
+        folder,
+        f"{topic}-{partition}",
+        config,
+        log_start_offset=log_start_offset,
+        recovery_point=recovery_point,
+        clean=clean,
+        now_ms=now_ms,
+        producer_expiration_ms=producer_expiration_ms,
+    )
+    loaded = loader.load()
+    if stored_id == ZERO_UUID and topic_id != ZERO_UUID:
+        # Not synced here: the first flush does that, and before it there is nothing to lose.
+        disk.write_file(f"{folder}/{PARTITION_METADATA_FILE}", encode_partition_metadata(topic_id))
+        loaded.folder_unsynced = True
+    return Log(
+        disk,
+        folder,
+        topic,
+        partition,
+        topic_id if stored_id == ZERO_UUID else stored_id,
+        config,
+        loaded,
+        random or Random(0),
+        producer_expiration_ms,
+    )
+
+
+def _read_topic_id(disk: Disk, folder: str) -> bytes:
+    path = f"{folder}/{PARTITION_METADATA_FILE}"
+    data = disk.read_file(path)
+    return decode_partition_metadata(path, data) if data else ZERO_UUID

@@ -1,0 +1,409 @@
+"""One segment of a log: a file of record batches and its indexes.
+
+The file `<base offset>.log` holds batches one after the other, nothing else. A position in it is found by the
+offset index, which leads to a batch at or before the wanted one, and a walk over batch headers from there.
+A reader that goes on where it stopped skips both: the segment remembers where its last few reads ended.
+
+The size is known in memory; a write or a read is one system call. All methods run on the event loop except
+where they say that a thread may call them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from librt.strings import read_i32_be, read_i64_be
+from mypy_extensions import i64
+
+from gralha.protocol.primitives import RecordBytes
+from gralha.protocol.records import BatchHeader, decode_records, read_header
+from gralha.storage.config import LogConfig
+from gralha.storage.disk import Disk, DiskError, WouldBlock
+from gralha.storage.index import RELATIVE_OFFSET_MAX, OffsetIndex, TimeIndex, TransactionIndex
+
+LOG_SUFFIX: Final = ".log"
+OFFSET_INDEX_SUFFIX: Final = ".index"
+TIME_INDEX_SUFFIX: Final = ".timeindex"
+TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
+DELETED_SUFFIX: Final = ".deleted"
+SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
+
+_HEADER_SIZE: Final[i64] = 61
+_LOG_OVERHEAD: Final[i64] = 12
+# How much one look for a batch reads: an index interval of small batches and then some.
+_PROBE_BYTES: Final[i64] = 8192
+# A read is trimmed to whole batches only if it has at most this many: with more, each is tiny.
+_TRIM_BATCHES_MAX: Final[i64] = 256
+_REMEMBERED_MAX: Final[i64] = 16
+_SCAN_BYTES: Final[i64] = 64 * 1024
+_UNKNOWN: Final[i64] = -2
+
+
+class TimestampOffset:
+    """An answer to a search by time: a record's timestamp, offset and leader epoch."""
+
+    def __init__(self, timestamp: i64, offset: i64, leader_epoch: i64) -> None:
+        self.timestamp: i64 = timestamp
+        self.offset: i64 = offset
+        self.leader_epoch: i64 = leader_epoch
+
+
+def segment_path(folder: str, base_offset: int, suffix: str) -> str:
+    return f"{folder}/{base_offset:020d}{suffix}"
+
+
+class Segment:
+    def __init__(
+        self,
+        disk: Disk,
+        folder: str,
+        base_offset: i64,
+        created_ms: i64,
+        roll_jitter_ms: i64,
+        has_aborts: bool,
+    ) -> None:
+        self.disk = disk
+        self.base_offset: i64 = base_offset
+        self.created_ms: i64 = created_ms
+        self.roll_jitter_ms: i64 = roll_jitter_ms
+        self.file = disk.open(segment_path(folder, base_offset, LOG_SUFFIX))
+        self.size_bytes: i64 = 0
+        self.offset_index = OffsetIndex(
+            disk, segment_path(folder, base_offset, OFFSET_INDEX_SUFFIX), base_offset
+        )
+        self.time_index = TimeIndex(disk, segment_path(folder, base_offset, TIME_INDEX_SUFFIX), base_offset)
+        self.transaction_index = TransactionIndex(
+            disk, segment_path(folder, base_offset, TRANSACTION_INDEX_SUFFIX), has_aborts
+        )
+        self.bytes_since_index_entry: i64 = 0
+        # The largest timestamp and the last offset of the batch that has it; _UNKNOWN until it is looked up.
+        self.max_timestamp: i64 = _UNKNOWN
+        self.max_timestamp_offset: i64 = base_offset
+        # The first batch's timestamp, from which the segment's age counts.
+        self.first_timestamp: i64 = _UNKNOWN
+        # Offsets that readers are likely to ask for next, and the positions of their batches.
+        self.remembered: dict[int, int] | None = None
+
+    # Opening
+
+    def create(self) -> None:
+        """Make the files of a new segment; its entries begin in memory."""
+        self.file = self.disk.open(self.file_path(LOG_SUFFIX), create=True)
+        if self.file.size() > 0:
+            self.file.truncate(0)
+        self.create_indexes()
+        self.start_empty()
+
+    def create_indexes(self) -> None:
+        self.disk.write_file(self.offset_index.path, b"")
+        self.disk.write_file(self.time_index.path, b"")
+
+    def start_empty(self) -> None:
+        """Forget what the indexes know; `note_batch` tells them anew."""
+        self.offset_index.start_empty()
+        self.time_index.start_empty()
+        self.transaction_index.truncate_to(0)
+        self.size_bytes = 0
+        self.bytes_since_index_entry = 0
+        self.max_timestamp = -1
+        self.max_timestamp_offset = self.base_offset
+        self.first_timestamp = -1
+        self.remembered = None
+
+    def file_path(self, suffix: str) -> str:
+        return self.offset_index.path[: -len(OFFSET_INDEX_SUFFIX)] + suffix
+
+    def load(self) -> None:
+        """Take up an existing segment; only the size of its file is looked at."""
+        self.size_bytes = self.file.size()
+
+    def load_to_append(self) -> None:
+        """Take the indexes into memory, because the segment is about to be written."""
+        self.offset_index.load()
+        self.time_index.load()
+        self.load_timestamps()
+
+    def load_timestamps(self) -> None:
+        """Find out the largest timestamp, unless it is known. A thread may call this."""
+        if self.max_timestamp == _UNKNOWN:
+            timestamp, offset = self.time_index.last(True)
+            self.max_timestamp_offset = offset
+            self.max_timestamp = timestamp
+        if self.first_timestamp == _UNKNOWN:
+            self.first_timestamp = self._read_first_timestamp()
+
+    def _read_first_timestamp(self) -> i64:
+        if self.size_bytes < _HEADER_SIZE:
+            return -1
+        return read_header(self.file.read(0, _HEADER_SIZE), 0).max_timestamp
+
+    def largest_timestamp(self) -> i64:
+        """The largest timestamp of a record, or when the file was changed last if no record has one."""
+        self.load_timestamps()
+        return self.max_timestamp if self.max_timestamp >= 0 else self.file.modified_ms()
+
+    def read_next_offset(self) -> i64:
+        """The offset after the last whole batch."""
+        count = self.offset_index.count()
+        position: i64 = 0
+        if count:
+            position = i64(read_i32_be(self.offset_index.entry(count - 1, True), 4))
+        next_offset = self.base_offset
+        while position < self.size_bytes:
+            headers, position = self.scan(position)
+            if headers:
+                next_offset = headers[-1][1].next_offset
+        return next_offset
+
+    # Writing
+
+    def should_roll(
+        self, size_bytes: i64, last_offset: i64, max_timestamp: i64, now_ms: i64, config: LogConfig
+    ) -> bool:
+        """Whether a batch of this size, offset and time has to go into a new segment."""
+        if self.size_bytes + size_bytes > config.segment_bytes:
+            return True
+        if last_offset - self.base_offset > RELATIVE_OFFSET_MAX:
+            return True
+        if self.size_bytes == 0:
+            return False
+        if self._waited_ms(now_ms, max_timestamp) > config.segment_ms - self.roll_jitter_ms:
+            return True
+        index_bytes = config.segment_index_bytes
+        return (
+            self.offset_index.count() >= index_bytes // 8 or self.time_index.count() >= index_bytes // 12 - 1
+        )
+
+    def _waited_ms(self, now_ms: i64, max_timestamp: i64) -> i64:
+        if self.first_timestamp == _UNKNOWN:
+            self.first_timestamp = self._read_first_timestamp()
+        if self.first_timestamp >= 0:
+            return max_timestamp - self.first_timestamp
+        return now_ms - self.created_ms
+
+    def append(
+        self,
+        chunks: list[bytes | memoryview],
+        size_bytes: i64,
+        last_offset: i64,
+        max_timestamp: i64,
+        index_interval_bytes: i64,
+    ) -> None:
+        """Write one batch."""
+        self.file.append(chunks)
+        self.note_batch(size_bytes, last_offset, max_timestamp, index_interval_bytes)
+
+    def note_batch(
+        self, size_bytes: i64, last_offset: i64, max_timestamp: i64, index_interval_bytes: i64
+    ) -> None:
+        """Account for a batch that is in the file right after the ones accounted for."""
+        position = self.size_bytes
+        if position == 0:
+            self.first_timestamp = max_timestamp
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.max_timestamp_offset = last_offset
+        if self.bytes_since_index_entry > index_interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+            self.bytes_since_index_entry = 0
+        self.bytes_since_index_entry += size_bytes
+        self.size_bytes = position + size_bytes
+
+    def finish(self) -> None:
+        """The segment will not be written any more: its largest timestamp becomes the last entry."""
+        if self.time_index.memory is not None:
+            self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
+
+    def sync(self) -> None:
+        """Bring the batches to the device while the segment is written. A thread may call this.
+
+        The indexes are only saved: recovery builds those of the active segment anew.
+        """
+        self.file.sync()
+        self.save_indexes()
+
+    def save_indexes(self) -> None:
+        """Bring the index files up to date. One thread at a time."""
+        if self.offset_index.memory is not None:
+            self.offset_index.save(sync=False)
+            self.time_index.save(sync=False)
+
+    def seal(self) -> None:
+        """Bring all to the device after the segment was rolled. A thread may call this."""
+        self.file.sync()
+        self.offset_index.save(sync=True)
+        self.time_index.save(sync=True)
+        self.transaction_index.sync()
+        self.offset_index.release_memory()
+        self.time_index.release_memory()
+
+    def truncate_to(self, offset: i64) -> None:
+        """Drop the batch with that offset and all later ones; the segment is to be written again."""
+        position = self.position_of(offset, True)
+        self.load_to_append()
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
+        if position >= 0:
+            self.file.truncate(position)
+            self.size_bytes = position
+        self.bytes_since_index_entry = 0
+        self.remembered = None
+        self._rescan_timestamps()
+
+    def _rescan_timestamps(self) -> None:
+        timestamp, offset = self.time_index.last(True)
+        if self.size_bytes == 0:
+            self.first_timestamp = -1
+        position = self.offset_index.lookup(offset, True)
+        while position < self.size_bytes:
+            headers, position = self.scan(position)
+            for _, header in headers:
+                if header.max_timestamp > timestamp:
+                    timestamp, offset = header.max_timestamp, header.last_offset
+        self.max_timestamp = timestamp
+        self.max_timestamp_offset = offset
+
+    def rename_deleted(self) -> list[str]:
+        """Mark the files as deleted; the names to remove later. Readers go on with the new names."""
+        paths = [self.file_path(LOG_SUFFIX) + DELETED_SUFFIX]
+        self.file.rename(paths[0])
+        if self.transaction_index.file is not None:
+            paths.append(self.transaction_index.path + DELETED_SUFFIX)
+            self.transaction_index.rename(paths[-1])
+        for index in (self.offset_index, self.time_index):
+            paths.append(index.path + DELETED_SUFFIX)
+            index.rename(paths[-1])
+        return paths
+
+    def close(self) -> None:
+        """Give the descriptors back."""
+        self.file.close()
+        for index in (self.offset_index, self.time_index):
+            if index.file is not None:
+                index.file.close()
+        if self.transaction_index.file is not None:
+            self.transaction_index.file.close()
+
+    # Reading
+
+    def _read(self, position: i64, length: i64, blocking: bool) -> bytes:
+        if blocking:
+            data = self.file.read(position, length)
+        else:
+            found = self.file.read_nowait(position, length)
+            if found is None:
+                raise WouldBlock
+            data = found
+        if len(data) < length:
+            raise DiskError("read", self.file_path(LOG_SUFFIX), f"it ends before {position + length}")
+        return data
+
+    def position_of(self, offset: i64, blocking: bool) -> i64:
+        """Where the first batch begins whose last offset is at least the offset; -1 if there is none."""
+        remembered = self.remembered
+        if remembered is not None:
+            known = remembered.get(offset)
+            if known is not None:
+                return known if known < self.size_bytes else -1
+        position = self.offset_index.lookup(offset, blocking)
+        size = self.size_bytes
+        while size - position >= _HEADER_SIZE:
+            data = self._read(position, min(_PROBE_BYTES, size - position), blocking)
+            at: i64 = 0
+            length: i64 = len(data)
+            while length - at >= _HEADER_SIZE:
+                if read_i64_be(data, at) + i64(read_i32_be(data, at + 23)) >= offset:
+                    self._remember(offset, position + at)
+                    return position + at
+                at += i64(read_i32_be(data, at + 8)) + _LOG_OVERHEAD
+            if at < _HEADER_SIZE:
+                raise DiskError("read", self.file_path(LOG_SUFFIX), f"no batch begins at {position}")
+            position += at
+        return -1
+
+    def _remember(self, offset: i64, position: i64) -> None:
+        remembered = self.remembered
+        if remembered is None or len(remembered) >= _REMEMBERED_MAX:
+            remembered = {}
+            self.remembered = remembered
+        remembered[offset] = position
+
+    def read(
+        self, offset: i64, max_bytes: i64, end_position: i64, min_one_batch: bool, blocking: bool
+    ) -> RecordBytes | None:
+        """Batches from the one with the offset on, before `end_position`; None if the segment has no such.
+
+        The last batch may be cut. The first is whole, or there is none if it is larger than `max_bytes` and
+        `min_one_batch` does not ask for it. A thread may call this with `blocking`.
+        """
+        start = self.position_of(offset, blocking)
+        if start < 0:
+            return None
+        length = min(max(max_bytes, _HEADER_SIZE), end_position - start)
+        if length < _HEADER_SIZE:
+            return RecordBytes(b"", 0, 0)
+        data = self._read(start, length, blocking)
+        first_size = i64(read_i32_be(data, 8)) + _LOG_OVERHEAD
+        if first_size > length or first_size > max_bytes:
+            if not min_one_batch:
+                return RecordBytes(b"", 0, 0)
+            if first_size > length:
+                data = self._read(start, first_size, blocking)
+        return RecordBytes(data, 0, self._end_of_whole_batches(data, start))
+
+    def _end_of_whole_batches(self, data: bytes, start: i64) -> i64:
+        """Leave out a cut batch at the end, and remember where the next read will begin."""
+        length: i64 = len(data)
+        at: i64 = 0
+        last: i64 = 0
+        count: i64 = 0
+        while length - at >= _HEADER_SIZE:
+            size = i64(read_i32_be(data, at + 8)) + _LOG_OVERHEAD
+            if size > length - at:
+                break
+            if count == _TRIM_BATCHES_MAX:
+                return length
+            count += 1
+            last = at
+            at += size
+        if count:
+            self._remember(read_i64_be(data, last) + i64(read_i32_be(data, last + 23)) + 1, start + at)
+        return at
+
+    def scan(self, position: i64) -> tuple[list[tuple[int, BatchHeader]], i64]:
+        """Position and header of the next batches, and where to go on (the size at the end). May wait."""
+        found: list[tuple[int, BatchHeader]] = []
+        size = self.size_bytes
+        data = self._read(position, min(_SCAN_BYTES, size - position), True)
+        at: i64 = 0
+        while len(data) - at >= _HEADER_SIZE:
+            header = read_header(data, at)
+            if position + at + header.size_bytes > size:
+                return found, size
+            found.append((int(position + at), header))
+            at += header.size_bytes
+        # Fewer bytes than a header at the end of the file are no batch.
+        return found, position + at if at else size
+
+    def find_timestamp(self, timestamp: i64, start_offset: i64) -> TimestampOffset | None:
+        """The first record at or after the offset that is not older than the timestamp. May wait."""
+        offset = max(self.time_index.lookup(timestamp, True), start_offset)
+        position = self.offset_index.lookup(offset, True)
+        while position < self.size_bytes:
+            headers, position = self.scan(position)
+            for at, header in headers:
+                if header.max_timestamp < timestamp or header.last_offset < start_offset:
+                    continue
+                for record in decode_records(self._read(at, header.size_bytes, True), 0, header):
+                    if record.timestamp >= timestamp and record.offset >= start_offset:
+                        return TimestampOffset(record.timestamp, record.offset, header.partition_leader_epoch)
+        return None
+
+    def find_max_timestamp(self) -> TimestampOffset | None:
+        """The first record that has the segment's largest timestamp. May wait for the disk."""
+        self.load_timestamps()
+        if self.max_timestamp < 0:
+            return None
+        return self.find_timestamp(self.max_timestamp, self.base_offset)
