@@ -79,7 +79,7 @@ class Driver(abc.ABC):
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  # most drivers keep nothing open between calls
         """End what the driver keeps open between calls."""
 
     @abc.abstractmethod

@@ -45,10 +45,7 @@ def check_code(code: int, message: str | None = None) -> None:
 
 class AiokafkaDriver(Driver):
     NAME = "aiokafka"
-    CANNOT = {
-        "null_headers": "its record builder takes only bytes as the value of a header",
-        "offset_of_the_newest_record": "it has no ListOffsets but by time, earliest and latest",
-    }
+    CANNOT = {"offset_of_the_newest_record": "it asks ListOffsets only by time, for earliest and for latest"}
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)

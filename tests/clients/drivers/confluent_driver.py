@@ -182,9 +182,7 @@ class ConfluentDriver(Driver):
         return set(self._admin.list_topics(timeout=TIMEOUT_S).topics)
 
     def partition_leaders(self, topic: str) -> dict[int, int]:
-        described = result_of(
-            self._admin.describe_topics(confluent_kafka.TopicCollection([topic]))[topic]
-        )
+        described = result_of(self._admin.describe_topics(confluent_kafka.TopicCollection([topic]))[topic])
         return {partition.id: partition.leader.id for partition in described.partitions}
 
     def add_partitions(self, topic: str, total: int) -> None:

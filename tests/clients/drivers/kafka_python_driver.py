@@ -175,7 +175,9 @@ class KafkaPythonDriver(Driver):
 
     def alter_configs(self, topic: str, configs: Mapping[str, str]) -> None:
         with kafka_names():
-            answer = self._admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, dict(configs))])
+            answer = self._admin.alter_configs(
+                [ConfigResource(ConfigResourceType.TOPIC, topic, dict(configs))]
+            )
         result = answer["topic"][topic]
         if result != "OK":
             raise ClientError(result)

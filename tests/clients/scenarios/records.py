@@ -282,7 +282,8 @@ def unknown_topic(stage: Stage) -> None:
     topic = stage.fresh_name()
     # Some clients report what the broker said, some keep asking until their time is over.
     refused(
-        ("UNKNOWN_TOPIC_OR_PARTITION", "TIMEOUT"), lambda: stage.client.produce(topic, numbered(1), partition=0)
+        ("UNKNOWN_TOPIC_OR_PARTITION", "TIMEOUT"),
+        lambda: stage.client.produce(topic, numbered(1), partition=0),
     )
     assert topic not in stage.reference.list_topics()
 

@@ -1,0 +1,207 @@
+"""Clients in other languages: a process that lives as long as the driver and speaks JSON lines.
+
+A request is `{"call": name, ...arguments}`, its answer `{"result": ...}` or
+`{"error": Kafka's name, "message": ...}`. Bytes travel in base64. The arguments and results are
+those of `Driver`, so a new language needs one program and nothing here.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import select
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tests.clients.driver import (
+    CLIENT_MESSAGE_LIMIT_BYTES,
+    TIMEOUT_S,
+    ClientError,
+    Driver,
+    Message,
+    Outgoing,
+    Placed,
+)
+
+ANSWER_TIMEOUT_S = 3 * TIMEOUT_S
+
+
+def encoded(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode()
+
+
+def decoded(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
+class RemoteDriver(Driver):
+    """A driver whose client is a child process, started by `command`."""
+
+    def __init__(self, bootstrap: str) -> None:
+        super().__init__(bootstrap)
+        self._process = subprocess.Popen(
+            [*self.command(), bootstrap], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+
+    def command(self) -> list[str]:
+        """The program to start; the bootstrap address is added to it."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def call(self, name: str, **arguments: Any) -> Any:
+        assert self._process.stdin is not None
+        request = json.dumps({"call": name, **arguments}).encode() + b"\n"
+        sent = 0
+        while sent < len(request):
+            sent += self._process.stdin.write(request[sent:]) or 0
+        answer = json.loads(self._read_line(name))
+        if "error" in answer:
+            raise ClientError(answer["error"], answer.get("message") or "")
+        return answer["result"]
+
+    def _read_line(self, name: str) -> bytes:
+        assert self._process.stdout is not None
+        chunks = []
+        while True:
+            if not select.select([self._process.stdout], [], [], ANSWER_TIMEOUT_S)[0]:
+                self._process.kill()
+                raise RuntimeError(f"{self.NAME} did not answer {name} within {ANSWER_TIMEOUT_S:g} s")
+            chunk = self._process.stdout.read(1 << 20)
+            if not chunk:
+                raise RuntimeError(f"{self.NAME} ended during {name}; its last words are on stderr")
+            chunks.append(chunk)
+            if chunk.endswith(b"\n"):
+                return b"".join(chunks)
+
+    def produce(
+        self,
+        topic: str,
+        records: Sequence[Outgoing],
+        *,
+        partition: int | None = None,
+        acks: str = "all",
+        compression: str = "none",
+        idempotent: bool = False,
+    ) -> list[Placed]:
+        places = self.call(
+            "produce",
+            topic=topic,
+            records=[
+                {
+                    "value": encoded(record.value),
+                    "key": encoded(record.key),
+                    "headers": [[name, encoded(value)] for name, value in record.headers],
+                    "timestamp_ms": record.timestamp_ms,
+                }
+                for record in records
+            ],
+            partition=partition,
+            acks=acks,
+            compression=compression,
+            idempotent=idempotent,
+            limit_bytes=CLIENT_MESSAGE_LIMIT_BYTES,
+        )
+        return [Placed(place[0], place[1]) for place in places]
+
+    def consume(
+        self, topic: str, partition: int, offset: int | str, count: int, *, reset: str = "none"
+    ) -> list[Message]:
+        records = self.call(
+            "consume",
+            topic=topic,
+            partition=partition,
+            offset=offset,
+            count=count,
+            reset=reset,
+            timeout_ms=int(TIMEOUT_S * 1000),
+        )
+        return [message(record) for record in records]
+
+    def consume_seeking(
+        self, topic: str, partition: int, steps: Sequence[tuple[int, int]]
+    ) -> list[list[Message]]:
+        rounds = self.call(
+            "consume_seeking",
+            topic=topic,
+            partition=partition,
+            steps=steps,
+            timeout_ms=int(TIMEOUT_S * 1000),
+        )
+        return [[message(record) for record in records] for records in rounds]
+
+    def offsets(self, topic: str, partition: int) -> tuple[int, int]:
+        first, end = self.call("offsets", topic=topic, partition=partition)
+        return first, end
+
+    def offset_for_time(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
+        offset: int | None = self.call(
+            "offset_for_time", topic=topic, partition=partition, timestamp_ms=timestamp_ms
+        )
+        return offset
+
+    def offset_of_max_timestamp(self, topic: str, partition: int) -> int:
+        return int(self.call("offset_of_max_timestamp", topic=topic, partition=partition))
+
+    def create_topic(
+        self,
+        topic: str,
+        partitions: int = 1,
+        configs: Mapping[str, str] | None = None,
+        replication_factor: int = 1,
+        validate_only: bool = False,
+    ) -> None:
+        self.call(
+            "create_topic",
+            topic=topic,
+            partitions=partitions,
+            configs=dict(configs or {}),
+            replication_factor=replication_factor,
+            validate_only=validate_only,
+        )
+
+    def delete_topic(self, topic: str) -> None:
+        self.call("delete_topic", topic=topic)
+
+    def list_topics(self) -> set[str]:
+        return set(self.call("list_topics"))
+
+    def partition_leaders(self, topic: str) -> dict[int, int]:
+        return dict(self.call("partition_leaders", topic=topic))
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        self.call("add_partitions", topic=topic, total=total)
+
+    def describe_configs(self, topic: str) -> dict[str, str | None]:
+        configs: dict[str, str | None] = self.call("describe_configs", topic=topic)
+        return configs
+
+    def alter_configs(self, topic: str, configs: Mapping[str, str]) -> None:
+        self.call("alter_configs", topic=topic, configs=dict(configs))
+
+    def delete_records(self, topic: str, partition: int, before_offset: int) -> None:
+        self.call("delete_records", topic=topic, partition=partition, before_offset=before_offset)
+
+    def node_ids(self) -> set[int]:
+        return set(self.call("node_ids"))
+
+
+def message(record: dict[str, Any]) -> Message:
+    return Message(
+        partition=record["partition"],
+        offset=record["offset"],
+        timestamp_ms=record["timestamp_ms"],
+        key=decoded(record["key"]),
+        value=decoded(record["value"]),
+        headers=tuple((name, decoded(value)) for name, value in record["headers"]),
+    )
