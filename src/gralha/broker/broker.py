@@ -1,0 +1,44 @@
+"""What request handlers see of the node they run on."""
+
+from collections.abc import Callable
+from random import Random
+
+from gralha.broker.config import NodeConfig
+from gralha.broker.fetch_sessions import FetchSessions
+from gralha.metadata.image import MetadataImage
+from gralha.metadata.service import ControllerService
+from gralha.replication.manager import ReplicaManager
+from gralha.storage.manager import LogManager
+from gralha.transactions.producer_ids import ProducerIds
+
+
+class Broker:
+    """The parts of a running node, by name. `clock` tells the wall-clock time in milliseconds."""
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        cluster_id: str,
+        controller: ControllerService,
+        logs: LogManager,
+        replicas: ReplicaManager,
+        producer_ids: ProducerIds,
+        clock: Callable[[], int],
+        random: Random,
+    ) -> None:
+        self.config = config
+        self.cluster_id = cluster_id
+        self.controller = controller
+        self.logs = logs
+        self.replicas = replicas
+        self.producer_ids = producer_ids
+        self.clock = clock
+        self.random = random
+        self.fetch_sessions = FetchSessions(
+            config.number("max.incremental.fetch.session.cache.slots"), random
+        )
+
+    @property
+    def image(self) -> MetadataImage:
+        """What the cluster has agreed on."""
+        return self.controller.image

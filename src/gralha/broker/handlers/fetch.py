@@ -1,0 +1,240 @@
+"""Fetch (versions 4 to 18): record batches from an offset on, as they lie in the log.
+
+A request is a plan of partitions (from the request itself or its fetch session). It is read at once,
+without blocking; when that gives fewer than min_bytes it waits on its partitions, wakes up once (enough
+new bytes, a leader change, or max_wait_ms) and is read again. Bytes that the page cache does not have
+are read in a thread. Reads end at the high watermark, or at the last stable offset for read_committed.
+
+max_bytes holds for the response and for each partition, except that the first partition with data gives
+at least one whole batch (KIP-74). Follower fetches (replica_id >= 0) come with replication.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Final
+
+from gralha.broker.broker import Broker
+from gralha.broker.fetch_sessions import Plan, Wanted, move_to_end
+from gralha.broker.pipeline import RequestContext
+from gralha.protocol.errors import KafkaError
+from gralha.protocol.message import Message
+from gralha.protocol.messages.fetch import (
+    AbortedTransaction,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from gralha.protocol.primitives import RecordBytes
+from gralha.replication.partition import Partition, Waiter
+from gralha.storage.disk import WouldBlock
+
+UNKNOWN_TOPIC_OR_PARTITION: Final = 3
+UNKNOWN_TOPIC_ID: Final = 100
+INVALID_FETCH_SESSION_EPOCH: Final = 71
+TOPIC_IDS_FROM_VERSION: Final = 13
+READ_COMMITTED: Final = 1
+EMPTY: Final = RecordBytes(b"", 0, 0)
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: FetchRequest
+) -> Message | Awaitable[Message | None]:
+    plan = broker.fetch_sessions.begin(request, context.api_version, broker.clock())
+    if plan.error_code:
+        return FetchResponse(error_code=plan.error_code, session_id=plan.session_id())
+    fetch = Fetch(broker, request, plan, context.api_version >= TOPIC_IDS_FROM_VERSION)
+    fetch.read(False)
+    if fetch.cold:
+        return fetch.read_in_thread()
+    if fetch.is_enough():
+        return fetch.response()
+    return fetch.wait(request.max_wait_ms)
+
+
+class Fetch(Waiter):
+    """One Fetch request on its way."""
+
+    def __init__(self, broker: Broker, request: FetchRequest, plan: Plan, by_id: bool) -> None:
+        self.broker = broker
+        self.plan = plan
+        self.by_id = by_id
+        self.read_committed: bool = request.isolation_level == READ_COMMITTED
+        self.min_bytes: int = request.min_bytes if request.max_wait_ms > 0 else 0
+        self.max_bytes: int = min(request.max_bytes, broker.config.fetch_max_bytes)
+        self.results: list[PartitionData] = []
+        self.partitions: list[Partition] = []
+        self.bytes_read: int = 0
+        self.failed: bool = False
+        self.cold: bool = False
+        self.awake: bool = True
+        self.future: asyncio.Future[Message | None] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+
+    # Reading
+
+    def read(self, blocking: bool) -> None:
+        """Read all partitions of the plan; stops with `cold` set when it would have to wait for the disk."""
+        self.results = []
+        self.partitions = []
+        self.bytes_read = 0
+        self.failed = False
+        self.cold = False
+        left = self.max_bytes
+        for wanted in self.plan.wanted:
+            partition = self._find(wanted)
+            if partition is None:
+                code = (
+                    UNKNOWN_TOPIC_ID if self.by_id and not self._knows(wanted) else UNKNOWN_TOPIC_OR_PARTITION
+                )
+                self._fail(wanted, code)
+                continue
+            try:
+                data = self._read_partition(partition, wanted, left, blocking)
+            except WouldBlock:
+                self.cold = True
+                return
+            except KafkaError as error:
+                self._fail(wanted, error.code)
+                continue
+            self.partitions.append(partition)
+            self.results.append(data)
+            if data.records is not None:
+                size: int = data.records.end - data.records.start
+                self.bytes_read += size
+                left = max(left - size, 0)
+
+    def _find(self, wanted: Wanted) -> Partition | None:
+        replicas = self.broker.replicas
+        topic = replicas.by_id.get(wanted.topic_id) if self.by_id else replicas.by_name.get(wanted.topic)
+        return None if topic is None else topic.get(wanted.index)
+
+    def _knows(self, wanted: Wanted) -> bool:
+        return wanted.topic_id in self.broker.replicas.by_id
+
+    def _read_partition(
+        self, partition: Partition, wanted: Wanted, left: int, blocking: bool
+    ) -> PartitionData:
+        partition.check_leader(wanted.leader_epoch)
+        log = partition.log
+        end_offset = partition.end_offset(self.read_committed)
+        first = self.bytes_read == 0
+        if left > 0 or first:
+            records = log.read(wanted.fetch_offset, min(wanted.max_bytes, left), end_offset, first, blocking)
+        else:
+            records = EMPTY
+        return PartitionData(
+            partition_index=wanted.index,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.last_stable_offset(),
+            log_start_offset=log.log_start_offset,
+            aborted_transactions=self._aborted(partition, wanted, end_offset)
+            if self.read_committed
+            else None,
+            records=records,
+        )
+
+    def _aborted(self, partition: Partition, wanted: Wanted, end_offset: int) -> list[AbortedTransaction]:
+        return [
+            AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
+            for producer_id, first_offset in partition.log.aborted_transactions(
+                wanted.fetch_offset, end_offset
+            )
+        ]
+
+    def _fail(self, wanted: Wanted, error_code: int) -> None:
+        self.failed = True
+        self.results.append(
+            PartitionData(
+                partition_index=wanted.index,
+                error_code=error_code,
+                high_watermark=-1,
+                aborted_transactions=[],
+                records=EMPTY,
+            )
+        )
+
+    def is_enough(self) -> bool:
+        return self.failed or self.bytes_read >= self.min_bytes or not self.plan.wanted
+
+    async def read_in_thread(self) -> Message | None:
+        """The page cache has not everything: let a thread wait for the disk."""
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(None, self.read, True)
+        return self.response()
+
+    # Waiting
+
+    def wait(self, max_wait_ms: int) -> "asyncio.Future[Message | None]":
+        loop = asyncio.get_running_loop()
+        self.future = loop.create_future()
+        self.future.add_done_callback(self._forget)
+        self.timer = loop.call_later(max_wait_ms / 1000, self._finish)
+        self.awake = False
+        for partition in self.partitions:
+            partition.add_waiter(self)
+        return self.future
+
+    def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
+        """Called while the partition is being written: only note it, and answer when the writer is done."""
+        self.bytes_read += new_bytes
+        if not self.awake and (self.bytes_read >= self.min_bytes or not partition.is_leader()):
+            self.awake = True
+            asyncio.get_running_loop().call_soon(self._finish)
+        return self.awake
+
+    def _forget(self, future: "asyncio.Future[Message | None]") -> None:
+        """Answered, or the client is gone."""
+        self.awake = True
+        if self.timer is not None:
+            self.timer.cancel()
+        for partition in self.partitions:
+            partition.remove_waiter(self)
+
+    def _finish(self) -> None:
+        future = self.future
+        if future is None or future.done():
+            return
+        self.awake = True
+        for partition in self.partitions:
+            partition.remove_waiter(self)
+        self.read(False)
+        if self.cold:
+            task = asyncio.ensure_future(self.read_in_thread())
+            task.add_done_callback(self._finish_cold)
+        else:
+            future.set_result(self.response())
+
+    def _finish_cold(self, task: "asyncio.Future[Message | None]") -> None:
+        future = self.future
+        if future is None or future.done():
+            return
+        error = task.exception()
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(task.result())
+
+    # Answering
+
+    def response(self) -> FetchResponse:
+        plan = self.plan
+        if plan.is_stale():
+            return FetchResponse(error_code=INVALID_FETCH_SESSION_EPOCH, session_id=plan.session_id())
+        topics: list[FetchableTopicResponse] = []
+        served: list[Wanted] = []
+        topic: FetchableTopicResponse | None = None
+        for wanted, data in zip(plan.wanted, self.results, strict=True):
+            if plan.session is not None:
+                news = wanted.has_news(data)
+                if plan.incremental and not news:
+                    continue
+                if data.records is not None and data.records.end > data.records.start:
+                    served.append(wanted)
+            if topic is None or topic.topic_id != wanted.topic_id or topic.topic != wanted.topic:
+                topic = FetchableTopicResponse(topic=wanted.topic, topic_id=wanted.topic_id, partitions=[])
+                topics.append(topic)
+            topic.partitions.append(data)
+        if plan.session is not None and served:
+            move_to_end(plan.session, served)
+        return FetchResponse(session_id=plan.session_id(), responses=topics)

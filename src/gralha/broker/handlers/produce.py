@@ -1,0 +1,201 @@
+"""Produce (versions 3 to 13): append record batches to partitions.
+
+Each partition's batch is appended at once, in the order of the request; a failure of one does not touch
+the others. acks=1 answers then, acks=all when the high watermark has passed the batch in the epoch that
+wrote it (which on a single replica is at once, unless flush.messages asks for the disk), acks=0 never:
+there an error closes the connection, which is all a client can notice.
+"""
+
+import asyncio
+from typing import Final
+
+from gralha.broker.broker import Broker
+from gralha.broker.pipeline import RequestContext
+from gralha.protocol.batches import produced_batch
+from gralha.protocol.errors import InvalidRecordError, InvalidTopicError, InvalidTxnStateError, KafkaError
+from gralha.protocol.message import Message
+from gralha.protocol.messages.produce import (
+    BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceResponse,
+)
+from gralha.protocol.primitives import ProtocolError, RecordBytes
+from gralha.protocol.records import RecordsRejectedError
+from gralha.replication.partition import ACKS_ALL, Partition, Waiter
+from gralha.storage.log import AppendResult
+
+NONE: Final = 0
+UNKNOWN_TOPIC_OR_PARTITION: Final = 3
+NOT_LEADER_OR_FOLLOWER: Final = 6
+REQUEST_TIMED_OUT: Final = 7
+INVALID_REQUIRED_ACKS: Final = 21
+UNKNOWN_TOPIC_ID: Final = 100
+TOPIC_IDS_FROM_VERSION: Final = 13
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: ProduceRequest
+) -> "Message | asyncio.Future[Message | None] | None":
+    produce = Produce(broker, context.api_version, request)
+    produce.append_all(request)
+    if request.acks == 0:
+        if produce.failed:
+            raise ProtocolError("a batch sent with acks=0 was refused")
+        return None
+    if produce.unacknowledged:
+        return produce.wait(request.timeout_ms)
+    return produce.response
+
+
+class Pending:
+    """A batch whose acknowledgement is still out."""
+
+    def __init__(self, partition: Partition, last_offset: int, answer: PartitionProduceResponse) -> None:
+        self.partition = partition
+        self.leader_epoch = partition.leader_epoch
+        self.last_offset = last_offset
+        self.answer = answer
+
+    def is_acknowledged(self) -> bool:
+        return self.partition.log.high_watermark > self.last_offset
+
+    def fail(self, error_code: int) -> None:
+        answer = self.answer
+        answer.error_code = error_code
+        answer.base_offset = -1
+        answer.log_append_time_ms = -1
+        answer.log_start_offset = -1
+
+
+class Produce(Waiter):
+    """One Produce request on its way."""
+
+    def __init__(self, broker: Broker, api_version: int, request: ProduceRequest) -> None:
+        self.broker = broker
+        self.api_version = api_version
+        self.acks: int = request.acks
+        self.now_ms: int = broker.clock()
+        self.failed: bool = False
+        self.unacknowledged: list[Pending] = []
+        self.response: ProduceResponse = ProduceResponse(responses=[])
+        self.future: asyncio.Future[Message | None] | None = None
+        self.timer: asyncio.TimerHandle | None = None
+
+    # Appending
+
+    def append_all(self, request: ProduceRequest) -> None:
+        by_id = self.api_version >= TOPIC_IDS_FROM_VERSION
+        replicas = self.broker.replicas
+        acks_are_valid = -1 <= self.acks <= 1
+        for topic in request.topic_data:
+            if by_id:
+                partitions = replicas.by_id.get(topic.topic_id)
+                missing = UNKNOWN_TOPIC_ID
+            else:
+                partitions = replicas.by_name.get(topic.name)
+                missing = UNKNOWN_TOPIC_OR_PARTITION
+            answers: list[PartitionProduceResponse] = []
+            for data in topic.partition_data:
+                partition = None if partitions is None else partitions.get(data.index)
+                if partition is None:
+                    code = missing if partitions is None else UNKNOWN_TOPIC_OR_PARTITION
+                    answers.append(self._refuse(data.index, code, None))
+                elif not acks_are_valid:
+                    answers.append(self._refuse(data.index, INVALID_REQUIRED_ACKS, None))
+                else:
+                    answers.append(self._append(partition, data))
+            self.response.responses.append(
+                TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
+            )
+
+    def _append(self, partition: Partition, data: PartitionProduceData) -> PartitionProduceResponse:
+        try:
+            records = self._one_batch(partition, data.records)
+            result = partition.append(records, self.acks, self.now_ms)
+        except KafkaError as error:
+            answer = self._refuse(data.index, error.code, error.message)
+            if isinstance(error, RecordsRejectedError):
+                answer.record_errors = [
+                    BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=reason)
+                    for index, reason in error.record_errors
+                ]
+            if error.code == NOT_LEADER_OR_FOLLOWER:
+                answer.current_leader = LeaderIdAndEpoch(
+                    leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
+                )
+            return answer
+        return self._accept(partition, result)
+
+    def _one_batch(self, partition: Partition, records: RecordBytes | None) -> RecordBytes:
+        """Kafka 4 takes exactly one batch of the current format for a partition."""
+        if records is None:
+            raise InvalidRecordError("Produce requests must have at least one record batch per partition")
+        if partition.is_internal:
+            raise InvalidTopicError(f"{partition.topic} is internal: clients do not write to it")
+        header = produced_batch(records.data, records.start, records.end, self.api_version)
+        if header.is_transactional:
+            raise InvalidTxnStateError("There is no ongoing transaction with this partition")
+        end = records.start + header.size_bytes
+        return records if end == records.end else RecordBytes(records.data, records.start, end)
+
+    def _accept(self, partition: Partition, result: AppendResult) -> PartitionProduceResponse:
+        answer = PartitionProduceResponse(
+            index=partition.index,
+            base_offset=result.first_offset,
+            log_append_time_ms=result.log_append_time_ms,
+            log_start_offset=result.log_start_offset,
+        )
+        if self.acks == ACKS_ALL and partition.log.high_watermark <= result.last_offset:
+            self.unacknowledged.append(Pending(partition, result.last_offset, answer))
+        return answer
+
+    def _refuse(self, index: int, error_code: int, message: str | None) -> PartitionProduceResponse:
+        self.failed = True
+        return PartitionProduceResponse(
+            index=index, error_code=error_code, base_offset=-1, error_message=message
+        )
+
+    # Waiting for acks=all
+
+    def wait(self, timeout_ms: int) -> "asyncio.Future[Message | None]":
+        loop = asyncio.get_running_loop()
+        self.future = loop.create_future()
+        self.future.add_done_callback(self._forget)
+        self.timer = loop.call_later(timeout_ms / 1000, self._time_out)
+        for pending in self.unacknowledged:
+            pending.partition.add_waiter(self)
+        return self.future
+
+    def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
+        waiting: list[Pending] = []
+        here = False
+        for pending in self.unacknowledged:
+            if pending.partition is not partition:
+                waiting.append(pending)
+            elif partition.leader_epoch != pending.leader_epoch:
+                # The batch may be gone with the epoch that wrote it.
+                pending.fail(NOT_LEADER_OR_FOLLOWER)
+            elif not pending.is_acknowledged():
+                waiting.append(pending)
+                here = True
+        self.unacknowledged = waiting
+        if not waiting and self.future is not None and not self.future.done():
+            self.future.set_result(self.response)
+        return not here
+
+    def _time_out(self) -> None:
+        for pending in self.unacknowledged:
+            pending.fail(REQUEST_TIMED_OUT)
+        if self.future is not None and not self.future.done():
+            self.future.set_result(self.response)
+
+    def _forget(self, future: "asyncio.Future[Message | None]") -> None:
+        """Answered, or the client is gone."""
+        if self.timer is not None:
+            self.timer.cancel()
+        for pending in self.unacknowledged:
+            pending.partition.remove_waiter(self)

@@ -1,0 +1,66 @@
+"""A node as a process: event loop, real disk, real clock, signals.
+
+Here, and nowhere below, the outside world enters: everything the node does goes through the loop, the disk,
+the clock and the random generator given to it, so that a simulation can give others.
+"""
+
+import asyncio
+import logging
+import random
+import resource
+import signal
+import socket
+import time
+from collections.abc import Callable
+
+from gralha.broker.config import NodeConfig
+from gralha.broker.node import Node, StartError
+from gralha.storage.disk import DiskError, RealDisk
+
+log = logging.getLogger("gralha")
+
+
+def wall_clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def hostname() -> str:
+    return socket.gethostname()
+
+
+def run_node(config: NodeConfig, on_ready: Callable[[Node], None]) -> int:
+    """Run until a signal asks to stop; answers the exit status. A second signal ends at once."""
+    _raise_file_limit()
+    try:
+        import uvloop
+
+        return uvloop.run(_run(config, on_ready))
+    except ImportError:
+        return asyncio.run(_run(config, on_ready))
+
+
+async def _run(config: NodeConfig, on_ready: Callable[[Node], None]) -> int:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, _stop_or_exit, stop)
+    node = Node(config, RealDisk(), wall_clock_ms, random.Random())
+    try:
+        await node.run(stop, on_ready)
+    except (StartError, DiskError) as error:
+        log.critical("%s", error)
+        return 1
+    return 0
+
+
+def _stop_or_exit(stop: asyncio.Event) -> None:
+    if stop.is_set():
+        raise SystemExit(130)
+    stop.set()
+
+
+def _raise_file_limit() -> None:
+    """A partition has several files; take as many descriptors as the system lets us have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,0 +1,65 @@
+"""`gralha server --config server.properties`: one node with Kafka's settings, in the foreground."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gralha.cli.program import CommandError, run
+
+if TYPE_CHECKING:
+    from gralha.broker.node import Node
+
+
+def main(arguments: list[str] | None = None) -> int:
+    return run(_serve, arguments)
+
+
+def _serve(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="gralha server", description="Run one node in the foreground.")
+    parser.add_argument(
+        "--config", required=True, metavar="FILE", help="server.properties with Kafka's names"
+    )
+    parser.add_argument(
+        "--override", action="append", default=[], metavar="NAME=VALUE", help="replaces a line of the file"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        with open(options.config, encoding="utf-8") as file:
+            text = file.read()
+    except OSError as error:
+        raise CommandError(
+            f"Cannot read {options.config}: {error.strerror}. Name an existing properties file."
+        ) from None
+    overrides = "".join(f"{override}\n" for override in options.override)
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
+    return serve(f"{text}\n{overrides}", options.config, _announce)
+
+
+def serve(text: str, source: str, announce: "Callable[[Node], None]") -> int:
+    """Check the settings, run the node, answer the exit status."""
+    from gralha.broker.config import ConfigFileError, NodeConfig
+    from gralha.broker.run import hostname, run_node
+
+    log = logging.getLogger("gralha")
+    try:
+        config, warnings = NodeConfig.parse(text, source, hostname)
+    except ConfigFileError as error:
+        print(error, file=sys.stderr)
+        return 1
+    for warning in warnings:
+        log.warning("%s", warning)
+    for listener in config.open_listeners:
+        log.warning(
+            "ANYBODY who reaches %s:%s can read and write everything: %s has no authentication",
+            listener.host or "*",
+            listener.port,
+            listener.name,
+        )
+    return run_node(config, announce)
+
+
+def _announce(node: "Node") -> None:
+    addresses = ",".join(f"{one.host}:{one.port}" for one in node.addresses)
+    print(f"ready: node {node.config.node_id} serves {addresses}", flush=True)

@@ -1,0 +1,68 @@
+"""`gralha up`: the platform on this machine, without a configuration file."""
+
+import argparse
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gralha.cli.program import run
+from gralha.cli.server import serve
+
+if TYPE_CHECKING:
+    from gralha.broker.node import Node
+
+DEFAULT_PORT = 9092
+
+
+def main(arguments: list[str] | None = None) -> int:
+    return run(_up, arguments)
+
+
+def default_data_folder() -> Path:
+    base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(base).expanduser() / "gralha"
+
+
+def _up(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="gralha up", description="Run the platform on this machine.")
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help=f"where data is kept ({default_data_folder()})"
+    )
+    parser.add_argument(
+        "--port", type=int, default=DEFAULT_PORT, metavar="P", help=f"for clients ({DEFAULT_PORT})"
+    )
+    options = parser.parse_args(arguments)
+    data = (options.data or default_data_folder()).expanduser().resolve()
+    logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING, stream=sys.stderr)
+
+    def announce(node: "Node") -> None:
+        _print_table([("broker", address) for address in _addresses(node)], data)
+
+    return serve(_properties(data, options.port), "gralha up", announce)
+
+
+def _properties(data: Path, port: int) -> str:
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "listeners": f"PLAINTEXT://localhost:{port}",
+        "log.dirs": str(data / "broker-1"),
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+    }
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def _addresses(node: "Node") -> list[str]:
+    return [f"{one.host}:{one.port}" for one in node.addresses]
+
+
+def _print_table(rows: list[tuple[str, str]], data: Path) -> None:
+    print("Gralha is up")
+    for name, address in rows:
+        print(f"  {name:<10}{address}")
+    print(f"  {'data':<10}{data}")
+    print("Ctrl-C stops it. Try: kafka-topics --bootstrap-server " + rows[0][1] + " --list", flush=True)

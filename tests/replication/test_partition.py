@@ -1,0 +1,159 @@
+"""A partition as its leader has it: who may write, when the high watermark moves, who is told."""
+
+from pathlib import Path
+
+import pytest
+
+from gralha.protocol.errors import (
+    FencedLeaderEpochError,
+    NotEnoughReplicasError,
+    NotLeaderOrFollowerError,
+    OffsetOutOfRangeError,
+    PolicyViolationError,
+    UnknownLeaderEpochError,
+)
+from gralha.protocol.primitives import RecordBytes
+from gralha.protocol.records import Record, encode_batch
+from gralha.replication.partition import ACKS_ALL, Partition, Waiter
+from gralha.storage.config import LogConfig
+from gralha.storage.disk import RealDisk
+from gralha.storage.opening import open_log
+
+BROKER = 1
+NOW_MS = 1_700_000_000_000
+TOPIC_ID = bytes(range(16))
+
+
+def batch(count: int = 1) -> RecordBytes:
+    data = encode_batch([Record(b"key", b"value", NOW_MS) for _ in range(count)])
+    return RecordBytes(data, 0, len(data))
+
+
+def new_partition(folder: Path, **config: str) -> Partition:
+    settings = {name.replace("_", "."): value for name, value in config.items()}
+    log = open_log(RealDisk(), str(folder), "t", 0, LogConfig(settings), now_ms=NOW_MS, topic_id=TOPIC_ID)
+    return Partition("t", TOPIC_ID, 0, log, BROKER)
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Partition:
+    partition = new_partition(tmp_path)
+    partition.change_leader(BROKER, 3, [BROKER], [BROKER])
+    return partition
+
+
+class Listener(Waiter):
+    def __init__(self, enough_bytes: int = 0) -> None:
+        self.enough_bytes = enough_bytes
+        self.heard: list[int] = []
+
+    def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
+        self.heard.append(new_bytes)
+        return sum(self.heard) >= self.enough_bytes
+
+
+def test_only_the_leader_takes_records(tmp_path: Path) -> None:
+    partition = new_partition(tmp_path)
+    with pytest.raises(NotLeaderOrFollowerError):
+        partition.append(batch(), ACKS_ALL, NOW_MS)
+    partition.change_leader(2, 1, [BROKER, 2], [2])
+    with pytest.raises(NotLeaderOrFollowerError):
+        partition.append(batch(), 1, NOW_MS)
+    assert partition.log.log_end_offset == 0
+
+
+def test_a_new_leader_starts_its_epoch_at_the_end_of_its_log(partition: Partition) -> None:
+    partition.append(batch(5), 1, NOW_MS)
+    partition.change_leader(BROKER, 4, [BROKER], [BROKER])
+    partition.append(batch(2), 1, NOW_MS)
+    assert partition.log.end_offset_for_epoch(3) == (3, 5)
+    assert partition.log.end_offset_for_epoch(4) == (4, 7)
+
+
+def test_a_client_with_another_idea_of_the_leader_is_told(partition: Partition) -> None:
+    partition.check_leader(-1)
+    partition.check_leader(3)
+    with pytest.raises(FencedLeaderEpochError):
+        partition.check_leader(2)
+    with pytest.raises(UnknownLeaderEpochError):
+        partition.check_leader(4)
+
+
+def test_the_only_replica_moves_the_high_watermark_by_itself(partition: Partition) -> None:
+    result = partition.append(batch(3), ACKS_ALL, NOW_MS)
+    assert (result.first_offset, result.last_offset) == (0, 2)
+    assert partition.log.high_watermark == 3
+
+
+@pytest.mark.parametrize(("allowed", "acknowledged"), [("1", 0), ("3", 2), ("4", 3), ("100", 3)])
+def test_flush_messages_bounds_what_is_acknowledged_and_not_on_the_disk(
+    tmp_path: Path, allowed: str, acknowledged: int
+) -> None:
+    partition = new_partition(tmp_path, flush_messages=allowed)
+    partition.change_leader(BROKER, 0, [BROKER], [BROKER])
+    partition.append(batch(3), ACKS_ALL, NOW_MS)
+    assert partition.log.high_watermark == acknowledged
+    partition.log.flush()
+    partition.advance_high_watermark()
+    assert partition.log.high_watermark == 3
+
+
+def test_too_few_in_sync_replicas_refuse_acks_all_only(tmp_path: Path) -> None:
+    partition = new_partition(tmp_path, min_insync_replicas="2")
+    partition.change_leader(BROKER, 0, [BROKER, 2, 3], [BROKER])
+    with pytest.raises(NotEnoughReplicasError):
+        partition.append(batch(), ACKS_ALL, NOW_MS)
+    assert partition.append(batch(), 1, NOW_MS).first_offset == 0
+
+
+def test_min_insync_replicas_beyond_the_replication_factor_asks_for_all_there_are(tmp_path: Path) -> None:
+    partition = new_partition(tmp_path, min_insync_replicas="2")
+    partition.change_leader(BROKER, 0, [BROKER], [BROKER])
+    assert partition.append(batch(), ACKS_ALL, NOW_MS).first_offset == 0
+
+
+def test_waiters_are_told_of_new_bytes_until_they_have_enough(partition: Partition) -> None:
+    size = batch().size()
+    patient, easy = Listener(2 * size), Listener()
+    partition.add_waiter(patient)
+    partition.add_waiter(easy)
+    for _ in range(3):
+        partition.append(batch(), 1, NOW_MS)
+    assert patient.heard == [size, size]
+    assert easy.heard == [size]
+    assert partition.waiters == []
+
+
+def test_waiters_are_told_when_the_leader_changes(partition: Partition) -> None:
+    waiter = Listener()
+    partition.add_waiter(waiter)
+    partition.change_leader(2, 4, [BROKER, 2], [2])
+    assert waiter.heard == [0]
+
+
+def test_a_waiter_that_leaves_hears_nothing(partition: Partition) -> None:
+    waiter = Listener()
+    partition.add_waiter(waiter)
+    partition.remove_waiter(waiter)
+    partition.remove_waiter(waiter)
+    partition.append(batch(), 1, NOW_MS)
+    assert waiter.heard == []
+
+
+def test_delete_records_moves_the_start_up_to_the_high_watermark(partition: Partition) -> None:
+    for _ in range(3):
+        partition.append(batch(2), 1, NOW_MS)
+    assert partition.delete_records(3) == 3
+    assert partition.delete_records(1) == 3
+    for offset in (7, -2):
+        with pytest.raises(OffsetOutOfRangeError):
+            partition.delete_records(offset)
+    assert partition.delete_records(-1) == 6
+    assert partition.log.log_end_offset == 6
+
+
+def test_a_compacted_topic_keeps_its_records(tmp_path: Path) -> None:
+    partition = new_partition(tmp_path, cleanup_policy="compact")
+    partition.change_leader(BROKER, 0, [BROKER], [BROKER])
+    with pytest.raises(PolicyViolationError):
+        partition.delete_records(-1)
