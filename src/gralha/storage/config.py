@@ -65,6 +65,7 @@ class LogConfig:
             texts.update(values)
         self.texts: Final[Mapping[str, str]] = texts
         policies = [policy.strip() for policy in texts["cleanup.policy"].split(",")]
+        self.cleanup_policy: Final[list[str]] = policies
         self.compact: Final[bool] = "compact" in policies
         self.delete: Final[bool] = "delete" in policies
         self.compression_type: Final[int] = _CODECS[texts["compression.type"]]
@@ -77,7 +78,7 @@ class LogConfig:
         self.timestamp_after_max_ms: Final[i64] = int(texts["message.timestamp.after.max.ms"])
         self.timestamp_before_max_ms: Final[i64] = int(texts["message.timestamp.before.max.ms"])
         self.log_append_time: Final[bool] = texts["message.timestamp.type"] == "LogAppendTime"
-        self.min_insync_replicas: Final[int] = int(texts["min.insync.replicas"])
+        self.min_in_sync_replicas: Final[int] = int(texts["min.insync.replicas"])
         self.retention_bytes: Final[int] = int(texts["retention.bytes"])
         self.retention_ms: Final[int] = int(texts["retention.ms"])
         self.segment_bytes: Final[i64] = int(texts["segment.bytes"])

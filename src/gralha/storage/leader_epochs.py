@@ -1,8 +1,8 @@
 """Where each leader epoch of a partition begins (KIP-101): the basis of truncation after a leader change.
 
-The entries rise in both epoch and start offset. An entry is durable before the record that starts the epoch
-can be acknowledged as flushed: `assign` writes the checkpoint at once, and syncs it unless the log is empty
-(then the first batch itself tells recovery the epoch).
+The entries rise in both epoch and start offset. They live in memory; a flush of the log writes the checkpoint
+and syncs it before the recovery point moves on. What a crash takes away is thus only the epochs of batches
+above the recovery point, and recovery reads those in the batches themselves.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ class LeaderEpochs:
         self.entries: list[tuple[int, int]] = []
         # The newest epoch, kept beside the entries because every append compares with it.
         self.latest = UNDEFINED_EPOCH
-        # Whether memory has entries that the device might not have yet.
-        self.unsynced = False
+        # Whether memory has entries that the file has not.
+        self.unsaved = False
+        self.saved: list[tuple[int, int]] = []
 
     def load(self) -> None:
         path = self._path()
@@ -30,6 +31,7 @@ class LeaderEpochs:
         self.entries = []
         for epoch, start_offset in decode_epochs(path, data) if data else []:
             self._insert(epoch, start_offset)
+        self.saved = self.entries
         self._update_latest()
 
     def _path(self) -> str:
@@ -41,61 +43,62 @@ class LeaderEpochs:
     def _insert(self, epoch: int, start_offset: int) -> bool:
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"Leader epoch {epoch} from offset {start_offset} cannot be")
-        if self.entries and self.entries[-1][0] == epoch and start_offset >= self.entries[-1][1]:
+        entries = self.entries
+        if entries and entries[-1][0] == epoch and start_offset >= entries[-1][1]:
             return False
-        while self.entries and (self.entries[-1][0] >= epoch or self.entries[-1][1] >= start_offset):
-            self.entries.pop()
-        self.entries.append((epoch, start_offset))
+        keep = len(entries)
+        while keep and (entries[keep - 1][0] >= epoch or entries[keep - 1][1] >= start_offset):
+            keep -= 1
+        # A new list, for a thread may be writing the old one.
+        self.entries = [*entries[:keep], (epoch, start_offset)]
         return True
 
-    def assign(self, epoch: int, start_offset: int, sync: bool = True) -> None:
+    def assign(self, epoch: int, start_offset: int) -> None:
         """Note that the epoch begins at the offset; conflicting later entries go."""
         if self._insert(epoch, start_offset):
-            self._update_latest()
-            self._write(sync)
+            self._changed()
 
-    def _write(self, sync: bool) -> None:
-        data = encode_epochs(self.entries)
-        if sync:
-            self.disk.write_file_atomically(self._path(), data)
-            self.unsynced = False
-        else:
-            temporary = self._path() + ".tmp"
-            self.disk.write_file(temporary, data)
-            self.disk.rename(temporary, self._path())
-            self.unsynced = True
+    def _changed(self) -> None:
+        self._update_latest()
+        self.unsaved = True
 
-    def sync(self) -> None:
-        """Make the file durable; the caller syncs the folder."""
-        if self.unsynced:
-            # In this order, for the event loop may write anew while a thread waits here.
-            self.unsynced = False
-            self.disk.sync_file(self._path())
+    def save(self, log_end_offset: int) -> None:
+        """Write the checkpoint durably if it is not up to date. A thread may call this; one at a time.
+
+        An epoch without a record is left out: it would be dropped on the next start anyway.
+        """
+        if self.unsaved:
+            # In this order, for the event loop may change the entries while a thread waits here.
+            self.unsaved = False
+            entries = [entry for entry in self.entries if entry[1] < log_end_offset]
+            if entries != self.saved:
+                self.disk.write_file_atomically(self._path(), encode_epochs(entries))
+                self.saved = entries
+            self.unsaved = self.unsaved or len(entries) < len(self.entries)
 
     def truncate_from_end(self, end_offset: int) -> None:
         """Forget the epochs that begin at or after the offset."""
-        if not self.entries or self.entries[-1][1] < end_offset:
-            return
-        while self.entries and self.entries[-1][1] >= end_offset:
-            self.entries.pop()
-        self._update_latest()
-        self._write(sync=False)
+        keep = len(self.entries)
+        while keep and self.entries[keep - 1][1] >= end_offset:
+            keep -= 1
+        if keep < len(self.entries):
+            self.entries = self.entries[:keep]
+            self._changed()
 
     def truncate_from_start(self, start_offset: int) -> None:
         """Forget the epochs that end before the offset; the one that contains it now begins there."""
-        keep = len(self.entries)
-        while keep and self.entries[keep - 1][1] > start_offset:
-            keep -= 1
-        if keep == 0 or (keep == 1 and self.entries[0][1] == start_offset):
-            return
-        self.entries[:keep] = [(self.entries[keep - 1][0], start_offset)]
-        self._write(sync=False)
+        entries = self.entries
+        first = len(entries)
+        while first and entries[first - 1][1] > start_offset:
+            first -= 1
+        if first > 1 or (first == 1 and entries[0][1] < start_offset):
+            self.entries = [(entries[first - 1][0], start_offset), *entries[first:]]
+            self._changed()
 
     def clear(self) -> None:
         if self.entries:
             self.entries = []
-            self._update_latest()
-            self._write(sync=False)
+            self._changed()
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """The largest epoch not above the asked one, and where it ends; (-1, -1) if that is not known."""

@@ -40,8 +40,8 @@ from gralha.protocol.records import (
     read_header,
 )
 from gralha.storage.checkpoints import PARTITION_METADATA_FILE
-from gralha.storage.config import PRODUCER_COMPRESSION, LogConfig
-from gralha.storage.disk import Disk, DiskError
+from gralha.storage.config import LogConfig
+from gralha.storage.disk import Disk, DiskError, WouldBlock
 from gralha.storage.producer_state import ProducerEntry
 from gralha.storage.recovery import LoadedLog, rebuild_producers, record_marker, replay_producer
 from gralha.storage.retention import count_before_start, count_deletable, count_expired, count_oversize
@@ -54,12 +54,13 @@ from gralha.storage.validation import (
     check_fits_segment,
     check_only_batch,
     check_timestamps,
+    needs_recompression,
     needs_walk,
     recompress,
     walk_records,
 )
 
-__all__ = ["CLIENT", "COORDINATOR", "RAFT_LEADER", "AppendResult", "Log"]
+__all__ = ["CLIENT", "COORDINATOR", "RAFT_LEADER", "AppendResult", "Log", "WouldBlock"]
 
 _HEADER_SIZE: Final[i64] = 61
 _EMPTY: Final = RecordBytes(b"", 0, 0)
@@ -120,6 +121,8 @@ class Log:
         self.unsealed_base: i64 = loaded.unsealed_base
         self._high_watermark: i64 = loaded.log_start_offset
         self.closed = False
+        # Whether its folder was given up: a flush under way may then fail in any way.
+        self.deleted = False
         # Called when the log should be flushed up to an offset: on a roll, and by flush.messages.
         self.request_flush: Callable[[Log, int], object] | None = None
         # Files to be removed once nobody can be reading them any more.
@@ -187,9 +190,8 @@ class Log:
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
     def assign_epoch_start(self, epoch: int, offset: int) -> None:
-        """A leader begins an epoch. May wait, unless the log is empty."""
-        self.epochs.assign(epoch, offset, sync=self.log_end_offset > self.log_start_offset)
-        self.folder_unsynced = True
+        """A leader begins an epoch."""
+        self.epochs.assign(epoch, offset)
 
     # Appending
 
@@ -227,11 +229,7 @@ class Log:
             check_timestamps(data, position, header, config, now_ms)
             if needs_walk(header, config):
                 walk_records(data, position, header, config, now_ms)
-                if (
-                    config.compression_type != PRODUCER_COMPRESSION
-                    and config.compression_type != header.compression
-                    and not header.is_control
-                ):
+                if needs_recompression(header, config):
                     data = recompress(data, position, header, config, self.name)
                     position = 0
                     header = read_header(data, 0)
@@ -372,10 +370,11 @@ class Log:
             folder_unsynced = self.folder_unsynced
             unsealed = self.unsealed_base < segments[-1].base_offset
             if target <= self.flushed_offset and not folder_unsynced and not unsealed:
+                self.epochs.save(target)
                 return
             self.folder_unsynced = False
             self._sync_segments(segments, target)
-            self.epochs.sync()
+            self.epochs.save(target)
             self.producers.sync_snapshots()
             if folder_unsynced:
                 self.disk.sync_file(f"{self.folder}/{PARTITION_METADATA_FILE}")

@@ -276,7 +276,7 @@ class LogLoader:
 
     def _note(self, segment: Segment, chunk: bytes, position: i64, header: BatchHeader) -> None:
         if header.partition_leader_epoch > self.epochs.latest:
-            self.epochs.assign(header.partition_leader_epoch, header.base_offset, sync=False)
+            self.epochs.assign(header.partition_leader_epoch, header.base_offset)
         replay_producer(self.producers, segment, chunk, position, header)
         segment.note_batch(
             header.size_bytes, header.last_offset, header.max_timestamp, self.config.index_interval_bytes

@@ -74,7 +74,12 @@ def needs_walk(header: BatchHeader, config: LogConfig) -> bool:
         return True
     if config.timestamp_before_max_ms != _LONG_MAX and not config.log_append_time:
         return True
-    return config.compression_type != PRODUCER_COMPRESSION and config.compression_type != header.compression
+    return needs_recompression(header, config)
+
+
+def needs_recompression(header: BatchHeader, config: LogConfig) -> bool:
+    codec = config.compression_type
+    return codec != PRODUCER_COMPRESSION and codec != header.compression and not header.is_control
 
 
 def check_timestamps(data: bytes, position: i64, header: BatchHeader, config: LogConfig, now_ms: i64) -> None:
