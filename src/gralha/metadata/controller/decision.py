@@ -1,0 +1,53 @@
+"""What decisions have in common: their result, what they know besides the image, their errors as pairs."""
+
+from collections.abc import Mapping
+from random import Random
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from gralha.metadata.config_keys import BrokerConfigLayers, broker_config_value
+from gralha.metadata.image import MetadataImage
+from gralha.protocol.message import Message
+
+Response = TypeVar("Response")
+
+# As Kafka: what one request may change at once, since its records are one batch.
+MAX_RECORDS_PER_REQUEST: Final = 10_000
+
+
+class Decision(NamedTuple, Generic[Response]):
+    """An answer, and the records that must be committed before it may leave."""
+
+    response: Response
+    records: list[Message]
+
+
+class ControllerContext:
+    """What the controller knows that is not in the image: its own settings, and chance."""
+
+    def __init__(self, node_id: int, static_configs: Mapping[str, str], random: Random) -> None:
+        self.node_id = node_id
+        self.static_configs = static_configs
+        self.random = random
+
+    def config_layers(self, image: MetadataImage) -> BrokerConfigLayers:
+        """The broker settings from which topics inherit, as this node sees them."""
+        return BrokerConfigLayers(
+            image.broker_configs(self.node_id), image.default_broker_configs(), self.static_configs
+        )
+
+    def broker_number(self, image: MetadataImage, name: str) -> int:
+        """A broker setting that is a whole number."""
+        return int(broker_config_value(name, self.config_layers(image)) or 0)
+
+    def broker_flag(self, image: MetadataImage, name: str) -> bool:
+        """A broker setting that is true or false."""
+        return (broker_config_value(name, self.config_layers(image)) or "").strip().lower() == "true"
+
+    def new_uuid(self) -> bytes:
+        """A random UUID (version 4) that Kafka's text form does not begin with a dash."""
+        while True:
+            bits = self.random.getrandbits(128)
+            uuid = (bits & ~(0xF << 76) & ~(0x3 << 62) | (0x4 << 76) | (0x2 << 62)).to_bytes(16, "big")
+            # Base64 of six one-bits, then 0x3E, is '-': a command line would take the id for a flag.
+            if uuid[0] >> 2 != 0x3E:
+                return uuid

@@ -1,0 +1,32 @@
+"""Blocks of producer ids: a broker gets a thousand at a time and hands them out by itself."""
+
+from typing import Final, NamedTuple
+
+from gralha.metadata.controller.decision import Decision
+from gralha.metadata.image import MetadataImage
+from gralha.protocol.errors import StaleBrokerEpochError, UnknownServerError
+from gralha.protocol.messages.cluster_records import ProducerIdsRecord
+
+BLOCK_SIZE: Final = 1000
+_LARGEST: Final = 2**63 - 1
+
+
+class ProducerIdsBlock(NamedTuple):
+    """The ids from `first` up to, but not with, `end`."""
+
+    first: int
+    end: int
+
+
+def allocate_producer_ids(
+    image: MetadataImage, broker_id: int, broker_epoch: int
+) -> Decision[ProducerIdsBlock]:
+    """The next block, for a broker that is who it says it is."""
+    registration = image.brokers.get(broker_id)
+    if registration is None or registration.epoch != broker_epoch:
+        raise StaleBrokerEpochError(f"Broker {broker_id} is not registered with epoch {broker_epoch}")
+    block = ProducerIdsBlock(image.next_producer_id, image.next_producer_id + BLOCK_SIZE)
+    if block.end > _LARGEST:
+        raise UnknownServerError("There are no producer ids left")
+    record = ProducerIdsRecord(broker_id=broker_id, broker_epoch=broker_epoch, next_producer_id=block.end)
+    return Decision(block, [record])

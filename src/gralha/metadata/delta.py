@@ -1,0 +1,349 @@
+"""Records on top of an image: the next image, and what has changed.
+
+    delta = ImageDelta(image)
+    for record in records: delta.apply(record)
+    image, change = delta.finish(offset, epoch)
+
+A delta copies a part of the image when the first record touches it. A record that contradicts the image
+(a partition of an unknown topic, a broker epoch that is not the current one) raises MetadataError.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from gralha.metadata.image import (
+    NO_LEADER_CHANGE,
+    TOPIC_RESOURCE,
+    BrokerRegistration,
+    ConfigResource,
+    ControllerRegistration,
+    Endpoint,
+    ImageChange,
+    MetadataError,
+    MetadataImage,
+    PartitionImage,
+    TopicImage,
+)
+from gralha.metadata.topic_names import unified_name
+from gralha.protocol.message import Message
+from gralha.protocol.messages.broker_records import (
+    BrokerEndpoint,
+    BrokerFeature,
+    BrokerRegistrationChangeRecord,
+    ControllerEndpoint,
+    ControllerFeature,
+    FenceBrokerRecord,
+    RegisterBrokerRecord,
+    RegisterControllerRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from gralha.protocol.messages.cluster_records import (
+    ConfigRecord,
+    FeatureLevelRecord,
+    NoOpRecord,
+    ProducerIdsRecord,
+)
+from gralha.protocol.messages.topic_records import (
+    PartitionChangeRecord,
+    PartitionRecord,
+    RemoveTopicRecord,
+    TopicRecord,
+)
+
+
+class ImageDelta:
+    """An image in the making."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self._before = image
+        # None as long as the part is the image's own.
+        self._topics: dict[str, TopicImage] | None = None
+        self._topics_by_id: dict[bytes, TopicImage] = {}
+        self._unified_names: dict[str, str] = {}
+        self._configs: dict[ConfigResource, dict[str, str]] | None = None
+        self._brokers: dict[int, BrokerRegistration] | None = None
+        self._controllers: dict[int, ControllerRegistration] | None = None
+        self._features: dict[str, int] | None = None
+        self._next_producer_id = image.next_producer_id
+        # The partitions of topics that this delta may still change in place, by topic id.
+        self._own_partitions: dict[bytes, dict[int, PartitionImage]] = {}
+        self._own_configs: set[ConfigResource] = set()
+        self._deleted_topics: dict[bytes, TopicImage] = {}
+
+    def apply(self, record: Message) -> None:
+        """Let one record take effect."""
+        handler = _HANDLERS.get(type(record))
+        if handler is None:
+            raise MetadataError(f"no way to apply a {type(record).__name__}")
+        handler(self, record)
+
+    def finish(self, offset: int, epoch: int) -> tuple[MetadataImage, ImageChange]:
+        """The image after all records, which end at `offset`, and what changed."""
+        before = self._before
+        after = MetadataImage(
+            offset,
+            epoch,
+            before.brokers if self._brokers is None else self._brokers,
+            before.controllers if self._controllers is None else self._controllers,
+            before.topics if self._topics is None else self._topics,
+            before.topics_by_id if self._topics is None else self._topics_by_id,
+            before.unified_names if self._topics is None else self._unified_names,
+            before.configs if self._configs is None else self._configs,
+            before.features if self._features is None else self._features,
+            self._next_producer_id,
+        )
+        return after, self._change(after)
+
+    def _change(self, after: MetadataImage) -> ImageChange:
+        before = self._before
+        changed = [self._topics_by_id[id_] for id_ in self._own_partitions]
+        return ImageChange(
+            created_topics=[topic for topic in changed if topic.id not in before.topics_by_id],
+            changed_topics=changed,
+            deleted_topics=list(self._deleted_topics.values()),
+            changed_configs=sorted(self._own_configs),
+            changed_brokers=_changed_keys(before.brokers, after.brokers),
+            features_changed=before.features != after.features,
+            producer_ids_changed=before.next_producer_id != after.next_producer_id,
+        )
+
+    # Topics
+
+    def _own_topics(self) -> dict[str, TopicImage]:
+        if self._topics is None:
+            self._topics = dict(self._before.topics)
+            self._topics_by_id = dict(self._before.topics_by_id)
+            self._unified_names = dict(self._before.unified_names)
+        return self._topics
+
+    def _apply_topic(self, record: TopicRecord) -> None:
+        topics = self._own_topics()
+        if record.name in topics or record.topic_id in self._topics_by_id:
+            raise MetadataError(f"topic {record.name} is created a second time")
+        partitions: dict[int, PartitionImage] = {}
+        topic = TopicImage(record.name, record.topic_id, partitions)
+        topics[topic.name] = self._topics_by_id[topic.id] = topic
+        self._own_partitions[topic.id] = partitions
+        unified = unified_name(topic.name)
+        if unified is not None:
+            self._unified_names[unified] = topic.name
+
+    def _apply_remove_topic(self, record: RemoveTopicRecord) -> None:
+        topics = self._own_topics()
+        topic = self._topics_by_id.pop(record.topic_id, None)
+        if topic is None:
+            raise MetadataError("a topic is removed that does not exist")
+        del topics[topic.name]
+        self._own_partitions.pop(topic.id, None)
+        if topic.id in self._before.topics_by_id:
+            self._deleted_topics[topic.id] = self._before.topics_by_id[topic.id]
+        unified = unified_name(topic.name)
+        if unified is not None and self._unified_names.get(unified) == topic.name:
+            del self._unified_names[unified]
+        self._remove_configs((TOPIC_RESOURCE, topic.name))
+
+    def _partitions_to_change(self, topic_id: bytes) -> dict[int, PartitionImage]:
+        """The partitions of a topic, copied unless this delta has done so already."""
+        partitions = self._own_partitions.get(topic_id)
+        if partitions is None:
+            topics = self._own_topics()
+            topic = self._topics_by_id.get(topic_id)
+            if topic is None:
+                raise MetadataError("a partition of a topic that does not exist")
+            partitions = dict(topic.partitions)
+            topics[topic.name] = self._topics_by_id[topic_id] = TopicImage(topic.name, topic_id, partitions)
+            self._own_partitions[topic_id] = partitions
+        return partitions
+
+    def _apply_partition(self, record: PartitionRecord) -> None:
+        partitions = self._partitions_to_change(record.topic_id)
+        if record.partition_id not in partitions and record.partition_id != len(partitions):
+            raise MetadataError(f"partition {record.partition_id} follows partition {len(partitions) - 1}")
+        partitions[record.partition_id] = PartitionImage(
+            tuple(record.replicas),
+            tuple(record.isr),
+            record.leader,
+            record.leader_epoch,
+            record.partition_epoch,
+            tuple(record.directories),
+            tuple(record.removing_replicas),
+            tuple(record.adding_replicas),
+            tuple(record.eligible_leader_replicas or ()),
+            tuple(record.last_known_elr or ()),
+            record.leader_recovery_state,
+        )
+
+    def _apply_partition_change(self, record: PartitionChangeRecord) -> None:
+        partitions = self._partitions_to_change(record.topic_id)
+        old = partitions.get(record.partition_id)
+        if old is None:
+            raise MetadataError(f"partition {record.partition_id} changes, but does not exist")
+        elects = record.leader != NO_LEADER_CHANGE
+        partitions[record.partition_id] = PartitionImage(
+            _new(record.replicas, old.replicas),
+            _new(record.isr, old.isr),
+            record.leader if elects else old.leader,
+            # Naming a leader, even the same one, begins a new epoch.
+            old.leader_epoch + 1 if elects else old.leader_epoch,
+            old.partition_epoch + 1,
+            old.directories if record.directories is None else tuple(record.directories),
+            _new(record.removing_replicas, old.removing_replicas),
+            _new(record.adding_replicas, old.adding_replicas),
+            _new(record.eligible_leader_replicas, old.eligible_leader_replicas),
+            _new(record.last_known_elr, old.last_known_elr),
+            old.leader_recovery_state if record.leader_recovery_state == -1 else record.leader_recovery_state,
+        )
+
+    # Configs
+
+    def _apply_config(self, record: ConfigRecord) -> None:
+        resource = (record.resource_type, record.resource_name)
+        if self._configs is None:
+            self._configs = dict(self._before.configs)  # type: ignore[arg-type]
+        if resource not in self._own_configs:
+            self._own_configs.add(resource)
+            self._configs[resource] = dict(self._configs.get(resource, {}))
+        values = self._configs.setdefault(resource, {})
+        if record.value is not None:
+            values[record.name] = record.value
+        else:
+            values.pop(record.name, None)
+        if not values:
+            del self._configs[resource]
+
+    def _remove_configs(self, resource: ConfigResource) -> None:
+        configs = self._before.configs if self._configs is None else self._configs
+        if resource in configs:
+            if self._configs is None:
+                self._configs = dict(self._before.configs)  # type: ignore[arg-type]
+            del self._configs[resource]
+            self._own_configs.add(resource)
+
+    # Brokers and controllers
+
+    def _own_brokers(self) -> dict[int, BrokerRegistration]:
+        if self._brokers is None:
+            self._brokers = dict(self._before.brokers)
+        return self._brokers
+
+    def _apply_register_broker(self, record: RegisterBrokerRecord) -> None:
+        self._own_brokers()[record.broker_id] = BrokerRegistration(
+            record.broker_id,
+            record.broker_epoch,
+            record.incarnation_id,
+            _endpoints(record.end_points),
+            _features(record.features),
+            record.rack,
+            record.fenced,
+            record.in_controlled_shutdown,
+            tuple(record.log_dirs),
+            None if record.cordoned_log_dirs is None else tuple(record.cordoned_log_dirs),
+        )
+
+    def _registered(self, broker_id: int, epoch: int) -> BrokerRegistration:
+        registration = self._own_brokers().get(broker_id)
+        if registration is None or registration.epoch != epoch:
+            raise MetadataError(f"broker {broker_id} is not registered with epoch {epoch}")
+        return registration
+
+    def _apply_unregister_broker(self, record: UnregisterBrokerRecord) -> None:
+        self._registered(record.broker_id, record.broker_epoch)
+        del self._own_brokers()[record.broker_id]
+
+    def _apply_fence(self, record: FenceBrokerRecord) -> None:
+        registration = self._registered(record.id, record.epoch)
+        self._own_brokers()[record.id] = registration._replace(fenced=True)
+
+    def _apply_unfence(self, record: UnfenceBrokerRecord) -> None:
+        registration = self._registered(record.id, record.epoch)
+        self._own_brokers()[record.id] = registration._replace(fenced=False)
+
+    def _apply_broker_change(self, record: BrokerRegistrationChangeRecord) -> None:
+        registration = self._registered(record.broker_id, record.broker_epoch)
+        self._own_brokers()[record.broker_id] = registration._replace(
+            fenced=record.fenced > 0 if record.fenced else registration.fenced,
+            in_controlled_shutdown=bool(record.in_controlled_shutdown) or registration.in_controlled_shutdown,
+            log_dirs=tuple(record.log_dirs) or registration.log_dirs,
+            cordoned_log_dirs=registration.cordoned_log_dirs
+            if record.cordoned_log_dirs is None
+            else tuple(record.cordoned_log_dirs),
+        )
+
+    def _apply_register_controller(self, record: RegisterControllerRecord) -> None:
+        if self._controllers is None:
+            self._controllers = dict(self._before.controllers)
+        self._controllers[record.controller_id] = ControllerRegistration(
+            record.controller_id,
+            record.incarnation_id,
+            _endpoints(record.end_points),
+            _features(record.features),
+        )
+
+    # The rest
+
+    def _apply_feature(self, record: FeatureLevelRecord) -> None:
+        if self._features is None:
+            self._features = dict(self._before.features)
+        if record.feature_level:
+            self._features[record.name] = record.feature_level
+        else:
+            self._features.pop(record.name, None)
+
+    def _apply_producer_ids(self, record: ProducerIdsRecord) -> None:
+        if record.next_producer_id <= self._next_producer_id:
+            raise MetadataError("producer ids must grow, or two producers get the same one")
+        self._next_producer_id = record.next_producer_id
+
+    def _apply_nothing(self, record: NoOpRecord) -> None:
+        """A sign of life of the controller."""
+
+
+def _new(values: list[int] | None, old: tuple[int, ...]) -> tuple[int, ...]:
+    return old if values is None else tuple(values)
+
+
+def _endpoints(endpoints: list[BrokerEndpoint] | list[ControllerEndpoint]) -> tuple[Endpoint, ...]:
+    return tuple(Endpoint(one.name, one.host, one.port, one.security_protocol) for one in endpoints)
+
+
+def _features(features: list[BrokerFeature] | list[ControllerFeature]) -> dict[str, tuple[int, int]]:
+    return {one.name: (one.min_supported_version, one.max_supported_version) for one in features}
+
+
+def _changed_keys(before: Any, after: Any) -> list[Any]:
+    if before is after:
+        return []
+    return sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+
+
+def change_between(before: MetadataImage, after: MetadataImage) -> ImageChange:
+    """What changed from one image to another that no records connect: a snapshot was loaded."""
+    changed = [topic for id_, topic in after.topics_by_id.items() if topic != before.topics_by_id.get(id_)]
+    return ImageChange(
+        created_topics=[topic for topic in changed if topic.id not in before.topics_by_id],
+        changed_topics=changed,
+        deleted_topics=[topic for id_, topic in before.topics_by_id.items() if id_ not in after.topics_by_id],
+        changed_configs=_changed_keys(before.configs, after.configs),
+        changed_brokers=_changed_keys(before.brokers, after.brokers),
+        features_changed=before.features != after.features,
+        producer_ids_changed=before.next_producer_id != after.next_producer_id,
+    )
+
+
+_HANDLERS: Final[dict[type[Message], Callable[[ImageDelta, Any], None]]] = {
+    BrokerRegistrationChangeRecord: ImageDelta._apply_broker_change,
+    ConfigRecord: ImageDelta._apply_config,
+    FeatureLevelRecord: ImageDelta._apply_feature,
+    FenceBrokerRecord: ImageDelta._apply_fence,
+    NoOpRecord: ImageDelta._apply_nothing,
+    PartitionChangeRecord: ImageDelta._apply_partition_change,
+    PartitionRecord: ImageDelta._apply_partition,
+    ProducerIdsRecord: ImageDelta._apply_producer_ids,
+    RegisterBrokerRecord: ImageDelta._apply_register_broker,
+    RegisterControllerRecord: ImageDelta._apply_register_controller,
+    RemoveTopicRecord: ImageDelta._apply_remove_topic,
+    TopicRecord: ImageDelta._apply_topic,
+    UnfenceBrokerRecord: ImageDelta._apply_unfence,
+    UnregisterBrokerRecord: ImageDelta._apply_unregister_broker,
+}

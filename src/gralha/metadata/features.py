@@ -1,0 +1,20 @@
+"""Feature levels: what this version of the cluster can do, and what a new cluster begins with.
+
+Levels are Kafka's. Only what is served is listed; an issue that brings a feature adds its line.
+"""
+
+from typing import Final
+
+from gralha.metadata.image import METADATA_VERSION
+
+# Kafka's name for the level below: it fixes which version of each metadata record is written.
+METADATA_VERSION_NAME: Final = "4.3-IV0"
+METADATA_VERSION_LEVEL: Final = 30
+
+# By name: the lowest and the highest level that this version can run at.
+SUPPORTED_FEATURES: Final[dict[str, tuple[int, int]]] = {
+    METADATA_VERSION: (METADATA_VERSION_LEVEL, METADATA_VERSION_LEVEL),
+}
+
+# What an empty data folder is formatted with.
+BOOTSTRAP_FEATURES: Final[dict[str, int]] = {METADATA_VERSION: METADATA_VERSION_LEVEL}

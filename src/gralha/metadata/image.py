@@ -1,0 +1,157 @@
+"""What the cluster knows, as an immutable image.
+
+An image never changes: whoever holds one may read it for as long as needed. `delta.ImageDelta` makes the next
+one from the records of the metadata log, sharing all that they did not touch, and an `ImageChange` that says
+what they did. Only records make an image, live and at start, so both end up the same. `snapshot` is the way
+back: the records that make an image from nothing.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+NO_LEADER: Final = -1
+NO_LEADER_CHANGE: Final = -2
+METADATA_VERSION: Final = "metadata.version"
+
+# Kinds of config resource, as in DescribeConfigs.
+TOPIC_RESOURCE: Final = 2
+BROKER_RESOURCE: Final = 4
+BROKER_LOGGER_RESOURCE: Final = 8
+CLIENT_METRICS_RESOURCE: Final = 16
+GROUP_RESOURCE: Final = 32
+
+ConfigResource = tuple[int, str]
+_NO_CONFIGS: Final[Mapping[str, str]] = {}
+
+
+class MetadataError(Exception):
+    """Records that contradict what came before them. The node stops: its picture of the cluster is wrong."""
+
+
+class Endpoint(NamedTuple):
+    """An address under which a node can be reached; the protocol is Kafka's number (0 is PLAINTEXT)."""
+
+    name: str
+    host: str
+    port: int
+    security_protocol: int
+
+
+class BrokerRegistration(NamedTuple):
+    """A broker as the controller knows it."""
+
+    id: int
+    epoch: int
+    incarnation_id: bytes
+    endpoints: tuple[Endpoint, ...]
+    features: Mapping[str, tuple[int, int]]
+    rack: str | None
+    fenced: bool
+    in_controlled_shutdown: bool
+    log_dirs: tuple[bytes, ...]
+    cordoned_log_dirs: tuple[bytes, ...] | None
+
+    @property
+    def is_active(self) -> bool:
+        """May it lead partitions and join in-sync replicas?"""
+        return not self.fenced and not self.in_controlled_shutdown
+
+    def endpoint(self, listener_name: str) -> Endpoint | None:
+        """The address of one listener."""
+        return next((endpoint for endpoint in self.endpoints if endpoint.name == listener_name), None)
+
+
+class ControllerRegistration(NamedTuple):
+    """A controller as it has introduced itself."""
+
+    id: int
+    incarnation_id: bytes
+    endpoints: tuple[Endpoint, ...]
+    features: Mapping[str, tuple[int, int]]
+
+
+class PartitionImage(NamedTuple):
+    """A partition: who has it, who leads it. Replicas are in order of preference."""
+
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    directories: tuple[bytes, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    adding_replicas: tuple[int, ...] = ()
+    eligible_leader_replicas: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+    leader_recovery_state: int = 0
+
+
+class TopicImage(NamedTuple):
+    """A topic with its partitions by number, 0 to n-1 in order."""
+
+    name: str
+    id: bytes
+    partitions: Mapping[int, PartitionImage]
+
+
+class MetadataImage(NamedTuple):
+    """Everything the metadata log says up to and with `offset`."""
+
+    offset: int
+    epoch: int
+    brokers: Mapping[int, BrokerRegistration]
+    controllers: Mapping[int, ControllerRegistration]
+    topics: Mapping[str, TopicImage]
+    topics_by_id: Mapping[bytes, TopicImage]
+    unified_names: Mapping[str, str]
+    configs: Mapping[ConfigResource, Mapping[str, str]]
+    features: Mapping[str, int]
+    next_producer_id: int
+
+    def topic(self, name: str) -> TopicImage | None:
+        """A topic by its name."""
+        return self.topics.get(name)
+
+    def partition(self, topic: str, index: int) -> PartitionImage | None:
+        """A partition by its topic's name and its number."""
+        found = self.topics.get(topic)
+        return found.partitions.get(index) if found is not None else None
+
+    def topic_configs(self, name: str) -> Mapping[str, str]:
+        """A topic's own settings."""
+        return self.configs.get((TOPIC_RESOURCE, name), _NO_CONFIGS)
+
+    def broker_configs(self, broker_id: int) -> Mapping[str, str]:
+        """The dynamic settings of one broker."""
+        return self.configs.get((BROKER_RESOURCE, str(broker_id)), _NO_CONFIGS)
+
+    def default_broker_configs(self) -> Mapping[str, str]:
+        """The dynamic settings of all brokers."""
+        return self.configs.get((BROKER_RESOURCE, ""), _NO_CONFIGS)
+
+
+EMPTY_IMAGE: Final = MetadataImage(-1, 0, {}, {}, {}, {}, {}, {}, {}, 0)
+
+
+class ImageChange(NamedTuple):
+    """What lies between two images, for those who act on it."""
+
+    created_topics: list[TopicImage]
+    # With the created ones, as they are now.
+    changed_topics: list[TopicImage]
+    # As they were.
+    deleted_topics: list[TopicImage]
+    changed_configs: list[ConfigResource]
+    changed_brokers: list[int]
+    features_changed: bool
+    producer_ids_changed: bool
+
+    @property
+    def changed_topic_configs(self) -> list[str]:
+        """The names of topics whose own settings changed."""
+        return [name for kind, name in self.changed_configs if kind == TOPIC_RESOURCE]
+
+    @property
+    def broker_configs_changed(self) -> bool:
+        """Did a setting change that brokers, and through them all topics, inherit?"""
+        return any(kind == BROKER_RESOURCE for kind, _ in self.changed_configs)

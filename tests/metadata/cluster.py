@@ -1,0 +1,66 @@
+"""Images of small clusters for tests, and the rules that every image keeps."""
+
+from random import Random
+
+from gralha.metadata.controller.brokers import BrokerIntroduction, register_broker, unfence_broker
+from gralha.metadata.controller.decision import ControllerContext
+from gralha.metadata.delta import ImageDelta
+from gralha.metadata.image import EMPTY_IMAGE, NO_LEADER, Endpoint, MetadataImage
+from gralha.metadata.records import decode_record, encode_record
+from gralha.metadata.topic_names import unified_name
+
+
+def context(node_id=1, seed=0, **configs):
+    """Settings are given with `_` for `.`."""
+    static = {name.replace("_", "."): str(value) for name, value in configs.items()}
+    return ControllerContext(node_id, static, Random(seed))
+
+
+def replay(image, records):
+    """The image after records that went through their bytes, as those of a log do, and the change."""
+    delta = ImageDelta(image)
+    for record in records:
+        delta.apply(decode_record(encode_record(record)))
+    after, change = delta.finish(image.offset + len(records), image.epoch)
+    check_image(after)
+    return after, change
+
+
+def introduction(broker_id, log_dirs=1, **others):
+    return BrokerIntroduction(
+        broker_id,
+        bytes([broker_id]) * 16,
+        (Endpoint("PLAINTEXT", f"host{broker_id}", 9092, 0),),
+        tuple(bytes([broker_id, number]) * 8 for number in range(1, log_dirs + 1)),
+        **others,
+    )
+
+
+def cluster(brokers=1, fenced=(), log_dirs=1) -> MetadataImage:
+    """Brokers 1 to n."""
+    image = EMPTY_IMAGE
+    for broker_id in range(1, brokers + 1):
+        decision = register_broker(image, introduction(broker_id, log_dirs))
+        image, _ = replay(image, decision.records)
+        if broker_id not in fenced:
+            image, _ = replay(image, unfence_broker(image, broker_id, decision.response).records)
+    return image
+
+
+def check_image(image: MetadataImage) -> None:
+    """What must hold for every image, whatever records made it."""
+    assert {topic.id: topic for topic in image.topics.values()} == image.topics_by_id
+    assert len(image.topics) == len(image.topics_by_id)
+    for name, topic in image.topics.items():
+        assert topic.name == name
+        assert list(topic.partitions) == list(range(len(topic.partitions)))
+        for partition in topic.partitions.values():
+            assert partition.replicas
+            assert len(set(partition.replicas)) == len(partition.replicas)
+            assert set(partition.isr) <= set(partition.replicas)
+            assert partition.isr
+            assert partition.leader == NO_LEADER or partition.leader in partition.isr
+            assert len(partition.directories) == len(partition.replicas)
+    unified = [unified_name(name) for name in image.topics if unified_name(name) is not None]
+    assert sorted(unified) == sorted(image.unified_names)
+    assert all(values for values in image.configs.values())
