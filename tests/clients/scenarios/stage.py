@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,10 +32,25 @@ class Stage:
         name = self.fresh_name()
         dotted = {config.replace("_", "."): value for config, value in configs.items()}
         self.reference.create_topic(name, partitions, dotted)
+        eventually(lambda: len(self.reference.partition_leaders(name)) == partitions)
         return name
 
 
 Scenario = Callable[[Stage], None]
+
+
+def eventually(holds: Callable[[], bool], timeout_s: float = 5.0) -> None:
+    """Assert that something comes true soon.
+
+    The controller answers when a change is committed; the brokers learn of it a moment later.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        with contextlib.suppress(ClientError):
+            if holds():
+                return
+        assert time.monotonic() < deadline, f"did not come true within {timeout_s:g} s"
+        time.sleep(0.01)
 
 
 def refused(kinds: str | tuple[str, ...], call: Callable[[], object]) -> ClientError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.clients.driver import Outgoing
 from tests.clients.scenarios.records import numbered
-from tests.clients.scenarios.stage import Scenario, Stage, refused
+from tests.clients.scenarios.stage import Scenario, Stage, eventually, refused
 
 
 def cluster_is_described(stage: Stage) -> None:
@@ -14,8 +14,8 @@ def cluster_is_described(stage: Stage) -> None:
 def topic_is_created(stage: Stage) -> None:
     topic = stage.fresh_name()
     stage.client.create_topic(topic, partitions=3)
-    assert topic in stage.client.list_topics()
-    assert stage.client.partition_leaders(topic) == {0: 1, 1: 1, 2: 1}
+    eventually(lambda: topic in stage.client.list_topics())
+    eventually(lambda: stage.client.partition_leaders(topic) == {0: 1, 1: 1, 2: 1})
     stage.client.produce(topic, numbered(1), partition=2)
     assert len(stage.client.consume(topic, 2, 0, 1)) == 1
 
@@ -61,7 +61,7 @@ def topic_is_deleted(stage: Stage) -> None:
     topic = stage.topic()
     stage.reference.produce(topic, numbered(5), partition=0)
     stage.client.delete_topic(topic)
-    assert topic not in stage.client.list_topics()
+    eventually(lambda: topic not in stage.client.list_topics())
     refused("UNKNOWN_TOPIC_OR_PARTITION", lambda: stage.client.delete_topic(topic))
 
 
@@ -70,6 +70,7 @@ def deleted_topic_comes_back_empty(stage: Stage) -> None:
     stage.reference.produce(topic, numbered(5), partition=0)
     stage.client.delete_topic(topic)
     stage.client.create_topic(topic)
+    eventually(lambda: stage.reference.offsets(topic, 0) == (0, 0))
     stage.client.produce(topic, [Outgoing(b"anew")], partition=0)
     (message,) = stage.client.consume(topic, 0, "earliest", 1)
     assert (message.offset, message.value) == (0, b"anew")
@@ -78,7 +79,7 @@ def deleted_topic_comes_back_empty(stage: Stage) -> None:
 def partitions_are_added(stage: Stage) -> None:
     topic = stage.topic(partitions=1)
     stage.client.add_partitions(topic, 3)
-    assert set(stage.client.partition_leaders(topic)) == {0, 1, 2}
+    eventually(lambda: set(stage.client.partition_leaders(topic)) == {0, 1, 2})
     stage.client.produce(topic, numbered(1), partition=2)
     assert stage.reference.offsets(topic, 2) == (0, 1)
 
@@ -91,8 +92,8 @@ def partitions_are_never_removed(stage: Stage) -> None:
 def topic_is_created_with_configs(stage: Stage) -> None:
     topic = stage.fresh_name()
     stage.client.create_topic(topic, configs={"retention.ms": "3600000", "cleanup.policy": "compact"})
-    configs = stage.client.describe_configs(topic)
-    assert (configs["retention.ms"], configs["cleanup.policy"]) == ("3600000", "compact")
+    eventually(lambda: stage.client.describe_configs(topic)["retention.ms"] == "3600000")
+    assert stage.client.describe_configs(topic)["cleanup.policy"] == "compact"
 
 
 def configs_have_defaults(stage: Stage) -> None:
@@ -105,16 +106,11 @@ def configs_have_defaults(stage: Stage) -> None:
 def configs_are_altered(stage: Stage) -> None:
     topic = stage.topic()
     stage.client.alter_configs(topic, {"retention.ms": "7200000"})
-    assert eventual_config(stage, topic, "retention.ms", "7200000")
+    eventually(lambda: stage.client.describe_configs(topic)["retention.ms"] == "7200000")
     # The change rules what the broker does from now on.
     stage.client.alter_configs(topic, {"max.message.bytes": "1000"})
-    assert eventual_config(stage, topic, "max.message.bytes", "1000")
+    eventually(lambda: stage.client.describe_configs(topic)["max.message.bytes"] == "1000")
     refused("MESSAGE_TOO_LARGE", lambda: stage.reference.produce(topic, [Outgoing(b"x" * 2000)], partition=0))
-
-
-def eventual_config(stage: Stage, topic: str, name: str, value: str) -> bool:
-    """Brokers learn of a change from the metadata log a moment after the controller has answered."""
-    return any(stage.client.describe_configs(topic)[name] == value for _ in range(100))
 
 
 def invalid_config(stage: Stage) -> None:
