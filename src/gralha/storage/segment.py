@@ -123,6 +123,9 @@ class Segment:
         self.time_index.load()
         self.load_timestamps()
 
+    def timestamps_unknown(self) -> bool:
+        return self.max_timestamp == _UNKNOWN or self.first_timestamp == _UNKNOWN
+
     def load_timestamps(self) -> None:
         """Find out the largest timestamp, unless it is known. A thread may call this."""
         if self.max_timestamp == _UNKNOWN:

@@ -1,0 +1,325 @@
+"""All logs of a node: loaded at the start, flushed, trimmed and checkpointed meanwhile, closed at the end.
+
+Appends happen on the event loop; what waits for the disk happens here in threads, started and awaited by
+`run`, the owner task. A disk error in any of them ends `run`, and with it the node: after a failed fsync
+nobody knows what the device holds.
+
+Flushes are coalesced: `flush_soon` gives everybody who asks before a flush begins the same future, and a log
+has one flush under way at a time. With `flush.messages=1`, acknowledgements wait for that future.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from random import Random
+from typing import Final
+
+from gralha.protocol.errors import KafkaStorageError
+from gralha.protocol.primitives import ZERO_UUID
+from gralha.storage.checkpointing import Checkpoints
+from gralha.storage.checkpoints import (
+    PartitionKey,
+    read_clean_shutdown,
+    remove_clean_shutdown,
+    write_clean_shutdown,
+)
+from gralha.storage.config import LONG_MAX, LogConfig
+from gralha.storage.disk import Disk, DiskError, FolderLock
+from gralha.storage.flusher import Flusher
+from gralha.storage.log import Log
+from gralha.storage.opening import PRODUCER_EXPIRATION_MS, open_log
+
+logger: Final = logging.getLogger(__name__)
+
+_FOLDER: Final = re.compile(r"(.+)-(\d+)")
+_DELETED_FOLDER: Final = re.compile(r".+-\d+\.\w+-delete")
+_NAME_BYTES_MAX: Final = 255
+_TICK_MS: Final = 1000
+_PRODUCER_CHECK_INTERVAL_MS: Final = 600_000
+# So many logs are looked at before other tasks of the event loop get their turn.
+_LOGS_PER_TURN: Final = 64
+_CLOSING_THREADS: Final = 8
+
+METADATA_TOPIC: Final = "__cluster_metadata"
+
+
+class FolderLockedError(Exception):
+    """Another process works on a data folder."""
+
+
+class LogManager:
+    def __init__(
+        self,
+        disk: Disk,
+        folders: list[str],
+        defaults: LogConfig,
+        *,
+        random: Random | None = None,
+        retention_check_interval_ms: int = 300_000,
+        checkpoint_interval_ms: int = 60_000,
+        high_watermark_checkpoint_interval_ms: int = 5_000,
+        producer_expiration_ms: int = PRODUCER_EXPIRATION_MS,
+    ) -> None:
+        self.disk = disk
+        self.folders = folders
+        self.defaults = defaults
+        self.logs: dict[PartitionKey, Log] = {}
+        # Partitions whose records are damaged, and the reason; they are not served.
+        self.offline: dict[PartitionKey, Exception] = {}
+        self._random = random or Random(0)
+        self._retention_check_interval_ms = retention_check_interval_ms
+        self._checkpoint_interval_ms = checkpoint_interval_ms
+        self._high_watermark_checkpoint_interval_ms = high_watermark_checkpoint_interval_ms
+        self._producer_expiration_ms = producer_expiration_ms
+        self._checkpoints = Checkpoints(disk, folders)
+        self._flusher = Flusher()
+        self._locks: list[FolderLock] = []
+        # When to remove which files and folders.
+        self._doomed: list[tuple[int, str, bool]] = []
+        self._flushed_ms: dict[PartitionKey, int] = {}
+
+    # Starting
+
+    def load(self, now_ms: int, configs_for: Callable[[str], Mapping[str, str]]) -> None:
+        """Lock the data folders and open every partition in them. May wait."""
+        configs: dict[str, LogConfig] = {}
+        for folder in self.folders:
+            self.disk.make_folder(folder)
+            lock = self.disk.lock_folder(folder)
+            if lock is None:
+                raise FolderLockedError(f"{folder} is in use by another broker")
+            self._locks.append(lock)
+        for folder in self.folders:
+            clean = read_clean_shutdown(self.disk, folder) is not None
+            if clean:
+                remove_clean_shutdown(self.disk, folder)
+            self._checkpoints.read(folder)
+            for name in self.disk.list_folders(folder):
+                self._load_folder(folder, name, clean, now_ms, configs_for, configs)
+
+    def _load_folder(
+        self,
+        folder: str,
+        name: str,
+        clean: bool,
+        now_ms: int,
+        configs_for: Callable[[str], Mapping[str, str]],
+        configs: dict[str, LogConfig],
+    ) -> None:
+        if _DELETED_FOLDER.fullmatch(name):
+            self._doomed.append((now_ms, f"{folder}/{name}", True))
+            return
+        match = _FOLDER.fullmatch(name)
+        if match is None or name.startswith(METADATA_TOPIC + "-"):
+            return
+        key = (match[1], int(match[2]))
+        if key in self.logs:
+            logger.error(
+                "%s/%s is left alone: %s has that partition too", folder, name, self.logs[key].folder
+            )
+            return
+        if key[0] not in configs:
+            configs[key[0]] = self.defaults.with_overrides(configs_for(key[0]))
+        try:
+            self._open(folder, key, ZERO_UUID, configs[key[0]], clean, now_ms)
+        except DiskError:
+            raise
+        except Exception as error:
+            logger.exception("The partition %s is offline", name)
+            self.offline[key] = error
+
+    def _open(
+        self, folder: str, key: PartitionKey, topic_id: bytes, config: LogConfig, clean: bool, now_ms: int
+    ) -> Log:
+        log = open_log(
+            self.disk,
+            f"{folder}/{key[0]}-{key[1]}",
+            key[0],
+            key[1],
+            config,
+            now_ms=now_ms,
+            topic_id=topic_id,
+            log_start_offset=self._checkpoints.log_start_offset(folder, key),
+            recovery_point=self._checkpoints.recovery_point(folder, key),
+            clean=clean,
+            random=self._random,
+            producer_expiration_ms=self._producer_expiration_ms,
+        )
+        log.high_watermark = self._checkpoints.high_watermark(folder, key)
+        log.request_flush = self._flusher.request
+        self.logs[key] = log
+        return log
+
+    # Creating and deleting
+
+    def get_or_create(
+        self, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int
+    ) -> Log:
+        """The partition's log. A new one goes to the data folder with the fewest partitions."""
+        key = (topic, partition)
+        log = self.logs.get(key)
+        if log is not None:
+            if log.topic_id == ZERO_UUID:
+                log.set_topic_id(topic_id)
+            return log
+        if key in self.offline:
+            raise KafkaStorageError(f"{topic}-{partition} is offline: {self.offline[key]}")
+        folder = self._emptiest_folder()
+        # What is left in the checkpoints of a deleted partition of that name must not count for this one.
+        self._checkpoints.forget(folder, key, self.logs)
+        return self._open(folder, key, topic_id, config, False, now_ms)
+
+    def _emptiest_folder(self) -> str:
+        if len(self.folders) == 1:
+            return self.folders[0]
+        counts = dict.fromkeys(self.folders, 0)
+        for log in self.logs.values():
+            counts[folder_of(log)] += 1
+        return min(self.folders, key=counts.__getitem__)
+
+    def delete(self, topic: str, partition: int, now_ms: int) -> None:
+        """Give a partition up: its folder is renamed now and removed after file.delete.delay.ms."""
+        key = (topic, partition)
+        log = self.logs.pop(key, None)
+        if log is None:
+            return
+        self._flushed_ms.pop(key, None)
+        log.deleted = True
+        log.release()
+        suffix = f"-{partition}.{self._random.getrandbits(128):032x}-delete"
+        path = f"{folder_of(log)}/{topic[: _NAME_BYTES_MAX - len(suffix)]}{suffix}"
+        self.disk.rename(log.folder, path)
+        self._doomed.append((now_ms + log.config.file_delete_delay_ms, path, True))
+        self._checkpoints.outdated = True
+
+    def truncate_to(self, log: Log, offset: int) -> bool:
+        """`Log.truncate_to`; the recovery point goes back first, lest a crash look like damage. May wait."""
+        if offset < log.flushed_offset:
+            self._checkpoints.lower_recovery_point(log, offset, self.logs)
+        return log.truncate_to(offset)
+
+    def truncate_fully_and_start_at(self, log: Log, offset: int) -> None:
+        """As `truncate_to`, for `Log.truncate_fully_and_start_at`. May wait."""
+        self._checkpoints.lower_recovery_point(log, 0, self.logs)
+        log.truncate_fully_and_start_at(offset)
+
+    # Running
+
+    def flush_soon(self, log: Log) -> asyncio.Future[None]:
+        """Done when everything that is in the log now is on the device; shared by all who ask meanwhile."""
+        return self._flusher.flush_soon(log)
+
+    async def run(self, clock: Callable[[], int]) -> None:
+        """The owner of all background work. It ends only by being cancelled or by a disk error."""
+        now_ms = clock()
+        retention_ms = now_ms + self._retention_check_interval_ms
+        checkpoint_ms = now_ms + self._checkpoint_interval_ms
+        high_watermark_ms = now_ms + self._high_watermark_checkpoint_interval_ms
+        producers_ms = now_ms + _PRODUCER_CHECK_INTERVAL_MS
+        while True:
+            await self._flusher.wait(_TICK_MS / 1000)
+            now_ms = clock()
+            self._flush_overdue(now_ms)
+            await self._remove_doomed(now_ms)
+            if now_ms >= retention_ms:
+                await self.apply_retention(now_ms)
+                retention_ms = now_ms + self._retention_check_interval_ms
+            if now_ms >= checkpoint_ms or self._checkpoints.outdated:
+                await self._in_thread(self._checkpoints.collect(self.logs))
+                checkpoint_ms = now_ms + self._checkpoint_interval_ms
+            if now_ms >= high_watermark_ms:
+                await self._in_thread(self._checkpoints.collect_high_watermarks(self.logs))
+                high_watermark_ms = now_ms + self._high_watermark_checkpoint_interval_ms
+            if now_ms >= producers_ms:
+                for log in self.logs.values():
+                    log.remove_expired_producers(now_ms)
+                producers_ms = now_ms + _PRODUCER_CHECK_INTERVAL_MS
+
+    async def _in_thread(self, work: Callable[[], None]) -> None:
+        await asyncio.get_running_loop().run_in_executor(None, work)
+
+    def _flush_overdue(self, now_ms: int) -> None:
+        """Honour flush.ms."""
+        for key, log in self.logs.items():
+            if log.config.flush_ms == LONG_MAX or log.flushed_offset >= log.log_end_offset:
+                continue
+            if now_ms - self._flushed_ms.setdefault(key, now_ms) >= log.config.flush_ms:
+                self._flusher.request(log, log.log_end_offset)
+                self._flushed_ms[key] = now_ms
+
+    async def apply_retention(self, now_ms: int) -> int:
+        """Delete what the topics' retention lets go; how many segments."""
+        deleted = 0
+        logs = list(self.logs.values())
+        for start in range(0, len(logs), _LOGS_PER_TURN):
+            turn = logs[start : start + _LOGS_PER_TURN]
+            if any(log.timestamps_unknown() for log in turn):
+                await self._in_thread(partial(_load_timestamps, turn))
+            for log in turn:
+                deleted += await self._apply_retention(log, now_ms)
+            await asyncio.sleep(0)
+        return deleted
+
+    async def _apply_retention(self, log: Log, now_ms: int) -> int:
+        count = -1
+        while count < 0 and not log.closed:
+            count = log.apply_retention(now_ms)
+            if count < 0:
+                await self._flusher.flush_soon(log)
+        due_ms = now_ms + log.config.file_delete_delay_ms
+        self._doomed += [(due_ms, path, False) for path in log.doomed_files]
+        log.doomed_files = []
+        return max(count, 0)
+
+    async def _remove_doomed(self, now_ms: int) -> None:
+        due = [(path, is_folder) for due_ms, path, is_folder in self._doomed if due_ms <= now_ms]
+        if due:
+            self._doomed = [entry for entry in self._doomed if entry[0] > now_ms]
+            await self._in_thread(lambda: self._remove(due))
+
+    def _remove(self, paths: list[tuple[str, bool]]) -> None:
+        for path, is_folder in paths:
+            if is_folder:
+                self.disk.remove_folder(path)
+            else:
+                self.disk.remove(path)
+
+    # Stopping
+
+    def close(self, broker_epoch: int = -1) -> None:
+        """Flush and close all logs, write the checkpoints and the marker of a clean shutdown. May wait."""
+        self._flusher.close()
+        with ThreadPoolExecutor(_CLOSING_THREADS) as threads:
+            for _ in threads.map(Log.close, self.logs.values()):
+                pass
+        self._checkpoints.collect(self.logs)()
+        self._checkpoints.collect_high_watermarks(self.logs)()
+        for folder in self.folders:
+            # Damage must be found again on the next start, so the whole folder is checked then.
+            if not self.offline:
+                write_clean_shutdown(self.disk, folder, broker_epoch)
+        self.release()
+
+    def release(self) -> None:
+        """Let go of the data folders without writing anything: after a disk error."""
+        self._flusher.close()
+        for log in self.logs.values():
+            log.release()
+        for lock in self._locks:
+            lock.release()
+        self._locks = []
+
+
+def _load_timestamps(logs: list[Log]) -> None:
+    for log in logs:
+        log.load_timestamps()
+
+
+def folder_of(log: Log) -> str:
+    """The data folder that a log is in."""
+    return log.folder.rpartition("/")[0]
