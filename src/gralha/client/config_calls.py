@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from gralha.client.calls import Calls, raise_for
+from gralha.client.cluster import is_wrong_controller
 from gralha.client.connection import Connection
 from gralha.client.values import ConfigEntry, ConfigResource, ConfigSource, ConfigSynonym, ResourceType
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
@@ -37,7 +38,7 @@ class ConfigCalls(Calls):
         include_synonyms: bool = False,
         include_documentation: bool = False,
     ) -> dict[ConfigResource, list[ConfigEntry] | KafkaError]:
-        """All settings of each resource, ordered by name."""
+        """All settings of each resource, in the broker's order."""
 
         def attempt(pending: list[ConfigResource]) -> dict[ConfigResource, list[ConfigEntry] | KafkaError]:
             found: dict[ConfigResource, list[ConfigEntry] | KafkaError] = {}
@@ -58,9 +59,9 @@ class ConfigCalls(Calls):
                 for result in connection.send(request, DescribeConfigsResponse).results:
                     resource = ConfigResource(ResourceType(result.resource_type), result.resource_name)
                     if result.error_code == ErrorCode.NONE:
-                        found[resource] = sorted(_entry(config) for config in result.configs)
+                        found[resource] = [_entry(config) for config in result.configs]
                     else:
-                        found[resource] = error_for(result.error_code, result.error_message)
+                        found[resource] = error_for(result.error_code, result.error_message or None)
             return found
 
         return self.cluster.each(resources, attempt)
@@ -94,7 +95,7 @@ class ConfigCalls(Calls):
             for result in response.responses:
                 raise_for(result.error_code, result.error_message)
 
-        self.cluster.once(attempt)
+        self.cluster.once(attempt, again=is_wrong_controller)
 
     def list_config_resources(self, resource_type: ResourceType) -> list[str]:
         """The names of all resources of one type that have settings of their own."""
