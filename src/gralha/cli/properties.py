@@ -1,34 +1,29 @@
-"""Properties: Java's file format, and `name=value` arguments."""
+"""Properties of commands: Java's properties files, and `name=value` arguments."""
 
 from collections.abc import Iterable
 
 from gralha.cli.program import CommandError
-from gralha.protocol import properties
+from gralha.protocol.properties import parse_properties
 
 
 def load_properties(path: str) -> dict[str, str]:
     """The properties of a file; a CommandError that names the file when it cannot be read."""
     try:
         with open(path, encoding="utf-8") as file:
-            return parse_properties(file.read())
+            return {entry.name: entry.value for entry in parse_properties(file.read())}
     except OSError as error:
         raise CommandError(f"Cannot read the properties file {path}: {error.strerror}") from None
     except ValueError as error:
         raise CommandError(f"Cannot read the properties file {path}: {error}") from None
 
 
-def parse_properties(text: str) -> dict[str, str]:
-    """The properties in a text of Java's format; of a name that occurs twice the last counts."""
-    return {name: value for name, value, _ in properties.parse_properties(text)}
-
-
 def parse_assignments(arguments: Iterable[str]) -> dict[str, str]:
     """The properties in `name=value` arguments; a missing value is the empty string, as in Kafka."""
-    assignments = {}
+    properties = {}
     for argument in arguments:
         name, _, value = argument.partition("=")
-        assignments[name] = value
-    return assignments
+        properties[name] = value
+    return properties
 
 
 def is_true(value: str) -> bool:

@@ -1,0 +1,148 @@
+"""Command lines as Kafka's commands take them.
+
+`CommandParser` is argparse with Kafka's habits: a wrong call ends with one line and exit code 1, an option
+that takes one value may not be given twice, and the checks between options (`require`, `exclude`,
+`require_one_of`) speak Kafka's words. Options are optional for argparse; what is required is checked after
+`--help` and `--version` had their turn.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from gralha import __version__
+from gralha.cli.program import EXIT_FAILED, CommandError
+
+
+class StoreOnce(argparse.Action):
+    """Store a value and refuse a second one: the first would be lost without a word."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        seen: set[str] = getattr(namespace, "_seen", set())
+        if self.dest in seen:
+            raise CommandError(
+                f"Found multiple arguments for option {_name(self.option_strings)}, give only one"
+            )
+        namespace._seen = seen | {self.dest}
+        setattr(namespace, self.dest, values)
+
+
+class CommandParser(argparse.ArgumentParser):
+    """The options of one command."""
+
+    def __init__(self, command: str, description: str) -> None:
+        super().__init__(
+            prog=command,
+            description=description,
+            add_help=False,
+            formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=38, width=110),
+            usage=argparse.SUPPRESS,
+        )
+        self.flag("help", "show this text and exit")
+        self.flag("version", "show the version and exit")
+
+    def flag(self, name: str, help_text: str) -> None:
+        """An option without a value: `args.name` is True or False."""
+        self.add_argument(f"--{name}", dest=destination(name), action="store_true", help=_escape(help_text))
+
+    def value(
+        self,
+        name: str,
+        help_text: str,
+        *,
+        kind: Callable[[str], Any] = str,
+        metavar: str = "VALUE",
+        **more: Any,
+    ) -> None:
+        """An option with one value: `args.name` is the value, or `default` when it was not given."""
+        self.add_argument(
+            f"--{name}",
+            dest=more.pop("dest", destination(name)),
+            action=StoreOnce,
+            type=kind,
+            metavar=metavar,
+            help=_escape(help_text),
+            **more,
+        )
+
+    def values(self, *names: str, help_text: str, metavar: str = "NAME=VALUE") -> None:
+        """An option that may be given many times, under any of its names: `args.name` is a list."""
+        for name in names:
+            self.add_argument(
+                f"--{name}",
+                dest=destination(names[0]),
+                action="append",
+                default=[],
+                metavar=metavar,
+                help=_escape(help_text if name == names[0] else f"old name of --{names[0]}"),
+            )
+
+    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+        """Parse, after showing the help or the version where that was asked for."""
+        if not arguments:
+            self.print_help(sys.stderr)
+            raise SystemExit(EXIT_FAILED)
+        options = self.parse_args(arguments)
+        if options.help:
+            self.print_help()
+            raise SystemExit(0)
+        if options.version:
+            print(f"{__version__} (Gralha)")
+            raise SystemExit(0)
+        return options
+
+    def error(self, message: str) -> NoReturn:
+        raise CommandError(f"{message} (see {self.prog} --help)")
+
+    def require(self, options: argparse.Namespace, *names: str) -> None:
+        """Each of these options must have been given."""
+        for name in names:
+            if not given(options, name):
+                self.error(f'Missing required argument "[{name}]"')
+
+    def require_one_of(self, options: argparse.Namespace, *names: str) -> None:
+        """Exactly one of these options must have been given."""
+        if sum(given(options, name) for name in names) != 1:
+            listed = ", ".join(f"[{name}]" for name in names)
+            self.error(f"Exactly one of the following arguments is required: {listed}")
+
+    def exclude(self, options: argparse.Namespace, name: str, others: Sequence[str]) -> None:
+        """With this option none of the others may have been given."""
+        if not given(options, name):
+            return
+        for other in others:
+            if given(options, other):
+                self.error(f'Option "[{name}]" can\'t be used with option "[{other}]"')
+
+
+def given(options: argparse.Namespace, name: str) -> bool:
+    """Whether an option without a default was given."""
+    return getattr(options, destination(name)) not in (None, False, [])
+
+
+def destination(name: str) -> str:
+    """The attribute that holds an option's value."""
+    return name.replace("-", "_").replace(".", "_")
+
+
+def _name(option_strings: Sequence[str]) -> str:
+    return option_strings[0].lstrip("-")
+
+
+def _escape(help_text: str) -> str:
+    return help_text.replace("%", "%%")
+
+
+def positive_int(text: str) -> int:
+    """A whole number above zero."""
+    number = int(text)
+    if number <= 0:
+        raise argparse.ArgumentTypeError(f"{text} is not greater than zero")
+    return number

@@ -1,0 +1,69 @@
+"""kafka-broker-api-versions: which APIs, in which versions, each broker serves."""
+
+from collections.abc import Sequence
+
+from gralha.cli.arguments import CommandParser
+from gralha.cli.connect import add_connection_options, open_admin
+from gralha.cli.program import run
+
+# The versions of the APIs for clients in Kafka 4.3, which "usable" refers to.
+# fmt: off
+_CLIENT_VERSIONS = {
+    0: (0, 13), 1: (4, 18), 2: (1, 11), 3: (0, 13), 8: (2, 10), 9: (1, 10), 10: (0, 6), 11: (0, 9),
+    12: (0, 4), 13: (0, 5), 14: (0, 5), 15: (0, 6), 16: (0, 5), 17: (0, 1), 18: (0, 4), 19: (2, 7),
+    20: (1, 6), 21: (0, 2), 22: (0, 5), 23: (2, 4), 24: (0, 5), 25: (0, 4), 26: (0, 5), 27: (1, 2),
+    28: (0, 5), 29: (1, 3), 30: (1, 3), 31: (1, 3), 32: (1, 4), 33: (0, 2), 34: (1, 2), 35: (1, 5),
+    36: (0, 2), 37: (0, 3), 38: (1, 3), 39: (1, 2), 40: (1, 2), 41: (1, 3), 42: (0, 2), 43: (0, 2),
+    44: (0, 1), 45: (0, 1), 46: (0, 0), 47: (0, 0), 48: (0, 1), 49: (0, 1), 50: (0, 0), 51: (0, 0),
+    55: (0, 2), 57: (0, 2), 60: (0, 2), 61: (0, 0), 64: (0, 0), 65: (0, 0), 66: (0, 2), 68: (0, 1),
+    69: (0, 1), 71: (0, 0), 72: (0, 0), 74: (0, 1), 75: (0, 0), 76: (1, 1), 77: (1, 1), 78: (1, 2),
+    79: (1, 2), 80: (0, 1), 81: (0, 0), 83: (0, 0), 84: (0, 0), 85: (0, 1), 86: (0, 0), 87: (0, 1),
+    88: (0, 0), 89: (0, 0), 90: (0, 1), 91: (0, 0), 92: (0, 0),
+}
+# fmt: on
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run(_main, arguments)
+
+
+def _main(arguments: list[str]) -> int:
+    parser = CommandParser(
+        "kafka-broker-api-versions", "This tool helps to retrieve broker version information."
+    )
+    add_connection_options(parser)
+    options = parser.parse(arguments)
+    parser.require(options, "bootstrap-server")
+    with open_admin(options, "admin-1") as admin:
+        for broker in sorted(admin.cluster.once(admin.cluster.brokers).values()):
+            title = f"{broker.address} (id: {broker.id} rack: {broker.rack or 'null'} isFenced: false)"
+            versions = admin.api_versions(broker.id)
+            served = {api.api_key: (api.min_version, api.max_version) for api in versions.api_keys}
+            print(f"{title} -> {describe(served)}")
+    return 0
+
+
+def describe(served: dict[int, tuple[int, int]]) -> str:
+    """All APIs of a broker, and those that a client could miss."""
+    keys = sorted(served.keys() | _CLIENT_VERSIONS.keys())
+    return "(\n\t" + ",\n\t".join(api_text(key, served.get(key)) for key in keys) + "\n)"
+
+
+def api_text(key: int, versions: tuple[int, int] | None) -> str:
+    """One API: its name, its versions, and the one that a client would use."""
+    from gralha.protocol.apis import ApiKey
+
+    known = key in ApiKey._value2member_map_
+    name = "".join(word.capitalize() for word in ApiKey(key).name.split("_")) if known else "UNKNOWN"
+    if versions is None:
+        return f"{name}({key}): UNSUPPORTED"
+    lowest, highest = versions
+    text = f"{name}({key}): {lowest}" if lowest == highest else f"{name}({key}): {lowest} to {highest}"
+    if key not in _CLIENT_VERSIONS:
+        return text
+    oldest, latest = _CLIENT_VERSIONS[key]
+    if latest < lowest:
+        return f"{text} [unusable: node too new]"
+    if highest < oldest:
+        return f"{text} [unusable: node too old]"
+    return f"{text} [usable: {min(latest, highest)}]"

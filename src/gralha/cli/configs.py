@@ -1,0 +1,149 @@
+"""kafka-configs: show and change settings of topics, brokers, broker loggers, client metrics and groups."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gralha.cli.configs_options import configs_to_add, configs_to_delete, parse_options
+from gralha.cli.connect import open_admin
+from gralha.cli.program import CommandError, run
+
+if TYPE_CHECKING:
+    from gralha.client.admin import Admin
+    from gralha.client.values import ConfigEntry, ConfigResource
+
+# The name of what stands for all brokers.
+_DEFAULTS = ""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run(_main, arguments)
+
+
+def _main(arguments: list[str]) -> int:
+    options = parse_options(arguments)
+    with open_admin(options, "kafka-configs") as admin:
+        try:
+            if options.alter:
+                _alter(admin, options)
+            else:
+                _describe(admin, options)
+        except Exception as error:
+            raise explained(error, arguments) from None
+    return 0
+
+
+def explained(error: Exception, arguments: list[str]) -> Exception:
+    """The broker's refusal with the call that it refused, as Kafka shows it."""
+    from gralha.protocol.errors import KafkaError
+
+    if not isinstance(error, KafkaError):
+        return error
+    return CommandError(f"Error while executing config command with args '{' '.join(arguments)}' : {error}")
+
+
+def resource_of(entity_type: str, name: str) -> "ConfigResource":
+    """An entity as the protocol names it."""
+    from gralha.client.values import ConfigResource, ResourceType
+
+    return ConfigResource(
+        {
+            "topics": ResourceType.TOPIC,
+            "brokers": ResourceType.BROKER,
+            "broker-loggers": ResourceType.BROKER_LOGGER,
+            "client-metrics": ResourceType.CLIENT_METRICS,
+            "groups": ResourceType.GROUP,
+        }[entity_type],
+        name,
+    )
+
+
+def _alter(admin: "Admin", options: Namespace) -> None:
+    kind, name = options.entity_types[0], options.entity_names[0]
+    added = configs_to_add(options)
+    deleted = configs_to_delete(options)
+    if kind == "broker-loggers":
+        _check_loggers(admin, name, [*deleted, *added])
+    admin.alter_configs(resource_of(kind, name), set_values=added, delete=deleted)
+    if name == _DEFAULTS:
+        print(f"Completed updating default config for {kind} in the cluster.")
+    else:
+        print(f"Completed updating config for {kind[:-1]} {name}.")
+
+
+def _check_loggers(admin: "Admin", broker: str, names: list[str]) -> None:
+    known = {entry.name for entry in _entries(admin, "broker-loggers", broker)}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise CommandError(f"Invalid broker logger(s): {','.join(unknown)}")
+
+
+def _describe(admin: "Admin", options: Namespace) -> None:
+    kind = options.entity_types[0]
+    if options.entity_names:
+        name = options.entity_names[0]
+        if not options.all and name not in _existing(admin, kind):
+            print(f"The {kind[:-1]} '{name}' doesn't exist and doesn't have dynamic config.")
+            return
+        names = [name]
+    else:
+        names = _existing(admin, kind)
+    for name in names:
+        if name == _DEFAULTS:
+            print(f"Default configs for {kind} in the cluster are:")
+        else:
+            print(f"{'All' if options.all else 'Dynamic'} configs for {kind[:-1]} {name} are:")
+        for entry in _entries(admin, kind, name):
+            if options.all or _is_own(entry, kind, name):
+                print(entry_line(entry))
+
+
+def _existing(admin: "Admin", kind: str) -> list[str]:
+    """The names of all entities of a type; for brokers the defaults come last."""
+    from gralha.client.values import ResourceType
+
+    if kind == "topics":
+        return [topic.name for topic in admin.list_topics()]
+    if kind in ("brokers", "broker-loggers"):
+        return [*map(str, admin.describe_cluster().broker_ids), _DEFAULTS]
+    if kind == "client-metrics":
+        return admin.list_config_resources(ResourceType.CLIENT_METRICS)
+    return admin.list_config_resources(ResourceType.GROUP)
+
+
+def _entries(admin: "Admin", kind: str, name: str) -> "list[ConfigEntry]":
+    from gralha.protocol.errors import KafkaError
+
+    resource = resource_of(kind, name)
+    entries = admin.describe_configs([resource], include_synonyms=True)[resource]
+    if isinstance(entries, KafkaError):
+        raise entries
+    return sorted(entries)
+
+
+def _is_own(entry: "ConfigEntry", kind: str, name: str) -> bool:
+    """Whether a setting was made for this very entity while the cluster was running."""
+    from gralha.client.values import ConfigSource
+
+    if kind == "broker-loggers":
+        return True
+    own = {
+        "topics": ConfigSource.DYNAMIC_TOPIC_CONFIG,
+        "brokers": ConfigSource.DYNAMIC_BROKER_CONFIG if name else ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
+        "client-metrics": ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG,
+        "groups": ConfigSource.DYNAMIC_GROUP_CONFIG,
+    }
+    return entry.source == own[kind]
+
+
+def entry_line(entry: "ConfigEntry") -> str:
+    """A setting, whether it is a secret, and all places that could give it a value."""
+    synonyms = ", ".join(
+        f"{synonym.source.name}:{synonym.name}={_text(synonym.value)}" for synonym in entry.synonyms
+    )
+    sensitive = str(entry.is_sensitive).lower()
+    return f"  {entry.name}={_text(entry.value)} sensitive={sensitive} synonyms={{{synonyms}}}"
+
+
+def _text(value: str | None) -> str:
+    return "null" if value is None else value

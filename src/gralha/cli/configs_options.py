@@ -1,0 +1,185 @@
+"""The command line of kafka-configs: an action, the entity it is about, and the settings to change."""
+
+import re
+from argparse import Namespace
+
+from gralha.cli.arguments import CommandParser, destination, given
+from gralha.cli.connect import add_connection_options
+from gralha.cli.program import CommandError
+from gralha.cli.properties import load_properties
+
+ENTITY_TYPES = ("topics", "clients", "users", "brokers", "ips", "client-metrics", "groups", "broker-loggers")
+# Quotas and credentials are not settings of a resource; their APIs are not spoken here yet.
+_QUOTA_TYPES = ("users", "clients", "ips")
+_TYPES_WITH_DEFAULTS = ("users", "clients", "brokers", "ips")
+_ENTITY_FLAGS = {
+    "topic": "topics",
+    "client": "clients",
+    "user": "users",
+    "broker": "brokers",
+    "broker-logger": "broker-loggers",
+    "ip": "ips",
+    "client-metrics": "client-metrics",
+    "group": "groups",
+}
+_DEFAULTS_FLAGS = {
+    "client-defaults": "clients",
+    "user-defaults": "users",
+    "broker-defaults": "brokers",
+    "ip-defaults": "ips",
+}
+# A comma or an equals sign outside of square brackets, which group values that contain commas.
+_OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|$))"
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "kafka-configs", "This tool helps to manipulate and describe settings of topics, brokers and others."
+    )
+    add_connection_options(parser)
+    parser.value("bootstrap-controller", "not supported yet: use --bootstrap-server", metavar="HOST:PORT,...")
+    parser.flag("describe", "show settings")
+    parser.flag("alter", "change settings")
+    parser.flag("all", "with --describe: also settings that have their default value")
+    parser.values(
+        "entity-type", help_text=f"what the settings belong to: {', '.join(ENTITY_TYPES)}", metavar="TYPE"
+    )
+    parser.values("entity-name", help_text="its name: a topic, the id of a broker, ...", metavar="NAME")
+    parser.add_argument(
+        "--entity-default",
+        dest="entity_name",
+        action="append_const",
+        const="",
+        help="instead of a name: the defaults of all brokers, users, clients or ips",
+    )
+    for flag, entity_type in _ENTITY_FLAGS.items():
+        parser.value(flag, f"short for --entity-type {entity_type} --entity-name NAME", metavar="NAME")
+    for flag, entity_type in _DEFAULTS_FLAGS.items():
+        parser.flag(flag, f"short for --entity-type {entity_type} --entity-default")
+    parser.value("add-config", "settings to make: k1=v1,k2=[v1,v2],k3=v3", metavar="SETTINGS")
+    parser.value("add-config-file", "a properties file with settings to make", metavar="FILE")
+    parser.value("delete-config", "settings to take back: k1,k2", metavar="NAMES")
+    parser.flag("force", "accepted; there are no questions to suppress")
+    return parser
+
+
+def parse_options(arguments: list[str]) -> Namespace:
+    """Parse and check the command line; adds `entity_types` and `entity_names`."""
+    parser = _parser()
+    options = parser.parse(arguments)
+    if options.alter == options.describe:
+        parser.error("Command must include exactly one action: --describe, --alter")
+    if options.describe:
+        parser.exclude(options, "describe", ["add-config", "delete-config"])
+    if given(options, "bootstrap-controller"):
+        raise CommandError("--bootstrap-controller is not supported yet: use --bootstrap-server")
+    if not given(options, "bootstrap-server"):
+        raise CommandError("Either --bootstrap-server or --bootstrap-controller must be specified.")
+    _read_entities(options)
+    _check_entity_types(options.entity_types)
+    _check_entity_names(options)
+    if options.alter:
+        _check_changes(options)
+    return options
+
+
+def _read_entities(options: Namespace) -> None:
+    flags = {flag: kind for flag, kind in _ENTITY_FLAGS.items() if given(options, flag)}
+    defaults = {flag: kind for flag, kind in _DEFAULTS_FLAGS.items() if given(options, flag)}
+    options.entity_types = [*options.entity_type, *flags.values(), *defaults.values()]
+    options.entity_names = [
+        *options.entity_name,
+        *(getattr(options, destination(flag)) for flag in flags),
+        *("" for _ in defaults),
+    ]
+    if (options.entity_type or options.entity_name) and (flags or defaults):
+        raise CommandError(
+            "--entity-{type,name,default} should not be used in conjunction with specific entity flags"
+        )
+
+
+def _check_entity_types(types: list[str]) -> None:
+    if len(types) != len(set(types)):
+        repeated = ",".join(sorted({kind for kind in types if types.count(kind) > 1}))
+        raise CommandError(f"Duplicate entity type(s) specified: {repeated}")
+    for kind in types:
+        if kind not in ENTITY_TYPES:
+            raise CommandError(
+                f"Invalid entity type {kind}, the entity type must be one of {', '.join(ENTITY_TYPES)} "
+                "with a --bootstrap-server or --bootstrap-controller argument"
+            )
+    if not types:
+        raise CommandError("At least one entity type must be specified")
+    if len(types) > 1 and set(types) != {"users", "clients"}:
+        raise CommandError("Only 'users' and 'clients' entity types may be specified together")
+    if types[0] in _QUOTA_TYPES:
+        raise CommandError(f"Quotas and credentials of {types[0]} cannot be shown or changed yet")
+
+
+def _check_entity_names(options: Namespace) -> None:
+    kind = options.entity_types[0]
+    named = any(options.entity_names)
+    if len(options.entity_names) > 1:
+        raise CommandError("More entity names specified than entity types")
+    if named and kind in ("brokers", "broker-loggers"):
+        name = options.entity_names[0]
+        if not name.lstrip("-").isdigit():
+            raise CommandError(
+                f"The entity name for {kind} must be a valid integer broker id, but it is: {name}"
+            )
+    if options.describe:
+        if "" in options.entity_names and kind not in _TYPES_WITH_DEFAULTS:
+            raise CommandError(f"--entity-default must not be specified with --describe of {kind}")
+        if kind == "broker-loggers" and not named:
+            raise CommandError(f"An entity name must be specified with --describe of {kind}")
+    elif kind in _TYPES_WITH_DEFAULTS:
+        if not options.entity_names:
+            raise CommandError(
+                "An entity-name or default entity must be specified with --alter of users, clients, brokers "
+                "or ips"
+            )
+    elif not named:
+        raise CommandError(f"An entity name must be specified with --alter of {kind}")
+
+
+def _check_changes(options: Namespace) -> None:
+    if options.add_config is not None and options.add_config_file is not None:
+        raise CommandError("Only one of --add-config or --add-config-file must be specified")
+    if options.add_config is None and options.add_config_file is None and options.delete_config is None:
+        raise CommandError(
+            "At least one of --add-config, --add-config-file, or --delete-config must be specified with "
+            "--alter"
+        )
+
+
+def configs_to_add(options: Namespace) -> dict[str, str]:
+    """The settings in --add-config or --add-config-file."""
+    if options.add_config_file is not None:
+        configs = load_properties(options.add_config_file)
+    elif options.add_config is not None:
+        configs = parse_configs(options.add_config)
+    else:
+        configs = {}
+    for name in configs:
+        if not re.fullmatch(r"[$a-zA-Z0-9._-]*", name):
+            raise CommandError(f"Invalid character found for config key: {name}")
+    return configs
+
+
+def parse_configs(text: str) -> dict[str, str]:
+    """The settings in `k1=v1,k2=[v1,v2]`."""
+    configs = {}
+    for assignment in re.split("," + _OUTSIDE_BRACKETS, text):
+        parts = re.split(r"\s*=\s*" + _OUTSIDE_BRACKETS, assignment)
+        if len(parts) != 2:
+            raise CommandError(
+                'Invalid entity config: all configs to be added must be in the format "key=val" or '
+                '"key=[val1,val2]" to group values which contain commas.'
+            )
+        configs[parts[0].strip()] = parts[1].replace("[", "").replace("]", "").strip()
+    return configs
+
+
+def configs_to_delete(options: Namespace) -> list[str]:
+    """The names in --delete-config."""
+    return [name.strip() for name in (options.delete_config or "").split(",") if name.strip()]

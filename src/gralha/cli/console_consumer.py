@@ -1,0 +1,289 @@
+"""kafka-console-consumer: records of topics on standard output."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gralha.cli.arguments import CommandParser
+from gralha.cli.message_formatter import NO_TIMESTAMP_TYPE, ConsumedRecord, MessageFormatter
+from gralha.cli.program import CommandError, run, stop_on_terminate
+from gralha.cli.properties import load_properties, parse_assignments
+from gralha.cli.topic_filter import compile_expression
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Message
+
+    from gralha.cli.consumption import Selection
+
+_TIMESTAMP_TYPES = {1: "CreateTime", 2: "LogAppendTime"}
+_DEFAULT_FORMATTERS = (
+    "org.apache.kafka.tools.consumer.DefaultMessageFormatter",
+    "kafka.tools.DefaultMessageFormatter",
+)
+_SILENT_FORMATTERS = (
+    "org.apache.kafka.tools.consumer.NoOpMessageFormatter",
+    "kafka.tools.NoOpMessageFormatter",
+)
+_FORMATTER_HELP = (
+    "properties of the formatter: print.timestamp, print.key, print.offset, print.partition, print.headers, "
+    "print.epoch, print.value (true or false), key.separator, line.separator, headers.separator, "
+    "null.literal, key.deserializer, value.deserializer, headers.deserializer"
+)
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "kafka-console-consumer",
+        "This tool helps to read data from Kafka topics and outputs it to standard output.",
+    )
+    parser.value("bootstrap-server", "REQUIRED: the brokers to connect to", metavar="HOST:PORT,...")
+    parser.value("topic", "the topic to read", metavar="TOPIC")
+    parser.value("include", "read all topics whose names match", metavar="REGEX")
+    parser.value("partition", "read one partition, from its end unless --offset says more", kind=int)
+    parser.value("offset", "where to start in --partition: earliest, latest or a number", metavar="OFFSET")
+    parser.flag("from-beginning", "start with the earliest record where the group has no offset yet")
+    parser.value("group", "read as a member of this group and commit offsets", metavar="GROUP")
+    parser.value("max-messages", "stop after so many records", kind=int, metavar="N")
+    parser.value("timeout-ms", "stop when no record came for so long", kind=int, metavar="MS")
+    parser.value(
+        "isolation-level",
+        "read_committed or read_uncommitted (default)",
+        default="read_uncommitted",
+        metavar="LEVEL",
+    )
+    parser.flag("skip-message-on-error", "skip a record that cannot be shown instead of stopping")
+    parser.value(
+        "formatter", "accepted for Kafka's own DefaultMessageFormatter and NoOpMessageFormatter only"
+    )
+    parser.values("formatter-property", "property", help_text=_FORMATTER_HELP)
+    parser.value("formatter-config", "a file with properties of the formatter", metavar="FILE")
+    parser.value("key-deserializer", "one of Kafka's own deserializers, by its Java name", metavar="CLASS")
+    parser.value("value-deserializer", "one of Kafka's own deserializers, by its Java name", metavar="CLASS")
+    parser.values("command-property", "consumer-property", help_text="properties of the consumer")
+    parser.value("command-config", "a file with properties of the consumer", metavar="FILE")
+    parser.value("consumer.config", "old name of --command-config", metavar="FILE", dest="command_config")
+    parser.flag("enable-systest-events", "print shutdown_complete at the end")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run(_main, arguments)
+
+
+def _main(arguments: list[str]) -> int:
+    options = parse_options(arguments)
+    properties = consumer_properties(options)
+    formatter = make_formatter(options)
+    selection = select(options)
+    from gralha.cli.consumption import make_consumer
+
+    stop_on_terminate()
+    consumer = make_consumer(properties)
+    printer = _Printer(formatter, options.max_messages, skip_on_error=options.skip_message_on_error)
+    try:
+        _consume(consumer, options, properties, selection, printer)
+    except (KeyboardInterrupt, CommandError):
+        _finish(consumer, options, printer)
+        raise
+    except BrokenPipeError:
+        consumer.close()
+        raise
+    _finish(consumer, options, printer)
+    return 0
+
+
+def _finish(consumer: "Consumer", options: Namespace, printer: "_Printer") -> None:
+    consumer.close()
+    print(f"Processed a total of {printer.count} messages", file=sys.stderr)
+    if options.enable_systest_events:
+        print("shutdown_complete")
+
+
+def parse_options(arguments: list[str]) -> Namespace:
+    """Parse and check the command line."""
+    parser = _parser()
+    options = parser.parse(arguments)
+    parser.require_one_of(options, "topic", "include")
+    if options.partition is not None:
+        if options.topic is None:
+            parser.error("The topic is required when partition is specified.")
+        if options.from_beginning and options.offset is not None:
+            parser.error("Options from-beginning and offset cannot be specified together.")
+    elif options.offset is not None:
+        parser.error("The partition is required when offset is specified.")
+    parser.require(options, "bootstrap-server")
+    return options
+
+
+def consumer_properties(options: Namespace) -> dict[str, str]:
+    """The consumer's properties in Kafka's names: file, then --command-property, then single options."""
+    from_file = load_properties(options.command_config) if options.command_config else {}
+    from_arguments = parse_assignments(options.command_property)
+    properties = {"client.id": "console-consumer", **from_file, **from_arguments}
+    group = _group(options, from_file.get("group.id"), from_arguments.get("group.id"))
+    if group is not None:
+        properties["group.id"] = group
+    reset = properties.get("auto.offset.reset")
+    if reset is None:
+        properties["auto.offset.reset"] = "earliest" if options.from_beginning else "latest"
+    elif options.from_beginning and reset != "earliest":
+        raise CommandError(
+            f"Can't simultaneously specify --from-beginning and 'auto.offset.reset={reset}', "
+            "please remove one option"
+        )
+    properties["bootstrap.servers"] = options.bootstrap_server
+    properties["isolation.level"] = options.isolation_level
+    # A record counts as consumed when it was printed, not when it was fetched.
+    properties["enable.auto.offset.store"] = "false"
+    return properties
+
+
+def _group(options: Namespace, *others: str | None) -> str | None:
+    groups = {group for group in (options.group, *others) if group is not None}
+    if len(groups) > 1:
+        listed = ", ".join(f"'{group}'" for group in sorted(groups))
+        raise CommandError(
+            "The group ids provided in different places (directly using '--group', via '--command-property', "
+            f"or via '--command-config') do not match. Detected group ids: {listed}"
+        )
+    if groups and options.partition is not None:
+        raise CommandError("Options group and partition cannot be specified together.")
+    return next(iter(groups), None)
+
+
+def make_formatter(options: Namespace) -> MessageFormatter | None:
+    """The formatter; None when records are counted but not shown."""
+    if options.formatter in _SILENT_FORMATTERS:
+        return None
+    if options.formatter is not None and options.formatter not in _DEFAULT_FORMATTERS:
+        raise CommandError(f"Cannot load {options.formatter}: Java classes do not run here")
+    properties = load_properties(options.formatter_config) if options.formatter_config else {}
+    if options.key_deserializer:
+        properties["key.deserializer"] = options.key_deserializer
+    if options.value_deserializer:
+        properties["value.deserializer"] = options.value_deserializer
+    return MessageFormatter(properties | parse_assignments(options.formatter_property))
+
+
+def select(options: Namespace) -> "Selection":
+    """What the options choose to read."""
+    from gralha.cli.consumption import Selection
+
+    pattern = compile_expression(options.include) if options.include is not None else None
+    return Selection(
+        topic=options.topic, pattern=pattern, partition=options.partition, offset=parse_offset(options.offset)
+    )
+
+
+def parse_offset(text: str | None) -> int | None:
+    """--offset as librdkafka numbers it; None leaves it to --from-beginning."""
+    from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
+
+    if text is None:
+        return None
+    named = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}.get(text.lower())
+    if named is not None:
+        return named
+    if not text.isascii() or not text.isdigit():
+        raise CommandError(
+            f"The provided offset value '{text}' is incorrect. Valid values are 'earliest', 'latest', or a "
+            "non-negative long."
+        )
+    return int(text)
+
+
+def _consume(
+    consumer: "Consumer",
+    options: Namespace,
+    properties: dict[str, str],
+    selection: "Selection",
+    printer: "_Printer",
+) -> None:
+    from gralha.cli.consumption import Assignment, batches, subscribe
+
+    in_group = "group.id" in properties
+    if in_group:
+        subscribe(consumer, selection)
+        messages = batches(consumer, timeout_ms=options.timeout_ms)
+    else:
+        assignment = Assignment(
+            consumer, selection, from_beginning=properties["auto.offset.reset"] == "earliest"
+        )
+        assignment.start()
+        messages = batches(consumer, timeout_ms=options.timeout_ms, when_idle=assignment.look_again)
+    if options.max_messages == 0:
+        return
+    for batch in messages:
+        for message in printer.write(batch):
+            if in_group:
+                consumer.store_offsets(message=message)
+        if printer.done:
+            return
+
+
+class _Printer:
+    """Writes messages to standard output and counts them."""
+
+    def __init__(
+        self, formatter: MessageFormatter | None, max_messages: int | None, *, skip_on_error: bool
+    ) -> None:
+        self.count = 0
+        self._formatter = formatter
+        self._max_messages = max_messages if max_messages is not None and max_messages >= 0 else None
+        self._skip_on_error = skip_on_error
+
+    @property
+    def done(self) -> bool:
+        return self._max_messages is not None and self.count >= self._max_messages
+
+    def write(self, messages: "list[Message]") -> "Iterator[Message]":
+        """Write a batch, then hand back what was written."""
+        written = []
+        for message in messages:
+            if self.done:
+                break
+            _check(message)
+            self.count += 1
+            self._write_one(message)
+            written.append(message)
+        sys.stdout.buffer.flush()
+        yield from written
+
+    def _write_one(self, message: "Message") -> None:
+        if self._formatter is None:
+            return
+        try:
+            if self._formatter.only_value:
+                line = self._formatter.format_value(message.value())
+            else:
+                line = self._formatter.format(_record(message))
+            sys.stdout.buffer.write(line)
+        except CommandError as error:
+            if not self._skip_on_error:
+                raise
+            print(f"Skipping a record that cannot be shown: {error}", file=sys.stderr)
+
+
+def _check(message: "Message") -> None:
+    error = message.error()
+    if error is not None:
+        from gralha.cli.librdkafka import reason_of
+
+        raise CommandError(f"Error processing message, terminating consumer process: {reason_of(error)}")
+
+
+def _record(message: "Message") -> ConsumedRecord:
+    timestamp_type, timestamp_ms = message.timestamp()
+    headers: Any = message.headers() or []
+    return ConsumedRecord(
+        topic=message.topic() or "",
+        partition=message.partition() or 0,
+        offset=message.offset() or 0,
+        timestamp_type=_TIMESTAMP_TYPES.get(timestamp_type, NO_TIMESTAMP_TYPE),
+        timestamp_ms=timestamp_ms,
+        leader_epoch=message.leader_epoch(),
+        headers=[(name, value) for name, value in headers],
+        key=message.key(),
+        value=message.value(),
+    )

@@ -1,0 +1,148 @@
+"""Reading topics for the commands that consume: in a group, or on their own.
+
+Without a group every partition is assigned by hand. That needs no coordinator, commits nothing, and starts
+faster than joining a group that nobody will see again. Topics and partitions that appear later are found by
+asking for the metadata now and then.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from gralha.cli.connect import check_reachable, wait_for_topic
+from gralha.cli.program import CommandError
+from gralha.cli.topic_filter import INTERNAL_TOPICS
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, Message, TopicPartition
+
+_LOOK_AGAIN_SECONDS = 5.0
+_BATCH_SIZE = 500
+# The longest time that Ctrl-C may have to wait.
+_POLL_SECONDS = 0.1
+
+
+class Selection:
+    """What to read: one topic, one partition of it, or all topics whose names match a pattern."""
+
+    def __init__(
+        self,
+        *,
+        topic: str | None = None,
+        pattern: re.Pattern[str] | None = None,
+        partition: int | None = None,
+        offset: int | None = None,
+    ) -> None:
+        self.topic = topic
+        self.pattern = pattern
+        self.partition = partition
+        self.offset = offset
+
+
+def make_consumer(properties: dict[str, str]) -> "Consumer":
+    """A consumer by Kafka's properties. A group that the properties do not name is never joined."""
+    from confluent_kafka import Consumer
+
+    from gralha.cli.librdkafka import create, quiet_settings, to_librdkafka
+
+    check_reachable(properties)
+    settings: dict[str, Any] = quiet_settings() | to_librdkafka(properties)
+    if not settings.get("group.id"):
+        # librdkafka wants a name even when there is no group to join.
+        settings |= {"group.id": "none", "enable.auto.commit": False, "enable.auto.offset.store": False}
+    return create(Consumer, settings)
+
+
+def subscribe(
+    consumer: "Consumer", selection: Selection, on_assign: Callable[[], None] | None = None
+) -> None:
+    """Read as a member of the consumer's group."""
+    if selection.pattern is not None:
+        topic = f"^({selection.pattern.pattern})$"
+    elif selection.topic is not None:
+        topic = selection.topic
+        wait_for_topic(consumer, topic)
+    else:
+        raise ValueError("a selection names a topic or a pattern")
+
+    def assigned(_consumer: "Consumer", _partitions: "list[TopicPartition]") -> None:
+        if on_assign is not None:
+            on_assign()
+
+    consumer.subscribe([topic], on_assign=assigned)
+
+
+class Assignment:
+    """The partitions of a selection, assigned by hand, from the beginning or from the end of each."""
+
+    def __init__(self, consumer: "Consumer", selection: Selection, *, from_beginning: bool) -> None:
+        self._consumer = consumer
+        self._selection = selection
+        self._from_beginning = from_beginning
+        self._assigned: set[tuple[str, int]] = set()
+        self._next_look = time.monotonic() + _LOOK_AGAIN_SECONDS
+
+    def start(self) -> None:
+        """Assign what is there now. Only one topic by its name has to be there."""
+        selection = self._selection
+        if selection.topic is None:
+            self._add(self._all_matching())
+            return
+        partitions = wait_for_topic(self._consumer, selection.topic).partitions
+        if selection.partition is None:
+            self._add((selection.topic, partition) for partition in partitions)
+        elif selection.partition in partitions:
+            self._add([(selection.topic, selection.partition)])
+        else:
+            raise CommandError(
+                f"Topic '{selection.topic}' has no partition {selection.partition}: "
+                f"it has {len(partitions)}, numbered from 0"
+            )
+
+    def look_again(self) -> None:
+        """Assign partitions that appeared since the last look, if that is some time ago."""
+        if self._selection.partition is not None or time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + _LOOK_AGAIN_SECONDS
+        self._add(self._all_matching())
+
+    def _all_matching(self) -> Iterator[tuple[str, int]]:
+        topics = self._consumer.list_topics(self._selection.topic, timeout=10).topics
+        for name, topic in topics.items():
+            if self._matches(name):
+                for partition in topic.partitions:
+                    yield name, partition
+
+    def _matches(self, name: str) -> bool:
+        if self._selection.pattern is None:
+            return name == self._selection.topic
+        return name not in INTERNAL_TOPICS and self._selection.pattern.fullmatch(name) is not None
+
+    def _add(self, partitions: "Iterator[tuple[str, int]] | list[tuple[str, int]]") -> None:
+        from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
+
+        offset = self._selection.offset
+        if offset is None:
+            offset = OFFSET_BEGINNING if self._from_beginning else OFFSET_END
+        new = sorted(set(partitions) - self._assigned)
+        if new:
+            self._consumer.incremental_assign([TopicPartition(*partition, offset) for partition in new])
+            self._assigned.update(new)
+
+
+def batches(
+    consumer: "Consumer", *, timeout_ms: int | None, when_idle: Callable[[], None] | None = None
+) -> "Iterator[list[Message]]":
+    """Batches of messages, as soon as there is one message; ends when none came for `timeout_ms`."""
+    last_message = time.monotonic()
+    while True:
+        first = consumer.poll(_POLL_SECONDS if timeout_ms is None else min(_POLL_SECONDS, timeout_ms / 1000))
+        if first is not None:
+            yield [first, *consumer.consume(_BATCH_SIZE - 1, 0)]
+            last_message = time.monotonic()
+            continue
+        if timeout_ms is not None and (time.monotonic() - last_message) * 1000 >= timeout_ms:
+            return
+        if when_idle is not None:
+            when_idle()

@@ -1,0 +1,93 @@
+"""kafka-delete-records: delete the records of partitions below given offsets."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gralha.cli.arguments import CommandParser
+from gralha.cli.connect import add_connection_options, open_admin
+from gralha.cli.program import CommandError, one_line, run
+
+if TYPE_CHECKING:
+    from gralha.client.values import TopicPartition
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser(
+        "kafka-delete-records",
+        "This tool helps to delete records of the given partitions down to the specified offset.",
+    )
+    add_connection_options(parser)
+    parser.value(
+        "offset-json-file",
+        'REQUIRED: a file like {"partitions": [{"topic": "foo", "partition": 1, "offset": 1}], "version": 1};'
+        " the offset is the first one to keep, -1 keeps nothing",
+        metavar="FILE",
+    )
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run(_main, arguments)
+
+
+def _main(arguments: list[str]) -> int:
+    parser = _parser()
+    options = parser.parse(arguments)
+    parser.require(options, "bootstrap-server", "offset-json-file")
+    offsets = parse_offsets(_read(options.offset_json_file))
+    from gralha.protocol.errors import KafkaError
+
+    with open_admin(options, "kafka-delete-records") as admin:
+        print("Executing records delete operation", flush=True)
+        results = admin.delete_records(offsets)
+    print("Records delete operation completed:")
+    for partition, result in results.items():
+        if isinstance(result, KafkaError):
+            print(f"partition: {partition}\terror: {one_line(str(result))}")
+        else:
+            print(f"partition: {partition}\tlow_watermark: {result}")
+    return 0
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"Cannot read the offsets file {path}: {error}") from None
+
+
+def parse_offsets(text: str) -> "dict[TopicPartition, int]":
+    """The offsets in the file's text, each partition once."""
+    from gralha.client.values import TopicPartition
+
+    try:
+        document = json.loads(text)
+    except ValueError as error:
+        raise CommandError(f"The input string is not a valid JSON: {error}") from None
+    version = document.get("version", 1) if isinstance(document, dict) else 1
+    if version != 1:
+        raise CommandError(f"Not supported version field value {version}")
+    if not isinstance(document, dict) or not isinstance(document.get("partitions"), list):
+        raise CommandError("Missing partitions field")
+    offsets: dict[TopicPartition, int] = {}
+    duplicates = []
+    for entry in document["partitions"]:
+        partition = TopicPartition(_field(entry, "topic", str), _field(entry, "partition", int))
+        if partition in offsets:
+            duplicates.append(str(partition))
+        offsets[partition] = _field(entry, "offset", int)
+    if duplicates:
+        listed = ",".join(dict.fromkeys(duplicates))
+        raise CommandError(f"Offset json file contains duplicate topic partitions: {listed}")
+    return offsets
+
+
+def _field(entry: object, name: str, kind: type) -> Any:
+    value = entry.get(name) if isinstance(entry, dict) else None
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise CommandError(
+            f'Wrong entry in "partitions": {json.dumps(entry)}; it needs "topic", "partition" and "offset"'
+        )
+    return value

@@ -1,0 +1,146 @@
+"""kafka-get-offsets: the offsets of partitions at their ends, or at a time."""
+
+import re
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+
+from gralha.cli.arguments import CommandParser
+from gralha.cli.connect import add_connection_options, open_admin
+from gralha.cli.program import CommandError, run
+from gralha.cli.topic_filter import INTERNAL_TOPICS, TopicFilter
+
+# Whether a partition of a topic is asked for.
+PartitionFilter = Callable[[str, int], bool]
+
+_TIMES = {
+    "latest": -1,
+    "earliest": -2,
+    "max-timestamp": -3,
+    "earliest-local": -4,
+    "latest-tiered": -5,
+    "earliest-pending-upload": -6,
+}
+_RULE = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser("kafka-get-offsets", "An interactive shell for getting topic-partition offsets.")
+    add_connection_options(parser)
+    parser.value("broker-list", "old name of --bootstrap-server", metavar="HOST:PORT,...")
+    parser.value("topic", "the topic, or a regular expression; all topics without it", metavar="TOPIC")
+    parser.value("partitions", "the partitions, with commas between; all without it", metavar="N,N,...")
+    parser.value(
+        "topic-partitions",
+        "topics (regular expressions) with partitions: t1:1,t2:0-3,t3,t4:5-,t5:-3 (without the upper end)",
+        metavar="RULES",
+    )
+    parser.value(
+        "time",
+        "a timestamp in milliseconds, or -1 or latest, -2 or earliest, -3 or max-timestamp, -4 or "
+        "earliest-local, -5 or latest-tiered, -6 or earliest-pending-upload (default: latest)",
+        default="latest",
+        metavar="TIME",
+    )
+    parser.flag("exclude-internal-topics", "leave out internal topics")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run(_main, arguments, prefix="Error occurred: ")
+
+
+def _main(arguments: list[str]) -> int:
+    parser = _parser()
+    options = parser.parse(arguments)
+    options.bootstrap_server = options.bootstrap_server or options.broker_list
+    parser.require(options, "bootstrap-server")
+    timestamp = parse_time(options.time)
+    wanted = parse_filter(options)
+    for line in _offsets(options, timestamp, wanted):
+        print(line)
+    return 0
+
+
+def _offsets(options: Namespace, timestamp: int, wanted: PartitionFilter) -> list[str]:
+    from gralha.client.values import TopicPartition
+    from gralha.protocol.errors import KafkaError
+
+    with open_admin(options, "GetOffsetShell") as admin:
+        topics = admin.cluster.once(lambda: admin.cluster.metadata(None)).topics
+        partitions = [
+            TopicPartition(topic.name or "", partition.partition_index)
+            for topic in topics
+            for partition in topic.partitions
+            if wanted(topic.name or "", partition.partition_index)
+        ]
+        if not partitions:
+            raise CommandError("Could not match any topic-partitions with the specified filters")
+        found = admin.list_offsets(dict.fromkeys(partitions, timestamp))
+    lines = []
+    for name, partition in sorted((str(partition), partition) for partition in partitions):
+        result = found[partition]
+        if isinstance(result, KafkaError):
+            print(f"Skip getting offsets for topic-partition {name} due to error: {result}", file=sys.stderr)
+        elif result.offset >= 0:
+            lines.append(f"{partition.topic}:{partition.partition}:{result.offset}")
+    return lines
+
+
+def parse_time(text: str) -> int:
+    """--time as the protocol has it: special times are negative numbers."""
+    if text in _TIMES:
+        return _TIMES[text]
+    try:
+        return int(text)
+    except ValueError:
+        raise CommandError(
+            f"Malformed time argument {text}. Please use -1 or latest / -2 or earliest / -3 or max-timestamp "
+            "/ -4 or earliest-local / -5 or latest-tiered / -6 or earliest-pending-upload, or a specified "
+            "long format timestamp"
+        ) from None
+
+
+def parse_filter(options: Namespace) -> PartitionFilter:
+    """What --topic-partitions, or --topic and --partitions, let through."""
+    if options.topic_partitions is not None:
+        if options.topic is not None or options.partitions is not None:
+            raise CommandError("--topic-partitions cannot be used with --topic or --partitions")
+        rules = [parse_rule(rule) for rule in options.topic_partitions.split(",")]
+    else:
+        rules = [_by_topic_and_partitions(options.topic, options.partitions)]
+
+    def allows(topic: str, partition: int) -> bool:
+        if options.exclude_internal_topics and topic in INTERNAL_TOPICS:
+            return False
+        return any(rule(topic, partition) for rule in rules)
+
+    return allows
+
+
+def _by_topic_and_partitions(topic: str | None, partitions: str | None) -> PartitionFilter:
+    topics = TopicFilter(".*" if topic is None else topic)
+    try:
+        numbers = {int(number) for number in partitions.split(",")} if partitions else set()
+    except ValueError:
+        raise CommandError(
+            "--partitions expects a comma separated list of numeric partition ids, but received: "
+            f"{partitions}"
+        ) from None
+    return lambda name, partition: topics.allows(name) and (not numbers or partition in numbers)
+
+
+def parse_rule(text: str) -> PartitionFilter:
+    """One of the rules in --topic-partitions."""
+    match = _RULE.fullmatch(text)
+    if match is None:
+        raise CommandError(f"Invalid rule specification: {text}")
+    topics = TopicFilter(match[1] or ".*")
+    if match[2]:
+        only = int(match[2])
+        return lambda name, partition: partition == only and topics.allows(name)
+    lower = int(match[3] or 0)
+    upper = int(match[4]) if match[4] else None
+    return lambda name, partition: (
+        partition >= lower and (upper is None or partition < upper) and topics.allows(name)
+    )

@@ -1,0 +1,109 @@
+"""Kafka's client properties in librdkafka's words, and the making of its producers and consumers.
+
+Most names are the same. A few differ; some mean nothing outside the JVM and are dropped. A name that
+librdkafka does not know at all is reported and left out, as the Java clients do.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from confluent_kafka import KafkaError, KafkaException
+
+from gralha.cli.program import CommandError
+
+Client = TypeVar("Client")
+
+_RENAMED = {
+    "fetch.max.wait.ms": "fetch.wait.max.ms",
+    "max.request.size": "message.max.bytes",
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+    "ssl.truststore.location": "ssl.ca.location",
+}
+_DROPPED = frozenset(
+    {
+        "auto.include.jmx.reporter",
+        "client.dns.lookup",
+        "default.api.timeout.ms",
+        "enable.metrics.push",
+        "exclude.internal.topics",
+        "interceptor.classes",
+        "key.deserializer",
+        "key.serializer",
+        "max.block.ms",
+        "max.poll.records",
+        "metric.reporters",
+        "metrics.num.samples",
+        "metrics.recording.level",
+        "metrics.sample.window.ms",
+        "partition.assignment.strategy",
+        "partitioner.class",
+        "value.deserializer",
+        "value.serializer",
+    }
+)
+_JAAS_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;]+))""")
+_UNKNOWN_PROPERTY = re.compile(r'No such configuration property: "([^"]+)"')
+
+
+def to_librdkafka(properties: Mapping[str, str]) -> dict[str, Any]:
+    """The same settings under the names and in the units that librdkafka knows."""
+    settings: dict[str, Any] = {}
+    for name, value in properties.items():
+        if name in _DROPPED:
+            continue
+        if name == "buffer.memory":
+            settings["queue.buffering.max.kbytes"] = max(1, _integer(name, value) // 1024)
+        elif name == "sasl.jaas.config":
+            settings.update(_jaas_credentials(value))
+        else:
+            settings[_RENAMED.get(name, name)] = value
+    return settings
+
+
+def create(client_class: Callable[[dict[str, Any]], Client], settings: dict[str, Any]) -> Client:
+    """Make a producer or consumer; settings that it does not know are reported and left out."""
+    while True:
+        try:
+            return client_class(settings)
+        except KafkaException as error:
+            reason = error.args[0]
+            text = reason.str() if isinstance(reason, KafkaError) else str(reason)
+            unknown = _UNKNOWN_PROPERTY.search(text)
+            if unknown is None or unknown[1] not in settings:
+                raise CommandError(f"Wrong client property: {text}") from None
+            print(f"Ignoring the client property {unknown[1]}: it is not known here", file=sys.stderr)
+            settings = {name: value for name, value in settings.items() if name != unknown[1]}
+
+
+def reason_of(error: KafkaError) -> str:
+    """What an error of librdkafka says to a person, without its log prefixes."""
+    text = error.str() or error.name()
+    return text.rpartition("]: ")[2] or text
+
+
+def _integer(name: str, value: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise CommandError(f"{name} must be a number, not '{value}'") from None
+
+
+def _jaas_credentials(jaas: str) -> dict[str, str]:
+    """User and password of a JAAS line: librdkafka takes them one by one."""
+    options = {match[1]: next(filter(None, match.groups()[1:]), "") for match in _JAAS_OPTION.finditer(jaas)}
+    return {f"sasl.{name}": options[name] for name in ("username", "password") if name in options}
+
+
+def quiet_settings() -> dict[str, Any]:
+    """Settings that keep librdkafka's log off the terminal: one line when no broker is there, no more."""
+    reported: set[int] = set()
+
+    def report(error: KafkaError) -> None:
+        if error.fatal() or (error.code() == KafkaError._ALL_BROKERS_DOWN and error.code() not in reported):
+            reported.add(error.code())
+            print(f"{reason_of(error)}; trying again", file=sys.stderr)
+
+    return {"log_level": 0, "error_cb": report}

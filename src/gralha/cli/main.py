@@ -1,0 +1,66 @@
+"""`gralha ...`: starts the platform's programs; Kafka's own commands are here too, without their prefix."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from gralha import __version__
+from gralha.cli.program import CommandError, run
+
+# What a person types -> the module with its `main`, and what it does.
+PROGRAMS = {
+    "up": ("up", "run the platform on this machine"),
+    "server": ("server", "run one node by a server.properties file"),
+}
+KAFKA_COMMANDS = {
+    "broker-api-versions": ("broker_api_versions", "show which APIs the brokers serve"),
+    "configs": ("configs", "show and change settings of topics and brokers"),
+    "console-consumer": ("console_consumer", "print the records of a topic"),
+    "console-producer": ("console_producer", "write lines of text to a topic"),
+    "consumer-perf-test": ("consumer_perf_test", "measure reading"),
+    "delete-records": ("delete_records", "delete the oldest records of partitions"),
+    "dump-log": ("dump_log", "print the contents of log files"),
+    "get-offsets": ("get_offsets", "print the offsets of partitions"),
+    "log-dirs": ("log_dirs", "show the data folders of the brokers"),
+    "producer-perf-test": ("producer_perf_test", "measure writing"),
+    "storage": ("storage", "format data folders"),
+    "topics": ("topics", "create, list, describe, alter and delete topics"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run(_main, arguments)
+
+
+def _main(arguments: list[str]) -> int:
+    name = arguments[0] if arguments else "--help"
+    if name in ("--help", "-h", "help"):
+        print(_help())
+        return 0 if arguments else 1
+    if name in ("--version", "version"):
+        print(f"gralha {__version__}")
+        return 0
+    entry = PROGRAMS.get(name) or KAFKA_COMMANDS.get(name.removeprefix("kafka-"))
+    if entry is None:
+        raise CommandError(f"gralha has no command '{name}' (see gralha --help)")
+    module = import_module(f"gralha.cli.{entry[0]}")
+    code: int = module.main(arguments[1:])
+    return code
+
+
+def _help() -> str:
+    lines = [
+        "usage: gralha COMMAND [OPTIONS]",
+        "",
+        "An event streaming platform that speaks Kafka's protocol.",
+        "",
+    ]
+    lines += [f"  {name:<22}{text}" for name, (_, text) in PROGRAMS.items()]
+    lines += ["", "Kafka's commands, also installed as kafka-topics and so on:", ""]
+    lines += [f"  {name:<22}{text}" for name, (_, text) in KAFKA_COMMANDS.items()]
+    lines += ["", "`gralha COMMAND --help` shows the options of a command."]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

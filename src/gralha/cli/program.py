@@ -1,0 +1,84 @@
+"""What all commands share around their work: errors become one line, Ctrl-C and a closed pipe stay quiet.
+
+A command's `main` hands its body to `run`. The body takes the arguments and returns the exit code; it raises
+`CommandError` for what a person did wrong and lets `ClientError` and `KafkaError` pass. The modules that
+define those two are imported only when something went wrong: a command that works does not wait for them.
+"""
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+
+Body = Callable[[list[str]], int]
+
+EXIT_FAILED = 1
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+EXIT_TERMINATED = 143
+
+
+class CommandError(Exception):
+    """Ends a command with one line on standard error that says what happened and what to do."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM, for a command that has something to put in order before it ends."""
+
+
+def stop_on_terminate() -> None:
+    """From now on SIGTERM (`timeout 5 kafka-...`) ends the command as Ctrl-C does."""
+
+    def raise_terminated(_signal: int, _frame: FrameType | None) -> None:
+        raise Terminated
+
+    signal.signal(signal.SIGTERM, raise_terminated)
+
+
+def run(body: Body, arguments: Sequence[str] | None = None, *, prefix: str = "") -> int:
+    """Run a command's body and return its exit code; `prefix` opens the line of every failure."""
+    argv = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = body(argv)
+        sys.stdout.flush()
+        return code
+    except Terminated:
+        return EXIT_TERMINATED
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        _discard_output()
+        return EXIT_BROKEN_PIPE
+    except Exception as error:
+        return _fail(error, prefix)
+
+
+def _fail(error: Exception, prefix: str) -> int:
+    if not isinstance(error, CommandError) and not _is_expected(error):
+        raise error
+    try:
+        sys.stdout.flush()
+        print(one_line(f"{prefix}{error}"), file=sys.stderr)
+    except BrokenPipeError:
+        _discard_output()
+    return EXIT_FAILED
+
+
+def _is_expected(error: Exception) -> bool:
+    """Whether the error is the cluster's answer, or the lack of one, and not a defect of ours."""
+    from gralha.client.errors import ClientError
+    from gralha.protocol.errors import KafkaError
+
+    return isinstance(error, ClientError | KafkaError)
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks: a broker's message may have several lines."""
+    return " ".join(text.split("\n")).strip()
+
+
+def _discard_output() -> None:
+    """Send what is still buffered nowhere, so that the interpreter does not complain at its exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
