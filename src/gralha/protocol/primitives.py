@@ -290,13 +290,19 @@ class Reader:
         if count == 0:
             return ()
         fields: list[TaggedField] = []
+        tag: i64 = -1
         for _ in range(count):
-            fields.append(self.tagged_field())
+            tag = self.next_tag(tag)
+            end = self.tagged_field_end()
+            fields.append((tag, self.raw(end - self.position)))
         return tuple(fields)
 
-    def tagged_field(self) -> TaggedField:
+    def next_tag(self, last: i64) -> i64:
+        """The tag of the next tagged field; tags ascend."""
         tag = self.unsigned_varint()
-        return tag, self.raw(self.unsigned_varint())
+        if tag <= last:
+            raise ProtocolError(f"tag {tag} follows tag {last}")
+        return tag
 
     def tagged_field_end(self) -> i64:
         """Read the size of a tagged field and return the position where it ends."""

@@ -172,8 +172,9 @@ class RegisterBrokerRecord(Message):
         count = reader.unsigned_varint()
         if count > 0:
             kept: list[TaggedField] = []
+            tag: i64 = -1
             for _ in range(count):
-                tag = reader.unsigned_varint()
+                tag = reader.next_tag(tag)
                 end = reader.tagged_field_end()
                 if tag == 0 and version >= 3:
                     log_dirs = [reader.uuid() for _ in range(reader.compact_array_length())]
@@ -401,8 +402,9 @@ class BrokerRegistrationChangeRecord(Message):
         count = reader.unsigned_varint()
         if count > 0:
             kept: list[TaggedField] = []
+            tag: i64 = -1
             for _ in range(count):
-                tag = reader.unsigned_varint()
+                tag = reader.next_tag(tag)
                 end = reader.tagged_field_end()
                 if tag == 0:
                     fenced = reader.int8()

@@ -180,8 +180,9 @@ class BeginTransactionRecord(Message):
         count = reader.unsigned_varint()
         if count > 0:
             kept: list[TaggedField] = []
+            tag: i64 = -1
             for _ in range(count):
-                tag = reader.unsigned_varint()
+                tag = reader.next_tag(tag)
                 end = reader.tagged_field_end()
                 if tag == 0:
                     name = reader.compact_nullable_string()
@@ -253,8 +254,9 @@ class AbortTransactionRecord(Message):
         count = reader.unsigned_varint()
         if count > 0:
             kept: list[TaggedField] = []
+            tag: i64 = -1
             for _ in range(count):
-                tag = reader.unsigned_varint()
+                tag = reader.next_tag(tag)
                 end = reader.tagged_field_end()
                 if tag == 0:
                     reason = reader.compact_nullable_string()

@@ -321,8 +321,9 @@ class CreatableTopicResult(Struct):
             count = reader.unsigned_varint()
             if count > 0:
                 kept: list[TaggedField] = []
+                tag: i64 = -1
                 for _ in range(count):
-                    tag = reader.unsigned_varint()
+                    tag = reader.next_tag(tag)
                     end = reader.tagged_field_end()
                     if tag == 0:
                         topic_config_error_code = reader.int16()

@@ -110,8 +110,9 @@ class FetchPartition(Struct):
             count = reader.unsigned_varint()
             if count > 0:
                 kept: list[TaggedField] = []
+                tag: i64 = -1
                 for _ in range(count):
-                    tag = reader.unsigned_varint()
+                    tag = reader.next_tag(tag)
                     end = reader.tagged_field_end()
                     if tag == 0 and version >= 17:
                         replica_directory_id = reader.uuid()
@@ -371,8 +372,9 @@ class FetchRequest(Message):
             count = reader.unsigned_varint()
             if count > 0:
                 kept: list[TaggedField] = []
+                tag: i64 = -1
                 for _ in range(count):
-                    tag = reader.unsigned_varint()
+                    tag = reader.next_tag(tag)
                     end = reader.tagged_field_end()
                     if tag == 0:
                         cluster_id = reader.compact_nullable_string()
@@ -643,8 +645,9 @@ class PartitionData(Struct):
             count = reader.unsigned_varint()
             if count > 0:
                 kept: list[TaggedField] = []
+                tag: i64 = -1
                 for _ in range(count):
-                    tag = reader.unsigned_varint()
+                    tag = reader.next_tag(tag)
                     end = reader.tagged_field_end()
                     if tag == 0:
                         diverging_epoch = EpochEndOffset.decode(reader, version)
@@ -869,8 +872,9 @@ class FetchResponse(Message):
             count = reader.unsigned_varint()
             if count > 0:
                 kept: list[TaggedField] = []
+                tag: i64 = -1
                 for _ in range(count):
-                    tag = reader.unsigned_varint()
+                    tag = reader.next_tag(tag)
                     end = reader.tagged_field_end()
                     if tag == 0 and version >= 16:
                         node_endpoints = [

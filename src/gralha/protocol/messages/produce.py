@@ -290,8 +290,9 @@ class PartitionProduceResponse(Struct):
             count = reader.unsigned_varint()
             if count > 0:
                 kept: list[TaggedField] = []
+                tag: i64 = -1
                 for _ in range(count):
-                    tag = reader.unsigned_varint()
+                    tag = reader.next_tag(tag)
                     end = reader.tagged_field_end()
                     if tag == 0 and version >= 10:
                         current_leader = LeaderIdAndEpoch.decode(reader, version)
@@ -473,8 +474,9 @@ class ProduceResponse(Message):
             count = reader.unsigned_varint()
             if count > 0:
                 kept: list[TaggedField] = []
+                tag: i64 = -1
                 for _ in range(count):
-                    tag = reader.unsigned_varint()
+                    tag = reader.next_tag(tag)
                     end = reader.tagged_field_end()
                     if tag == 0 and version >= 10:
                         node_endpoints = [

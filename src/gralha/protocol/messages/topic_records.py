@@ -138,8 +138,9 @@ class PartitionRecord(Message):
         count = reader.unsigned_varint()
         if count > 0:
             kept: list[TaggedField] = []
+            tag: i64 = -1
             for _ in range(count):
-                tag = reader.unsigned_varint()
+                tag = reader.next_tag(tag)
                 end = reader.tagged_field_end()
                 if tag == 0:
                     leader_recovery_state = reader.int8()
@@ -303,8 +304,9 @@ class PartitionChangeRecord(Message):
         count = reader.unsigned_varint()
         if count > 0:
             kept: list[TaggedField] = []
+            tag: i64 = -1
             for _ in range(count):
-                tag = reader.unsigned_varint()
+                tag = reader.next_tag(tag)
                 end = reader.tagged_field_end()
                 if tag == 0:
                     count = reader.compact_nullable_array_length()
