@@ -5,11 +5,10 @@ partition its leader. Requests find partitions by topic name (`by_name`) or topi
 metadata does not mention are left alone: they may be all that remains of somebody's data.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
 
-from gralha.metadata.image import ImageChange, MetadataImage, TopicImage
+from gralha.metadata.image import ImageChange, TopicImage
 from gralha.replication.partition import NO_LEADER, Partition
 from gralha.storage.config import LogConfig
 from gralha.storage.manager import LogManager
@@ -36,7 +35,7 @@ class ReplicaManager:
         partitions = self.by_name.get(topic)
         return None if partitions is None else partitions.get(index)
 
-    def apply(self, change: ImageChange, image: MetadataImage) -> None:
+    def apply(self, change: ImageChange) -> None:
         for topic in change.deleted_topics:
             self._remove(topic)
         for topic in change.changed_topics:
@@ -76,12 +75,3 @@ class ReplicaManager:
             config = self._config_for(name)
             for partition in partitions.values():
                 partition.log.config = config
-
-    def flush_soon(self, partition: Partition) -> None:
-        """Bring a partition to the disk, then let its high watermark follow (flush.messages)."""
-        future = self._logs.flush_soon(partition.log)
-        future.add_done_callback(lambda done: self._flushed(partition, done))
-
-    def _flushed(self, partition: Partition, done: "asyncio.Future[None]") -> None:
-        if not done.cancelled() and done.exception() is None:
-            partition.advance_high_watermark()

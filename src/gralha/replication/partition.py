@@ -50,6 +50,7 @@ class Partition:
         self.replicas: list[int] = []
         self.in_sync_replicas: list[int] = []
         self.waiters: list[Waiter] = []
+        log.on_flushed = self.advance_high_watermark
 
     # Leadership
 
@@ -91,7 +92,7 @@ class Partition:
         end_before = log.log_end_offset
         result = log.append_as_leader(records, self.leader_epoch, now_ms)
         if log.log_end_offset != end_before:
-            self.advance_high_watermark(records.end - records.start)
+            self._advance(records.end - records.start)
         return result
 
     def _check_enough_replicas(self) -> None:
@@ -114,7 +115,10 @@ class Partition:
             return log.log_end_offset
         return min(log.log_end_offset, log.flushed_offset + unflushed_max - 1)
 
-    def advance_high_watermark(self, new_bytes: int = 0) -> None:
+    def advance_high_watermark(self) -> None:
+        self._advance(0)
+
+    def _advance(self, new_bytes: int) -> None:
         """With one in-sync replica the leader alone decides; the high watermark never goes back."""
         if self.leader_id != self.broker_id:
             return

@@ -70,6 +70,8 @@ class Flusher:
         error = None if done.cancelled() else done.exception()
         if error is not None and not log.deleted:
             self._fail(error)
+        if error is None and log.on_flushed is not None:
+            log.on_flushed()
         if flush.future is not None and not flush.future.done():
             if error is not None and not log.deleted:
                 flush.future.set_exception(error)

@@ -67,6 +67,8 @@ class LogState:
         self.deleted = False
         # Called when the log should be flushed up to an offset: on a roll, and by flush.messages.
         self.request_flush: Callable[[LogState, int], object] | None = None
+        # Called on the event loop when such a flush is done: replication may vouch for more.
+        self.on_flushed: Callable[[], None] | None = None
         # Files to be removed once nobody can be reading them any more.
         self.doomed_files: list[str] = []
         self.flush_lock = threading.Lock()
