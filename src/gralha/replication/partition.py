@@ -96,7 +96,7 @@ class Partition:
         return result
 
     def _check_enough_replicas(self) -> None:
-        wanted = min(self.log.config.min_insync_replicas, len(self.replicas))
+        wanted = min(self.log.config.min_in_sync_replicas, len(self.replicas))
         if len(self.in_sync_replicas) < wanted:
             raise NotEnoughReplicasError(
                 f"{self.topic}-{self.index} has {len(self.in_sync_replicas)} in-sync replicas, "
