@@ -102,16 +102,16 @@ class ApacheKafka:
         if not (self.data_folder() / "meta.properties").exists():
             run_tool("kafka-storage", "format", "-t", CLUSTER_ID, "-c", str(self._properties))
 
-    def spawn(self) -> ServerProcess:
+    def spawn(self) -> None:
         """Start the process and return without waiting for it."""
         command = [*java_command("kafka.Kafka", BROKER_FLAGS), str(self._properties)]
         self._process = ServerProcess(command, self.folder / "server.log")
-        return self._process
 
     def start(self, timeout_s: float = 60.0) -> Self:
         self.format()
         try:
-            self.spawn().wait_ready(self.port, timeout_s=timeout_s)
+            self.spawn()
+            self.process().wait_ready(self.port, timeout_s=timeout_s)
         except StartError:
             self.kill()
             raise

@@ -54,16 +54,20 @@ class GralhaCluster:
 
     def start(self, timeout_s: float = 60.0) -> Self:
         """Start every node that does not run and return when each of them serves clients."""
-        stopped = [node_id for node_id in self.node_ids if not self._runs(node_id)]
-        for node_id in stopped:
-            self._spawn(node_id)
         try:
-            for node_id in stopped:
+            for node_id in self.spawn():
                 self.process(node_id).wait_ready(self.ports[node_id], len(self._running()), timeout_s)
         except StartError:
             self.kill()
             raise
         return self
+
+    def spawn(self) -> list[int]:
+        """Start every node that does not run, without waiting, and say which ones that were."""
+        stopped = [node_id for node_id in self.node_ids if not self._runs(node_id)]
+        for node_id in stopped:
+            self._spawn(node_id)
+        return stopped
 
     def stop(self, node_id: int | None = None) -> None:
         """Shut one node, or all, down cleanly. The data stays."""

@@ -1,0 +1,64 @@
+"""`make bench`: Apache Kafka and Gralha, one after the other, under the same load on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.apache.kafka import ApacheKafka
+
+from bench.measures import Broker, Results, measure
+from bench.report import table
+from gralha.testing import GralhaCluster
+
+BROKERS: dict[str, Callable[[], Broker]] = {"apache": ApacheKafka, "gralha": GralhaCluster}
+# The last results of each broker, so that a run of one can be set beside an earlier run of the other.
+RESULTS = Path(__file__).resolve().parents[1] / "build" / "bench"
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument(
+        "--only", choices=BROKERS, help="run one broker and take the other's results from its last run"
+    )
+    parser.add_argument("--quick", action="store_true", help="a fifth of the load: a rough look")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON instead of the table")
+    return parser.parse_args()
+
+
+def last_results(name: str) -> Results | None:
+    path = RESULTS / f"{name}.json"
+    if not path.exists():
+        return None
+    results: Results = json.loads(path.read_text())
+    return results
+
+
+def main() -> None:
+    chosen = options()
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    started = time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"[{time.monotonic() - started:4.0f} s] {text}", file=sys.stderr, flush=True)
+
+    if os.getloadavg()[0] > 0.5:
+        say(f"other work is running here (load {os.getloadavg()[0]:.1f}): expect noise")
+    for name in [chosen.only] if chosen.only else BROKERS:
+        say(f"measuring {name}")
+        results = measure(BROKERS[name], say, 0.2 if chosen.quick else 1.0)
+        (RESULTS / f"{name}.json").write_text(json.dumps(results, indent=1))
+    apache, gralha = last_results("apache"), last_results("gralha")
+    if chosen.json:
+        print(json.dumps({"apache": apache, "gralha": gralha}, indent=1))
+    else:
+        print(table(apache, gralha))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+/* The load of the benchmark: prebuilt Kafka requests on raw sockets, at next to no cost.
+ *
+ * Each connection sends copies of one frame and keeps a number of them in flight. All frames that
+ * the window allows leave in one send, and a response is looked at only so far as to see that it is
+ * the expected one and carries no error. One thread serves all connections, because the broker under
+ * test wants the other core. Prints one line of JSON.
+ *
+ * Usage: load PORT IN_FLIGHT REQUESTS ERROR_AT OFFSET_AT OFFSET_STEP OFFSET_LIMIT FRAME_FILE...
+ *   REQUESTS       in total, shared by the connections; there is one connection for each FRAME_FILE
+ *   ERROR_AT       where in a response, from its correlation id on, the partition's error code is
+ *   OFFSET_AT      where in a frame the fetch offset is, or -1: it advances by OFFSET_STEP with every
+ *                  request and starts again from 0 before it reaches OFFSET_LIMIT
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    MAX_CONNECTIONS = 64,
+    HEAD_SIZE = 1024,
+    RECEIVE_SIZE = 1 << 20,
+    SIZE_PREFIX = 4,
+    CORRELATION_AT = 8, /* after the size, the API key and the version */
+    STALL_MS = 30000,
+};
+
+typedef struct {
+    int socket;
+    char *ring; /* IN_FLIGHT copies of the frame, one behind the other */
+    size_t frame_size;
+    uint64_t quota, begun, sent, answered; /* requests */
+    size_t sent_in_frame;
+    int64_t *begun_at_ns; /* by slot of the ring */
+    unsigned char head[HEAD_SIZE];
+    size_t head_filled;
+    size_t skip; /* bytes of the current response that nobody looks at */
+    int wants_write;
+} connection;
+
+static int port, in_flight, epoll_descriptor;
+static size_t error_at;
+static long offset_at, offset_step, offset_limit;
+static uint64_t received_bytes, answered_total;
+static uint32_t *latencies_ns;
+static char receive_buffer[RECEIVE_SIZE];
+
+static void fail(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "load: ");
+    vfprintf(stderr, format, arguments);
+    fprintf(stderr, "\n");
+    exit(1);
+}
+
+static int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void put_int64(char *to, int64_t value) {
+    for (int byte = 7; byte >= 0; byte--, value >>= 8) to[byte] = (char)value;
+}
+
+static void put_int32(char *to, uint32_t value) {
+    value = htonl(value);
+    memcpy(to, &value, 4);
+}
+
+static uint32_t get_int32(const unsigned char *from) {
+    uint32_t value;
+    memcpy(&value, from, 4);
+    return ntohl(value);
+}
+
+static void read_frame(connection *c, const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (!file) fail("cannot open %s", path);
+    fseek(file, 0, SEEK_END);
+    c->frame_size = (size_t)ftell(file);
+    rewind(file);
+    c->ring = malloc(c->frame_size * in_flight);
+    c->begun_at_ns = calloc(in_flight, sizeof(int64_t));
+    if (fread(c->ring, 1, c->frame_size, file) != c->frame_size) fail("cannot read %s", path);
+    for (int slot = 1; slot < in_flight; slot++)
+        memcpy(c->ring + slot * c->frame_size, c->ring, c->frame_size);
+    fclose(file);
+}
+
+static void open_connection(connection *c) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int yes = 1;
+    c->socket = socket(AF_INET, SOCK_STREAM, 0);
+    if (connect(c->socket, (struct sockaddr *)&address, sizeof address)) fail("cannot connect to port %d", port);
+    setsockopt(c->socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    fcntl(c->socket, F_SETFL, O_NONBLOCK);
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
+    epoll_ctl(epoll_descriptor, EPOLL_CTL_ADD, c->socket, &event);
+}
+
+static void want_write(connection *c, int wanted) {
+    if (c->wants_write == wanted) return;
+    c->wants_write = wanted;
+    struct epoll_event event = {.events = EPOLLIN | (wanted ? EPOLLOUT : 0), .data.ptr = c};
+    epoll_ctl(epoll_descriptor, EPOLL_CTL_MOD, c->socket, &event);
+}
+
+/* Stamp the frames that the window allows from now on. */
+static void begin_frames(connection *c) {
+    int64_t now = 0;
+    while (c->begun < c->quota && c->begun - c->answered < (uint64_t)in_flight) {
+        size_t slot = c->begun % in_flight;
+        char *frame = c->ring + slot * c->frame_size;
+        put_int32(frame + CORRELATION_AT, (uint32_t)c->begun);
+        if (offset_at >= 0) put_int64(frame + offset_at, (int64_t)c->begun * offset_step % offset_limit);
+        if (!now) now = now_ns();
+        c->begun_at_ns[slot] = now;
+        c->begun++;
+    }
+}
+
+static void send_frames(connection *c) {
+    begin_frames(c);
+    while (c->sent < c->begun) {
+        size_t slot = c->sent % in_flight;
+        size_t frames = c->begun - c->sent;
+        if (frames > in_flight - slot) frames = in_flight - slot; /* up to the end of the ring */
+        char *from = c->ring + slot * c->frame_size + c->sent_in_frame;
+        ssize_t count = send(c->socket, from, frames * c->frame_size - c->sent_in_frame, MSG_NOSIGNAL);
+        if (count < 0) {
+            if (errno != EAGAIN) fail("send: %s", strerror(errno));
+            want_write(c, 1);
+            return;
+        }
+        size_t progress = c->sent_in_frame + (size_t)count;
+        c->sent += progress / c->frame_size;
+        c->sent_in_frame = progress % c->frame_size;
+    }
+    want_write(c, 0);
+}
+
+static void check_response(connection *c, int64_t now) {
+    uint32_t correlation_id = get_int32(c->head + SIZE_PREFIX);
+    if (correlation_id != (uint32_t)c->answered)
+        fail("response %u came in place of %u", correlation_id, (uint32_t)c->answered);
+    const unsigned char *code = c->head + SIZE_PREFIX + error_at;
+    int16_t error = (int16_t)(code[0] << 8 | code[1]);
+    if (error) fail("response %u has error code %d", correlation_id, error);
+    latencies_ns[answered_total++] = (uint32_t)(now - c->begun_at_ns[c->answered % in_flight]);
+    c->answered++;
+}
+
+static void take(connection *c, const char *data, size_t size, int64_t now) {
+    size_t head_size = SIZE_PREFIX + error_at + 2;
+    while (size) {
+        if (c->skip) {
+            size_t count = size < c->skip ? size : c->skip;
+            c->skip -= count;
+            data += count;
+            size -= count;
+            continue;
+        }
+        size_t count = head_size - c->head_filled;
+        if (count > size) count = size;
+        memcpy(c->head + c->head_filled, data, count);
+        c->head_filled += count;
+        data += count;
+        size -= count;
+        if (c->head_filled == head_size) {
+            uint32_t response_size = get_int32(c->head);
+            if (response_size + SIZE_PREFIX < head_size) fail("response of %u bytes is too short", response_size);
+            c->skip = response_size + SIZE_PREFIX - head_size;
+            c->head_filled = 0;
+            check_response(c, now);
+        }
+    }
+}
+
+static void receive_responses(connection *c) {
+    ssize_t count = recv(c->socket, receive_buffer, sizeof receive_buffer, 0);
+    if (count == 0) fail("the broker closed a connection after %llu responses", (unsigned long long)c->answered);
+    if (count < 0) {
+        if (errno == EAGAIN) return;
+        fail("receive: %s", strerror(errno));
+    }
+    received_bytes += (uint64_t)count;
+    take(c, receive_buffer, (size_t)count, now_ns());
+}
+
+static int compare(const void *left, const void *right) {
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return a < b ? -1 : a > b;
+}
+
+static void report(uint64_t requests, double seconds) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    double cpu = usage.ru_utime.tv_sec + usage.ru_stime.tv_sec
+               + (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+    qsort(latencies_ns, requests, sizeof(uint32_t), compare);
+    printf("{\"requests\": %llu, \"seconds\": %.6f, \"received_bytes\": %llu, \"p50_ms\": %.4f, \"p99_ms\": %.4f, "
+           "\"cpu_seconds\": %.3f}\n",
+           (unsigned long long)requests, seconds, (unsigned long long)received_bytes,
+           latencies_ns[requests / 2] / 1e6, latencies_ns[requests * 99 / 100] / 1e6, cpu);
+}
+
+int main(int count, char **words) {
+    static connection connections[MAX_CONNECTIONS];
+    int used = count - 8;
+    if (used < 1 || used > MAX_CONNECTIONS) fail("wrong arguments; see the top of load.c");
+    port = atoi(words[1]);
+    in_flight = atoi(words[2]);
+    uint64_t requests = strtoull(words[3], NULL, 10);
+    error_at = strtoul(words[4], NULL, 10);
+    offset_at = atol(words[5]);
+    offset_step = atol(words[6]);
+    offset_limit = atol(words[7]);
+    if (SIZE_PREFIX + error_at + 2 > HEAD_SIZE) fail("the error code is too far in");
+    latencies_ns = malloc(requests * sizeof(uint32_t));
+    epoll_descriptor = epoll_create1(0);
+    for (int i = 0; i < used; i++) {
+        read_frame(&connections[i], words[8 + i]);
+        connections[i].quota = requests / used + ((uint64_t)i < requests % used);
+        open_connection(&connections[i]);
+    }
+    int64_t start = now_ns();
+    for (int i = 0; i < used; i++) send_frames(&connections[i]);
+    while (answered_total < requests) {
+        struct epoll_event events[MAX_CONNECTIONS];
+        int ready = epoll_wait(epoll_descriptor, events, MAX_CONNECTIONS, STALL_MS);
+        if (ready == 0) fail("nothing came for %d s", STALL_MS / 1000);
+        for (int i = 0; i < ready; i++) {
+            connection *c = events[i].data.ptr;
+            if (events[i].events & ~EPOLLOUT) receive_responses(c);
+            send_frames(c);
+        }
+    }
+    report(requests, (now_ns() - start) / 1e9);
+    return 0;
+}

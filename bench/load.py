@@ -1,0 +1,68 @@
+"""Runs load.c: compiles it when needed and gives it frames."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.frames import Frame
+
+SOURCE = Path(__file__).with_name("load.c")
+PROGRAM = Path(__file__).resolve().parents[1] / "build" / "bench" / "load"
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one run of the load saw."""
+
+    requests: int
+    seconds: float
+    received_bytes: int
+    p50_ms: float
+    p99_ms: float
+    cpu_seconds: float  # of the load itself
+
+
+def compiled() -> Path:
+    if not PROGRAM.exists() or PROGRAM.stat().st_mtime < SOURCE.stat().st_mtime:
+        if shutil.which("gcc") is None:
+            raise RuntimeError("gcc not found; install it to compile the load of the benchmark")
+        PROGRAM.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["gcc", "-O2", "-Wall", "-o", str(PROGRAM), str(SOURCE)], check=True)
+    return PROGRAM
+
+
+def run_load(
+    port: int,
+    frames: Sequence[Frame],
+    requests: int,
+    in_flight: int,
+    offset_step: int = 0,
+    offset_limit: int = 1,
+) -> Load:
+    """Send so many requests in total over one connection for each frame; all must succeed."""
+    program = compiled()
+    with tempfile.TemporaryDirectory(prefix="gralha-bench-") as folder:
+        paths = []
+        for number, frame in enumerate(frames):
+            path = Path(folder) / str(number)
+            path.write_bytes(frame.data)
+            paths.append(str(path))
+        numbers = [
+            port,
+            in_flight,
+            requests,
+            frames[0].error_at,
+            frames[0].offset_at,
+            offset_step,
+            offset_limit,
+        ]
+        done = subprocess.run([str(program), *map(str, numbers), *paths], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip())
+    return Load(**json.loads(done.stdout))

@@ -1,0 +1,72 @@
+"""The table of results: absolute values side by side, the ratio, and whether it meets its target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Measure:
+    name: str  # in the results
+    text: str
+    unit: str
+    target: float | None = None  # of the ratio Gralha / Apache Kafka
+    more_is_better: bool = True
+    at_most: float | None = None  # an absolute limit besides the ratio
+
+    def met(self, ours: float, theirs: float) -> bool:
+        if self.at_most is not None and ours > self.at_most:
+            return False
+        ratio = ours / theirs
+        return self.target is None or (ratio >= self.target if self.more_is_better else ratio <= self.target)
+
+    def target_text(self) -> str:
+        if self.target is None:
+            return ""
+        text = f"{'>=' if self.more_is_better else '<='} {self.target:g}"
+        return text if self.at_most is None else f"{text}, {self.at_most:g} {self.unit}"
+
+
+MEASURES = [
+    Measure("unbatched_per_cpu_s", "unbatched produce (100 B, 4 connections, 20 in flight)", "/ CPU s", 3.0),
+    Measure("unbatched_per_s", "  the same by the clock", "/ s"),
+    Measure("small_batches_mb_s", "batches of 16 x 1 KB, 4 connections", "MB/s", 1.5),
+    Measure("small_batches_cpu_s_gb", "  broker CPU for that", "s/GB", 0.5, more_is_better=False),
+    Measure("large_batches_mb_s", "batches of 100 x 1 KB, 4 connections", "MB/s", 1.5),
+    Measure("fetch_gb_s", "fetch of that from the page cache, 4 connections", "GB/s", 1.0),
+    Measure("fetch_cpu_s_gb", "  broker CPU for that", "s/GB", more_is_better=False),
+    Measure("one_at_a_time_p50_ms", "one request at a time, acks=all: p50", "ms", more_is_better=False),
+    Measure("one_at_a_time_p99_ms", "one request at a time, acks=all: p99", "ms", 0.7, more_is_better=False),
+    Measure("start_s", "start to the first acknowledged record", "s", 0.4, more_is_better=False, at_most=1.2),
+    Measure("idle_memory_mb", "idle memory", "MB", 0.2, more_is_better=False),
+]
+
+
+def number(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def table(apache: Mapping[str, float] | None, gralha: Mapping[str, float] | None) -> str:
+    rows = [("measure", "unit", "Apache Kafka", "Gralha", "ratio", "target", "")]
+    for measure in MEASURES:
+        theirs = apache[measure.name] if apache else None
+        ours = gralha[measure.name] if gralha else None
+        ratio = verdict = ""
+        if theirs is not None and ours is not None:
+            ratio = f"{ours / theirs:.2f}"
+            if measure.target is not None:
+                verdict = "PASS" if measure.met(ours, theirs) else "below"
+        rows.append(
+            (measure.text, measure.unit, number(theirs), number(ours), ratio, measure.target_text(), verdict)
+        )
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column in (0, 1, 5, 6) else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
