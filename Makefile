@@ -39,18 +39,16 @@ $(STAMPS)/compiled: setup.py $(HOT) | $(STAMPS)/python
 	@scripts/compile
 	@touch $@
 
+# Without the right to install, or without Java or Node, the platform still runs; tests say what is missing.
 $(STAMPS)/system: scripts/setup_system
 	@mkdir -p $(STAMPS)
-	@scripts/setup_system
-	@touch $@
+	@if scripts/setup_system; then touch $@; fi
 
 $(STAMPS)/java: scripts/setup_java $(wildcard tests/apache/pom.xml) $(wildcard tests/clients/java/*.java) | $(STAMPS)/system
-	@scripts/setup_java
-	@touch $@
+	@if command -v mvn javac >/dev/null; then scripts/setup_java && touch $@; fi
 
 $(STAMPS)/node: scripts/setup_node $(wildcard tests/clients/kafkajs/package-lock.json) | $(STAMPS)/system
-	@scripts/setup_node
-	@touch $@
+	@if command -v npm >/dev/null; then scripts/setup_node && touch $@; fi
 
 clean: ## remove what setup made
 	rm -rf build .venv
