@@ -328,7 +328,7 @@ class LogState:
         if self.closed:
             return
         self.closed = True
-        if self.log_end_offset > self.log_start_offset or len(self.segments) > 1:
+        if self.active.size_bytes > 0 or len(self.segments) > 1:
             self.producers.take_snapshot()
             self.active.finish()
             self.flush()

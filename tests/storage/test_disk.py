@@ -1,0 +1,106 @@
+"""The real disk: appends that fail leave nothing, descriptors stay bounded, locks hold."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from gralha.storage.disk import DiskError, RealDisk
+
+
+@contextmanager
+def file_size_limit(size_bytes: int) -> Iterator[None]:
+    """No file of this process may grow beyond that: the operating system cuts the write and then refuses."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize("length", [1, 100, 16 * 1024, 300_000])
+def test_what_was_appended_is_read(tmp_path: Path, length: int) -> None:
+    file = RealDisk().open(str(tmp_path / "f"), create=True)
+    data = os.urandom(length)
+    file.append([data[: length // 2], memoryview(data)[length // 2 :]])
+    file.append([b"end"])
+    assert file.size() == length + 3
+    for read in (file.read, file.read_nowait):
+        assert read(0, length) == data
+        assert read(length // 3, length) == (data + b"end")[length // 3 : length // 3 + length]
+        assert read(length, 1000) == b"end"
+        assert read(length + 3, 10) == b""
+
+
+def test_a_failed_append_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    file = RealDisk().open(str(tmp_path / "f"), create=True)
+    file.append([b"a" * 900])
+    with file_size_limit(1000), pytest.raises(DiskError, match="append to"):
+        file.append([b"b" * 50, b"c" * 200])
+    assert (tmp_path / "f").read_bytes() == b"a" * 900
+    assert file.size() == 900
+    file.append([b"d" * 200])
+    assert (tmp_path / "f").read_bytes() == b"a" * 900 + b"d" * 200
+
+
+def test_descriptors_stay_bounded(tmp_path: Path) -> None:
+    disk = RealDisk(max_open_files=8)
+    before = open_descriptors()
+    files = [disk.open(str(tmp_path / str(number)), create=True) for number in range(50)]
+    for turn in range(3):
+        for number, file in enumerate(files):
+            file.append([b"%d-%d " % (number, turn)])
+            assert open_descriptors() <= before + 9
+    assert (tmp_path / "49").read_bytes() == b"49-0 49-1 49-2 "
+    for file in files:
+        file.close()
+    assert open_descriptors() == before
+
+
+def test_a_file_goes_on_under_its_new_name(tmp_path: Path) -> None:
+    disk = RealDisk(max_open_files=1)
+    file = disk.open(str(tmp_path / "old"), create=True)
+    file.append([b"one"])
+    file.rename(str(tmp_path / "new"))
+    disk.open(str(tmp_path / "other"), create=True).append([b"x"])  # takes the only descriptor
+    file.append([b"two"])
+    assert (tmp_path / "new").read_bytes() == b"onetwo"
+    assert not (tmp_path / "old").exists()
+
+
+def test_a_missing_file_is_a_disk_error(tmp_path: Path) -> None:
+    disk = RealDisk()
+    with pytest.raises(DiskError, match="nowhere"):
+        disk.open(str(tmp_path / "nowhere")).read(0, 1)
+    assert disk.read_file(str(tmp_path / "nowhere")) is None
+    disk.remove(str(tmp_path / "nowhere"))
+    disk.sync_file(str(tmp_path / "nowhere"))
+
+
+def test_one_owner_per_folder(tmp_path: Path) -> None:
+    disk = RealDisk()
+    lock = disk.lock_folder(str(tmp_path))
+    assert lock is not None
+    assert disk.lock_folder(str(tmp_path)) is None
+    lock.release()
+    again = disk.lock_folder(str(tmp_path))
+    assert again is not None
+    again.release()
+
+
+def test_atomic_writes_replace(tmp_path: Path) -> None:
+    disk = RealDisk()
+    disk.write_file_atomically(str(tmp_path / "f"), b"one")
+    disk.write_file_atomically(str(tmp_path / "f"), b"two")
+    assert os.listdir(tmp_path) == ["f"]
+    assert (tmp_path / "f").read_bytes() == b"two"

@@ -1,0 +1,138 @@
+"""The sparse indexes against sorted lists, in memory and in their files."""
+
+from __future__ import annotations
+
+import struct
+import tempfile
+from bisect import bisect_right
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gralha.storage.disk import WouldBlock
+from gralha.storage.index import AbortedTransaction, OffsetIndex, TimeIndex, TransactionIndex
+from tests.storage.disks import QuietDisk
+
+BASE = 5_000_000_000
+STEPS = st.lists(st.integers(1, 50), max_size=40)
+
+
+def rising(steps: list[int], repeat: int) -> list[int]:
+    """Rising numbers; `repeat` makes more of them than one block of a file holds."""
+    numbers: list[int] = []
+    last = 0
+    for step in steps * repeat:
+        last += step
+        numbers.append(last)
+    return numbers
+
+
+def offset_index(folder: str, offsets: list[int]) -> OffsetIndex:
+    disk = QuietDisk()
+    disk.write_file(f"{folder}/i.index", b"")
+    index = OffsetIndex(disk, f"{folder}/i.index", BASE)
+    index.start_empty()
+    for number, offset in enumerate(offsets):
+        index.append(BASE + offset, number * 100)
+    return index
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    STEPS,
+    st.sampled_from([1, 7, 40]),
+    st.booleans(),
+    st.lists(st.integers(-5, 3000), min_size=1, max_size=20),
+)
+def test_offset_lookups(steps: list[int], repeat: int, in_file: bool, targets: list[int]) -> None:
+    offsets = rising(steps, repeat)
+    with tempfile.TemporaryDirectory() as folder:
+        index = offset_index(folder, offsets)
+        if in_file:
+            index.save(sync=True)
+            index.release_memory()
+        assert index.count() == len(offsets)
+        for target in targets:
+            slot = bisect_right(offsets, target) - 1
+            assert index.lookup(BASE + target, False) == max(slot, 0) * 100
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS, st.integers(0, 2000), st.booleans())
+def test_offset_truncation(steps: list[int], offset: int, saved_before: bool) -> None:
+    offsets = rising(steps, 1)
+    with tempfile.TemporaryDirectory() as folder:
+        index = offset_index(folder, offsets)
+        if saved_before:
+            index.save(sync=False)
+        index.truncate_to(BASE + offset)
+        kept = [entry for entry in offsets if entry < offset]
+        index.append(BASE + 5000, 7)
+        index.save(sync=False)
+        entries = struct.iter_unpack(">ii", Path(f"{folder}/i.index").read_bytes())
+        assert [entry[0] for entry in entries] == [*kept, 5000]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(-1, 30), st.integers(1, 9)), max_size=30),
+    st.integers(-2, 35),
+    st.integers(0, 300),
+)
+def test_time_lookups(appends: list[tuple[int, int]], timestamp: int, offset: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        disk = QuietDisk()
+        disk.write_file(f"{folder}/i.timeindex", b"")
+        index = TimeIndex(disk, f"{folder}/i.timeindex", BASE)
+        index.start_empty()
+        model: list[tuple[int, int]] = []
+        last_offset = 0
+        for entry_timestamp, step in appends:
+            last_offset += step
+            index.append(entry_timestamp, BASE + last_offset)
+            if entry_timestamp > (model[-1][0] if model else -1):
+                model.append((entry_timestamp, last_offset))
+        assert index.last(True) == ((model[-1][0], BASE + model[-1][1]) if model else (-1, BASE))
+        below = [entry for entry in model if entry[0] <= timestamp]
+        assert index.lookup(timestamp, True) == BASE + (below[-1][1] if below else 0)
+        index.truncate_to(BASE + offset)
+        index.save(sync=False)
+        stored = list(struct.iter_unpack(">qi", Path(f"{folder}/i.timeindex").read_bytes()))
+        assert stored == [entry for entry in model if entry[1] < offset]
+
+
+def test_a_file_is_searched_and_not_read_whole(tmp_path: Path) -> None:
+    index = offset_index(str(tmp_path), list(range(1, 200_001)))
+    index.save(sync=False)
+    index.release_memory()
+    disk = index.disk
+    assert isinstance(disk, QuietDisk)
+    disk.events.clear()
+    assert index.lookup(BASE + 123_456, False) == 123_455 * 100
+    assert len(disk.reads()) <= 12
+    assert sum(length for _, length in disk.reads()) < 10_000
+    disk.events.clear()
+    assert index.lookup(BASE + 123_460, False) == 123_459 * 100  # the same block
+    assert index.lookup(BASE + 123_456, False) == 123_455 * 100
+    assert disk.reads() == []
+    disk.cold = True
+    with pytest.raises(WouldBlock):
+        index.lookup(BASE + 3, False)
+    assert index.lookup(BASE + 3, True) == 200
+
+
+def test_aborted_transactions_have_kafkas_format(tmp_path: Path) -> None:
+    disk = QuietDisk()
+    index = TransactionIndex(disk, f"{tmp_path}/i.txnindex", exists=False)
+    assert index.entries() == []
+    assert not (tmp_path / "i.txnindex").exists()
+    index.append(AbortedTransaction(7, 10, 20, 11))
+    index.append(AbortedTransaction(8, 15, 30, 31))
+    expected = "0000 0000000000000007 000000000000000a 0000000000000014 000000000000000b".replace(" ", "")
+    assert (tmp_path / "i.txnindex").read_bytes()[:34].hex() == expected
+    loaded = TransactionIndex(disk, f"{tmp_path}/i.txnindex", exists=True)
+    assert [(entry.producer_id, entry.last_stable_offset) for entry in loaded.entries()] == [(7, 11), (8, 31)]
+    loaded.truncate_to(30)
+    assert [entry.producer_id for entry in loaded.entries()] == [7]
