@@ -1,0 +1,269 @@
+"""kafka-storage: ids for clusters, and the folders of a node before its first start.
+
+Flags and output are those of Apache Kafka's command; what it does to a folder is in `metadata/formatting.py`.
+A server formats empty folders by itself, so this is for those who want to say which cluster they belong to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from gralha.cli.program import CommandError, run
+
+if TYPE_CHECKING:
+    from gralha.broker.config import NodeConfig
+    from gralha.metadata.formatting import InitialVoter
+
+_KRAFT_VERSION = "kraft.version"
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse with exit code 1 for a wrong call, as Kafka's command has it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        raise CommandError(f"{self.prog}: error: {message}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run(_body, arguments)
+
+
+def _body(arguments: list[str]) -> int:
+    options = _parser().parse_args(arguments)
+    if options.command == "random-uuid":
+        from gralha.broker.offline import new_uuid
+        from gralha.protocol.primitives import uuid_to_string
+
+        print(uuid_to_string(new_uuid()))
+        return 0
+    from gralha.metadata.formatting import FormatError
+
+    config = _load(options.config)
+    try:
+        return _info(config) if options.command == "info" else _format(options, config)
+    except FormatError as error:
+        raise CommandError(str(error)) from None
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
+        prog="kafka-storage", description="The folders of a node: what they are, and their format."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
+    info = commands.add_parser("info", help="show whose folders they are")
+    formatting = commands.add_parser("format", help="make empty folders those of this node")
+    commands.add_parser("random-uuid", help="print a random UUID, such as a new cluster needs")
+    for command in (info, formatting):
+        command.add_argument(
+            "--config", "-c", required=True, metavar="FILE", help="the node's server.properties"
+        )
+    formatting.add_argument("--cluster-id", "-t", required=True, metavar="ID", help="the cluster's id")
+    formatting.add_argument(
+        "--ignore-formatted", "-g", action="store_true", help="leave folders alone that are formatted already"
+    )
+    formatting.add_argument(
+        "--release-version",
+        "-r",
+        metavar="VERSION",
+        help="the release whose features the cluster begins with",
+    )
+    formatting.add_argument(
+        "--feature", "-f", action="append", default=[], metavar="NAME=LEVEL", help="the level of one feature"
+    )
+    quorum = formatting.add_mutually_exclusive_group()
+    quorum.add_argument(
+        "--standalone", "-s", action="store_true", help="this controller is the only one of a dynamic quorum"
+    )
+    quorum.add_argument(
+        "--no-initial-controllers", "-N", action="store_true", help="the quorum exists, this node joins it"
+    )
+    quorum.add_argument(
+        "--initial-controllers",
+        "-I",
+        metavar="ID@HOST:PORT:DIRECTORY,...",
+        help="the controllers of a dynamic quorum; the same for each of its nodes",
+    )
+    return parser
+
+
+def _load(path: str) -> NodeConfig:
+    from gralha.broker.config import ConfigFileError, NodeConfig
+    from gralha.broker.run import hostname
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise CommandError(f"{path} cannot be read: {reason}") from None
+    try:
+        config, warnings = NodeConfig.parse(text, path, hostname)
+    except ConfigFileError as error:
+        raise CommandError(str(error)) from None
+    for warning in warnings:
+        print(warning, file=sys.stderr)
+    return config
+
+
+def _folders(config: NodeConfig) -> list[str]:
+    return sorted({*config.log_dirs, config.metadata_log_dir})
+
+
+# --- info ---------------------------------------------------------------------------------------------
+
+
+def _info(config: NodeConfig) -> int:
+    from gralha.broker.offline import read_identities
+    from gralha.metadata.formatting import FormatError
+    from gralha.protocol.primitives import uuid_to_string
+
+    problems: list[str] = []
+    present: list[str] = []
+    first = None
+    for folder in _folders(config):
+        if not os.path.isdir(folder):
+            problems.append(
+                f"{folder} is not a directory" if os.path.exists(folder) else f"{folder} does not exist"
+            )
+            continue
+        present.append(folder)
+        try:
+            identity = read_identities([folder])[folder]
+        except FormatError as error:
+            problems.append(f"Error loading {error}")
+            continue
+        if identity is None:
+            problems.append(f"{folder} is not formatted.")
+        elif first is None:
+            first = identity
+        elif identity.cluster_id != first.cluster_id:
+            problems.append("Mismatched cluster IDs between storage directories.")
+        elif identity.node_id != first.node_id:
+            problems.append("Mismatched node IDs between storage directories.")
+    _print_list("Found log director", "y", "ies", present)
+    if first is not None:
+        directory_id = uuid_to_string(first.directory_id)
+        print(
+            f"Found metadata: {{cluster.id={first.cluster_id}, directory.id={directory_id}, "
+            f"node.id={first.node_id}, version=1}}\n"
+        )
+    _print_list("Found problem", "", "s", problems)
+    return 1 if problems else 0
+
+
+def _print_list(title: str, one: str, many: str, lines: list[str]) -> None:
+    if lines:
+        print(f"{title}{one if len(lines) == 1 else many}:")
+        for line in lines:
+            print(f"  {line}")
+        print()
+
+
+# --- format -------------------------------------------------------------------------------------------
+
+
+def _format(options: argparse.Namespace, config: NodeConfig) -> int:
+    from gralha.broker.offline import format_now, read_identities
+    from gralha.metadata.features import METADATA_VERSION_NAME
+    from gralha.metadata.formatting import FormatPlan, verify
+    from gralha.metadata.image import METADATA_VERSION
+
+    voters = _voters(options, config)
+    plan = FormatPlan(
+        options.cluster_id,
+        config.node_id,
+        _folders(config),
+        config.metadata_log_dir,
+        _features(options, bool(voters)),
+        voters,
+        next(iter(config.controller_listener_names), "CONTROLLER"),
+    )
+    identities = read_identities(plan.folders)
+    verify(identities, plan.node_id, plan.cluster_id)
+    formatted = [folder for folder, identity in identities.items() if identity is not None]
+    if formatted and not options.ignore_formatted:
+        raise CommandError(
+            f"Log directory {formatted[0]} is already formatted. Use --ignore-formatted to ignore this "
+            "directory and format the others."
+        )
+    if len(formatted) == len(plan.folders):
+        print("All of the log directories are already formatted.")
+        return 0
+    for one in format_now(plan):
+        print(f"Formatting {one.description} {one.folder} with {METADATA_VERSION} {METADATA_VERSION_NAME}.")
+    return 0
+
+
+def _voters(options: argparse.Namespace, config: NodeConfig) -> list[InitialVoter]:
+    from gralha.metadata.formatting import parse_initial_voters
+
+    dynamic = options.standalone or options.initial_controllers is not None
+    if dynamic and config.voters:
+        raise CommandError(
+            "A dynamic quorum (--standalone, --initial-controllers) keeps its voters in the metadata log: "
+            "remove controller.quorum.voters and set controller.quorum.bootstrap.servers instead."
+        )
+    if not (dynamic or config.voters or options.no_initial_controllers) and "controller" in config.roles:
+        raise CommandError(
+            "Because controller.quorum.voters is not set on this controller, you must specify one of the "
+            "following: --standalone, --initial-controllers, or --no-initial-controllers."
+        )
+    if options.standalone:
+        return [_own_voter(config)]
+    return parse_initial_voters(options.initial_controllers) if dynamic else []
+
+
+def _own_voter(config: NodeConfig) -> InitialVoter:
+    from gralha.broker.offline import new_uuid
+    from gralha.metadata.formatting import InitialVoter
+
+    names = config.controller_listener_names
+    for listener in [*config.advertised, *config.listeners]:
+        if listener.name in names[:1]:
+            return InitialVoter(config.node_id, listener.host or "localhost", listener.port, new_uuid())
+    raise CommandError(
+        "--standalone needs a listener for controllers: set controller.listener.names=CONTROLLER and add "
+        "CONTROLLER://localhost:9093 to listeners"
+    )
+
+
+def _features(options: argparse.Namespace, dynamic: bool) -> dict[str, int]:
+    """The levels that the cluster begins with. Only what this release can run at is taken."""
+    from gralha.metadata.features import BOOTSTRAP_FEATURES, METADATA_VERSION_NAME, SUPPORTED_FEATURES
+
+    release = options.release_version
+    if release is not None and release not in (
+        METADATA_VERSION_NAME,
+        METADATA_VERSION_NAME.partition("-")[0],
+    ):
+        raise CommandError(f"--release-version {release} is not supported; {METADATA_VERSION_NAME} is")
+    levels = dict(BOOTSTRAP_FEATURES)
+    for item in options.feature:
+        name, equals, text = item.partition("=")
+        if not equals or not text.isdecimal():
+            raise CommandError(f"--feature {item}: expected NAME=LEVEL, for example kraft.version=1")
+        if name == _KRAFT_VERSION:
+            _check_kraft_version(int(text), dynamic)
+            continue
+        low, high = SUPPORTED_FEATURES.get(name, (0, -1))
+        if low > high:
+            known = ", ".join(sorted([*SUPPORTED_FEATURES, _KRAFT_VERSION]))
+            raise CommandError(f"Unsupported feature: {name}. Supported features are: {known}")
+        if not low <= int(text) <= high:
+            raise CommandError(f"--feature {item}: the level must be between {low} and {high}")
+        levels[name] = int(text)
+    return levels
+
+
+def _check_kraft_version(level: int, dynamic: bool) -> None:
+    """The version of the quorum follows from its kind: 1 for a dynamic one (KIP-853), 0 for a static one."""
+    if level != int(dynamic):
+        kind = "a dynamic quorum has 1" if dynamic else "a quorum without initial controllers has 0"
+        raise CommandError(
+            f"--feature {_KRAFT_VERSION}={level} is not possible: {kind}. Leave the option out."
+        )
