@@ -68,11 +68,13 @@ class Cluster:
         connect_timeout_ms: int = DEFAULT_CONNECT_TIMEOUT_MS,
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
         api_timeout_ms: int = DEFAULT_API_TIMEOUT_MS,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.api_timeout_ms = api_timeout_ms
         self.request_timeout_ms = request_timeout_ms
         self._bootstrap = parse_bootstrap_servers(bootstrap_servers)
         self._client_id = client_id
+        self._sleep = sleep
         self._connect_timeout_ms = connect_timeout_ms
         self._connections: dict[Address, Connection] = {}
         self._brokers: dict[int, Broker] = {}
@@ -207,7 +209,7 @@ class Cluster:
         The attempt returns a result or an error for each item; an error that it raises counts for all.
         When the time is over, what failed keeps its last error.
         """
-        retry = Retry(self.api_timeout_ms)
+        retry = Retry(self.api_timeout_ms, self._sleep)
         wanted = list(dict.fromkeys(items))
         pending = wanted
         results: dict[Item, Result | KafkaError] = {}
@@ -245,7 +247,8 @@ def _unanswered() -> KafkaError:
 class Retry:
     """Pauses that grow, until a deadline."""
 
-    def __init__(self, timeout_ms: int) -> None:
+    def __init__(self, timeout_ms: int, sleep: Callable[[float], None]) -> None:
+        self._sleep = sleep
         self._started = time.monotonic()
         self._deadline = self._started + timeout_ms / 1000
         self._pause_ms = RETRY_BACKOFF_MS
@@ -262,6 +265,6 @@ class Retry:
         seconds = self._pause_ms / 1000
         if time.monotonic() + seconds >= self._deadline:
             return False
-        time.sleep(seconds)
+        self._sleep(seconds)
         self._pause_ms = min(2 * self._pause_ms, RETRY_BACKOFF_MAX_MS)
         return True

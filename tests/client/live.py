@@ -1,0 +1,40 @@
+"""The broker that tests of the client and of the commands talk to.
+
+That is a Gralha process, unless GRALHA_TEST_BOOTSTRAP names another cluster: the same tests pass against
+Apache Kafka.
+"""
+
+import itertools
+import os
+import time
+from collections.abc import Callable
+
+import pytest
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def bootstrap(request: pytest.FixtureRequest) -> str:
+    """The address of a running broker."""
+    other = os.environ.get("GRALHA_TEST_BOOTSTRAP")
+    if other:
+        return other
+    address: str = request.getfixturevalue("gralha_cluster").bootstrap
+    return address
+
+
+@pytest.fixture
+def new_name() -> Callable[[str], str]:
+    """Names for topics that no other test uses."""
+    return lambda prefix: f"{prefix}-{os.getpid()}-{next(_numbers)}"
+
+
+def eventually(check: Callable[[], bool], timeout_s: float = 10.0) -> bool:
+    """Whether something becomes true: what a controller has decided reaches Kafka's brokers a moment later."""
+    deadline = time.monotonic() + timeout_s
+    while not check():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.01)
+    return True
