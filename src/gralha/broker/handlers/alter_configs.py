@@ -1,0 +1,58 @@
+"""AlterConfigs (versions 0 to 2): all the settings of topics, brokers and groups, at once.
+
+The older way: what the request names is set, everything else of the resource goes back to its default. Each
+resource changes as a whole or not at all. A broker's settings are changed by that broker; the resource with
+an empty name is for all brokers. The answer leaves when the change is committed.
+"""
+
+from gralha.broker.broker import Broker
+from gralha.broker.handlers import config_resources
+from gralha.broker.pipeline import RequestContext
+from gralha.metadata.controller import configs
+from gralha.protocol.errors import KafkaError
+from gralha.protocol.messages.alter_configs import (
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: AlterConfigsRequest
+) -> AlterConfigsResponse:
+    refused: dict[int, AlterConfigsResourceResponse] = {}
+    passed_on: list[AlterConfigsResource] = []
+    for number, resource in enumerate(request.resources):
+        try:
+            config_resources.check_addressee(broker, resource.resource_type, resource.resource_name)
+            passed_on.append(resource)
+        except KafkaError as error:
+            refused[number] = _refuse(resource, error)
+    answers = iter(await _alter(broker, AlterConfigsRequest(passed_on, request.validate_only)))
+    return AlterConfigsResponse(
+        responses=[refused.get(number) or next(answers) for number in range(len(request.resources))]
+    )
+
+
+async def _alter(broker: Broker, request: AlterConfigsRequest) -> list[AlterConfigsResourceResponse]:
+    """The controller's answers, one for each resource, in their order."""
+    if not request.resources:
+        return []
+    controller = broker.controller
+    try:
+        response = await controller.execute(
+            lambda image: configs.alter_configs(image, request, controller.context)
+        )
+    except KafkaError as error:
+        return [_refuse(resource, error) for resource in request.resources]
+    return response.responses
+
+
+def _refuse(resource: AlterConfigsResource, error: KafkaError) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=error.code,
+        error_message=error.message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )

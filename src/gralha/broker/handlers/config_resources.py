@@ -1,0 +1,15 @@
+"""What requests about broker settings have in common: they are for the broker that they name."""
+
+from gralha.broker.broker import Broker
+from gralha.metadata.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE
+from gralha.protocol.errors import InvalidRequestError
+
+
+def check_addressee(broker: Broker, kind: int, name: str) -> None:
+    """Refuse a resource of another broker: only that one can answer for it. No name means all brokers."""
+    if kind != BROKER_LOGGER_RESOURCE and (kind != BROKER_RESOURCE or not name):
+        return
+    if not (name.isascii() and name.isdigit()):
+        raise InvalidRequestError(f"A broker is named by its number, not by {name!r}")
+    if int(name) != broker.config.node_id:
+        raise InvalidRequestError(f"This is broker {broker.config.node_id}; the request is for broker {name}")

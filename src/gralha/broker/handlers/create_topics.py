@@ -1,0 +1,40 @@
+"""CreateTopics (versions 2 to 7): new topics, placed by the controller or by hand.
+
+Each topic succeeds or fails by itself. The answer leaves when the topics are committed and this broker has
+their logs, so a client may use them at once; it shows their settings from version 5 on, their ids from 7.
+
+Gaps: timeout_ms is not looked at, since the commit takes milliseconds or never comes. Apache Kafka answers
+REQUEST_TIMED_OUT to a timeout of 0; here it creates the topic.
+"""
+
+from gralha.broker.broker import Broker
+from gralha.broker.pipeline import RequestContext
+from gralha.metadata.controller import topics
+from gralha.protocol.errors import KafkaError
+from gralha.protocol.messages.create_topics import (
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: CreateTopicsRequest
+) -> CreateTopicsResponse:
+    return await create(broker, request)
+
+
+async def create(broker: Broker, request: CreateTopicsRequest) -> CreateTopicsResponse:
+    """Have the controller create topics; a request that fails as a whole fails for each of them."""
+    controller = broker.controller
+    try:
+        return await controller.execute(
+            lambda image: topics.create_topics(image, request, controller.context)
+        )
+    except KafkaError as error:
+        return CreateTopicsResponse(
+            topics=[
+                CreatableTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
+                for topic in request.topics
+            ]
+        )

@@ -1,0 +1,52 @@
+"""DescribeCluster (versions 0 to 2): the cluster's id, its controller and its brokers.
+
+Addresses are those of the listener by which the client came. Version 2 can include fenced brokers. The
+endpoint type says whether the client believes to talk to brokers (1) or controllers (2, KIP-919); this is
+the brokers' side, so anything but 1 is refused.
+"""
+
+from typing import Final
+
+from gralha.broker.broker import Broker
+from gralha.broker.handlers import authorized_operations, endpoints
+from gralha.broker.pipeline import RequestContext
+from gralha.protocol.errors import ErrorCode
+from gralha.protocol.messages.describe_cluster import (
+    DescribeClusterBroker,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+)
+
+BROKERS: Final = 1
+CONTROLLERS: Final = 2
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: DescribeClusterRequest
+) -> DescribeClusterResponse:
+    if request.endpoint_type == CONTROLLERS:
+        return DescribeClusterResponse(
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            error_message="The request is meant for a controller, but was sent to a broker",
+        )
+    if request.endpoint_type != BROKERS:
+        return DescribeClusterResponse(
+            error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
+            error_message=f"There are no endpoints of type {request.endpoint_type}",
+        )
+    nodes = endpoints.all_nodes(broker.image, context.peer.listener)
+    asked = request.include_cluster_authorized_operations
+    return DescribeClusterResponse(
+        cluster_id=broker.cluster_id,
+        controller_id=endpoints.controller_id(broker, nodes),
+        brokers=[
+            DescribeClusterBroker(
+                broker_id=node.id, host=node.host, port=node.port, rack=node.rack, is_fenced=node.fenced
+            )
+            for node in nodes
+            if request.include_fenced_brokers or not node.fenced
+        ],
+        cluster_authorized_operations=(
+            authorized_operations.ON_THE_CLUSTER if asked else authorized_operations.NOT_ASKED
+        ),
+    )

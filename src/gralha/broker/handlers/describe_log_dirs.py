@@ -1,0 +1,72 @@
+"""DescribeLogDirs (versions 1 to 5): which partitions lie in which data folder, and how large they are.
+
+Null topics mean every partition on this broker's disks. From version 4 on each folder tells the size of its
+file system and the room that is left (KIP-827), from version 5 on whether it is cordoned (KIP-1066). A folder
+whose file system cannot be asked is answered with KAFKA_STORAGE_ERROR.
+
+Gaps: no replica is ever on its way to another folder here, so `is_future_key` is never set.
+"""
+
+import os.path
+
+from gralha.broker.broker import Broker
+from gralha.broker.pipeline import RequestContext
+from gralha.protocol.errors import ErrorCode
+from gralha.protocol.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from gralha.storage.disk import DiskError
+from gralha.storage.log import Log
+from gralha.storage.manager import folder_of
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: DescribeLogDirsRequest
+) -> DescribeLogDirsResponse:
+    wanted = _wanted_logs(broker, request)
+    return DescribeLogDirsResponse(
+        results=[_describe(broker, folder, wanted) for folder in broker.logs.folders]
+    )
+
+
+def _wanted_logs(broker: Broker, request: DescribeLogDirsRequest) -> list[Log]:
+    logs = broker.logs.logs
+    if request.topics is None:
+        return list(logs.values())
+    keys = dict.fromkeys((topic.topic, index) for topic in request.topics for index in topic.partitions)
+    return [logs[key] for key in keys if key in logs]
+
+
+def _describe(broker: Broker, folder: str, wanted: list[Log]) -> DescribeLogDirsResult:
+    path = os.path.abspath(folder)
+    try:
+        total_bytes, usable_bytes = broker.logs.disk.usage(folder)
+    except DiskError:
+        return DescribeLogDirsResult(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+    cordoned = broker.config.items("cordoned.log.dirs")
+    return DescribeLogDirsResult(
+        log_dir=path,
+        topics=_topics([log for log in wanted if folder_of(log) == folder]),
+        total_bytes=total_bytes,
+        usable_bytes=usable_bytes,
+        is_cordoned="*" in cordoned or folder in cordoned,
+    )
+
+
+def _topics(logs: list[Log]) -> list[DescribeLogDirsTopic]:
+    topics: dict[str, DescribeLogDirsTopic] = {}
+    for log in logs:
+        topic = topics.setdefault(log.topic, DescribeLogDirsTopic(name=log.topic))
+        topic.partitions.append(
+            DescribeLogDirsPartition(
+                partition_index=log.partition,
+                partition_size=log.size_bytes(),
+                # How far a follower's log ends before what consumers may read already.
+                offset_lag=max(log.high_watermark - log.log_end_offset, 0),
+            )
+        )
+    return list(topics.values())

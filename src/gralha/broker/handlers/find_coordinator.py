@@ -1,0 +1,107 @@
+"""FindCoordinator (versions 0 to 6): which broker coordinates a group.
+
+A group's id picks a partition of `__consumer_offsets`, and that partition's leader coordinates the group. The
+topic is made when the first client asks. Versions 4 and up ask for several keys at once (KIP-699).
+
+Not here yet: transactional ids (key type 1), answered with UNSUPPORTED_VERSION until their coordinator comes,
+and share groups (key type 2), answered with INVALID_REQUEST as by a broker that has none.
+"""
+
+from collections.abc import Awaitable
+from typing import Final
+
+from gralha.broker.broker import Broker
+from gralha.broker.handlers import endpoints, topic_creation
+from gralha.broker.pipeline import RequestContext
+from gralha.metadata.topic_names import OFFSETS_TOPIC
+from gralha.protocol.errors import (
+    CoordinatorNotAvailableError,
+    InvalidRequestError,
+    KafkaError,
+    UnsupportedVersionError,
+)
+from gralha.protocol.messages.find_coordinator import (
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
+
+GROUP: Final = 0
+TRANSACTION: Final = 1
+SHARE: Final = 2
+SEVERAL_KEYS_FROM_VERSION: Final = 4
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
+    if request.key_type == GROUP and OFFSETS_TOPIC not in broker.image.topics:
+        return _create_and_answer(broker, context, request)
+    return _answer(broker, context, request, None)
+
+
+async def _create_and_answer(
+    broker: Broker, context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
+    errors = await topic_creation.create(broker, [OFFSETS_TOPIC])
+    return _answer(broker, context, request, errors.get(OFFSETS_TOPIC))
+
+
+def _answer(
+    broker: Broker, context: RequestContext, request: FindCoordinatorRequest, failure: KafkaError | None
+) -> FindCoordinatorResponse:
+    several = context.api_version >= SEVERAL_KEYS_FROM_VERSION
+    keys = request.coordinator_keys if several else [request.key]
+    coordinators = [_find(broker, context.peer.listener, request.key_type, key, failure) for key in keys]
+    if several:
+        return FindCoordinatorResponse(coordinators=coordinators)
+    only = coordinators[0]
+    return FindCoordinatorResponse(
+        error_code=only.error_code,
+        error_message=only.error_message or "NONE",  # Kafka's word for no error, which some tools print
+        node_id=only.node_id,
+        host=only.host,
+        port=only.port,
+    )
+
+
+def _find(broker: Broker, listener: str, key_type: int, key: str, failure: KafkaError | None) -> Coordinator:
+    try:
+        if failure is not None:
+            raise CoordinatorNotAvailableError(f"{OFFSETS_TOPIC} cannot be created: {failure.message}")
+        node = _coordinator(broker, listener, key_type, key)
+    except KafkaError as error:
+        return Coordinator(key=key, node_id=-1, port=-1, error_code=error.code, error_message=error.message)
+    return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port)
+
+
+def _coordinator(broker: Broker, listener: str, key_type: int, key: str) -> endpoints.Node:
+    if key_type == TRANSACTION:
+        raise UnsupportedVersionError("This broker has no transaction coordinator yet")
+    if key_type == SHARE:
+        raise InvalidRequestError("This broker has no share coordinator")
+    if key_type != GROUP:
+        raise InvalidRequestError(f"There are no coordinators of type {key_type}")
+    topic = broker.image.topics.get(OFFSETS_TOPIC)
+    if topic is None:
+        raise CoordinatorNotAvailableError()
+    partition = topic.partitions[partition_for(key, len(topic.partitions))]
+    node = endpoints.alive_node(broker.image, partition.leader, listener)
+    if node is None:
+        raise CoordinatorNotAvailableError()
+    return node
+
+
+def partition_for(key: str, partition_count: int) -> int:
+    """The partition that holds a coordinator's records about this key."""
+    number = java_hash_code(key)
+    return (0 if number == -(1 << 31) else abs(number)) % partition_count
+
+
+def java_hash_code(text: str) -> int:
+    """Java's String.hashCode, which counts UTF-16 code units."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    number = 0
+    for position in range(0, len(units), 2):
+        number = (31 * number + units[position] * 256 + units[position + 1]) & 0xFFFFFFFF
+    return number - (1 << 32) if number >= 1 << 31 else number

@@ -1,0 +1,74 @@
+"""IncrementalAlterConfigs (versions 0 and 1): single settings of topics, brokers, groups, loggers (KIP-339).
+
+Settings are set, deleted (back to the default), or have items added to or taken from their list. Each
+resource changes as a whole or not at all. A broker's settings, and the levels of its loggers, are changed by that
+broker; the broker resource with an empty name is for all of them. The answer leaves when the change is
+committed; log levels change at once and only until the broker stops.
+"""
+
+from gralha.broker.broker import Broker
+from gralha.broker.handlers import broker_loggers, config_resources
+from gralha.broker.pipeline import RequestContext
+from gralha.metadata.controller import configs
+from gralha.metadata.image import BROKER_LOGGER_RESOURCE
+from gralha.protocol.errors import KafkaError
+from gralha.protocol.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    done_here: dict[int, AlterConfigsResourceResponse] = {}
+    passed_on: list[AlterConfigsResource] = []
+    for number, resource in enumerate(request.resources):
+        try:
+            config_resources.check_addressee(broker, resource.resource_type, resource.resource_name)
+            if resource.resource_type == BROKER_LOGGER_RESOURCE:
+                _change_levels(resource, request.validate_only)
+                done_here[number] = _answer(resource, None)
+            else:
+                passed_on.append(resource)
+        except KafkaError as error:
+            done_here[number] = _answer(resource, error)
+    answers = iter(await _alter(broker, IncrementalAlterConfigsRequest(passed_on, request.validate_only)))
+    return IncrementalAlterConfigsResponse(
+        responses=[done_here.get(number) or next(answers) for number in range(len(request.resources))]
+    )
+
+
+async def _alter(
+    broker: Broker, request: IncrementalAlterConfigsRequest
+) -> list[AlterConfigsResourceResponse]:
+    """The controller's answers, one for each resource, in their order."""
+    if not request.resources:
+        return []
+    controller = broker.controller
+    try:
+        response = await controller.execute(
+            lambda image: configs.incremental_alter_configs(image, request, controller.context)
+        )
+    except KafkaError as error:
+        return [_answer(resource, error) for resource in request.resources]
+    return response.responses
+
+
+def _change_levels(resource: AlterConfigsResource, validate_only: bool) -> None:
+    changes = [
+        broker_loggers.LevelChange(config.name, config.config_operation, config.value)
+        for config in resource.configs
+    ]
+    broker_loggers.change(changes, validate_only)
+
+
+def _answer(resource: AlterConfigsResource, error: KafkaError | None) -> AlterConfigsResourceResponse:
+    return AlterConfigsResourceResponse(
+        error_code=error.code if error else 0,
+        error_message=error.message if error else None,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )

@@ -1,0 +1,39 @@
+"""InitProducerId (versions 0 to 5): a producer id, with which retries write nothing twice.
+
+An idempotent producer (null transactional id) gets a new id with epoch 0 each time it asks; what it may have
+had before is of no interest, but an id without an epoch, or the reverse, is refused.
+
+Not here yet: transactional ids. Their coordinator comes later; until then they are answered with
+UNSUPPORTED_VERSION, which clients report at once instead of trying again.
+"""
+
+from typing import Final
+
+from gralha.broker.broker import Broker
+from gralha.broker.pipeline import RequestContext
+from gralha.protocol.errors import ErrorCode, KafkaError
+from gralha.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: InitProducerIdRequest
+) -> InitProducerIdResponse:
+    if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
+        return _refuse(ErrorCode.INVALID_REQUEST)
+    if request.transactional_id is not None:
+        return _refuse(
+            ErrorCode.UNSUPPORTED_VERSION if request.transactional_id else ErrorCode.INVALID_REQUEST
+        )
+    try:
+        return InitProducerIdResponse(producer_id=await broker.producer_ids.next(), producer_epoch=0)
+    except KafkaError as error:
+        return _refuse(error.code)
+
+
+def _refuse(error_code: int) -> InitProducerIdResponse:
+    return InitProducerIdResponse(
+        error_code=error_code, producer_id=NO_PRODUCER_ID, producer_epoch=NO_PRODUCER_EPOCH
+    )

@@ -1,0 +1,175 @@
+"""ListOffsets (versions 1 to 11): the offset of a time in a partition, or of one of its ends.
+
+Timestamps from 0 on mean the first record at that time or later. Negative ones have names: -1 the end (the
+last stable offset for read_committed), -2 the start, -3 the record with the highest timestamp (from version
+7 on, KIP-734), -4 the start of what is on local disk (8, KIP-405), -5 the last tiered offset (9, KIP-1005),
+-6 the first one to be tiered (11, KIP-1023). There is no tiered storage, so -4 is the start, and -5 and -6
+are not found. What is not found, or not readable yet, has offset -1 and no error.
+
+A follower (replica id from 0 on) and a debugging client (-2) see the log up to its end.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable
+from typing import Final
+
+from gralha.broker.broker import Broker
+from gralha.broker.handlers import partitions
+from gralha.broker.pipeline import RequestContext
+from gralha.protocol.errors import (
+    ErrorCode,
+    InvalidRequestError,
+    KafkaError,
+    KafkaStorageError,
+    UnsupportedVersionError,
+)
+from gralha.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from gralha.replication.partition import Partition
+from gralha.storage.disk import DiskError
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+EARLIEST_PENDING_UPLOAD: Final = -6
+MIN_VERSIONS: Final = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+
+CONSUMER: Final = -1
+DEBUGGING_CLIENT: Final = -2
+READ_COMMITTED: Final = 1
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: ListOffsetsRequest
+) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
+    answers = _Answers(broker, context.api_version, request)
+    response = ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name, partitions=answers.of_topic(topic.name, topic.partitions)
+            )
+            for topic in request.topics
+        ]
+    )
+    if answers.searches:
+        return _search_and_answer(answers.searches, response)
+    return response
+
+
+class _Search:
+    """A look through a log for a timestamp, and the answer that waits for it."""
+
+    def __init__(
+        self, partition: Partition, timestamp: int, end_offset: int, answer: ListOffsetsPartitionResponse
+    ) -> None:
+        self.partition = partition
+        self.leader_epoch = partition.leader_epoch
+        self.timestamp = timestamp
+        self.end_offset = end_offset
+        self.answer = answer
+        self.found: tuple[int, int, int] | None = None
+        self.error: KafkaError | None = None
+
+    def run(self) -> None:
+        """May wait for the disk: for a thread."""
+        log = self.partition.log
+        try:
+            if self.timestamp == MAX_TIMESTAMP:
+                self.found = log.offset_of_max_timestamp()
+            else:
+                self.found = log.offset_for_timestamp(self.timestamp)
+        except KafkaError as error:
+            self.error = error
+        except DiskError as error:
+            self.error = KafkaStorageError(str(error))
+
+    def finish(self) -> None:
+        answer = self.answer
+        if self.partition.leader_epoch != self.leader_epoch:
+            answer.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        elif self.error is not None:
+            answer.error_code = self.error.code
+        elif self.found is not None and self.found[1] < self.end_offset:
+            answer.timestamp, answer.offset, answer.leader_epoch = self.found
+
+
+async def _search_and_answer(searches: list[_Search], response: ListOffsetsResponse) -> ListOffsetsResponse:
+    loop = asyncio.get_running_loop()
+    await loop.run_in_executor(None, _run_all, searches)
+    for search in searches:
+        search.finish()
+    return response
+
+
+def _run_all(searches: list[_Search]) -> None:
+    for search in searches:
+        search.run()
+
+
+class _Answers:
+    """Answers what can be answered at once, and gathers the searches that cannot."""
+
+    def __init__(self, broker: Broker, version: int, request: ListOffsetsRequest) -> None:
+        self.broker = broker
+        self.version = version
+        self.replica_id = request.replica_id
+        self.read_committed = request.isolation_level == READ_COMMITTED
+        self.counts = Counter(
+            (topic.name, wanted.partition_index) for topic in request.topics for wanted in topic.partitions
+        )
+        self.searches: list[_Search] = []
+
+    def of_topic(
+        self, topic: str, wanted_partitions: list[ListOffsetsPartition]
+    ) -> list[ListOffsetsPartitionResponse]:
+        answers = []
+        for wanted in wanted_partitions:
+            answer = ListOffsetsPartitionResponse(partition_index=wanted.partition_index)
+            try:
+                self._answer(topic, wanted, answer)
+            except KafkaError as error:
+                answer.error_code = error.code
+            answers.append(answer)
+        return answers
+
+    def _answer(self, topic: str, wanted: ListOffsetsPartition, answer: ListOffsetsPartitionResponse) -> None:
+        timestamp = wanted.timestamp
+        if self.counts[topic, wanted.partition_index] > 1:
+            raise InvalidRequestError(f"{topic}-{wanted.partition_index} occurs more than once")
+        if timestamp < 0 and self.version < MIN_VERSIONS.get(timestamp, self.version + 1):
+            raise UnsupportedVersionError(f"Timestamp {timestamp} has no meaning in version {self.version}")
+        partition = self._partition(topic, wanted)
+        log = partition.log
+        if timestamp == LATEST:
+            answer.offset = self._end_offset(partition)
+            answer.leader_epoch = partition.leader_epoch
+        elif timestamp in (EARLIEST, EARLIEST_LOCAL):
+            answer.offset = log.log_start_offset
+            answer.leader_epoch = log.epochs.epoch_for_offset(log.log_start_offset)
+        elif timestamp not in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+            self.searches.append(_Search(partition, timestamp, self._end_offset(partition), answer))
+
+    def _partition(self, topic: str, wanted: ListOffsetsPartition) -> Partition:
+        if self.replica_id == DEBUGGING_CLIENT:
+            return partitions.hosted(self.broker, topic, wanted.partition_index)
+        return partitions.led(self.broker, topic, wanted.partition_index, wanted.current_leader_epoch)
+
+    def _end_offset(self, partition: Partition) -> int:
+        if self.replica_id == CONSUMER:
+            return partition.end_offset(self.read_committed)
+        return partition.log.log_end_offset

@@ -1,0 +1,179 @@
+"""Metadata (versions 0 to 13): the brokers, and the topics with their partitions and leaders.
+
+Topics are asked for by name, from version 12 on by id (then names in the same request do not count), all of
+them by null, in version 0 by an empty list. Addresses are those of the listener by which the client came.
+
+A topic that does not exist is created when the client and auto.create.topics.enable allow it. Apache Kafka
+answers UNKNOWN_TOPIC_OR_PARTITION meanwhile and the client asks again; here the answer waits for the commit,
+which takes milliseconds, and shows the new topic, or the error that the controller gave.
+"""
+
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import Final
+
+from gralha.broker.broker import Broker
+from gralha.broker.handlers import authorized_operations, endpoints, topic_creation
+from gralha.broker.pipeline import RequestContext
+from gralha.metadata.image import NO_LEADER, PartitionImage, TopicImage
+from gralha.metadata.topic_names import invalid_reason, is_internal
+from gralha.protocol.errors import ErrorCode
+from gralha.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from gralha.protocol.primitives import ZERO_UUID
+
+TOPIC_IDS_FROM_VERSION: Final = 12
+LISTENER_NOT_FOUND_FROM_VERSION: Final = 6
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: MetadataRequest
+) -> MetadataResponse | Awaitable[MetadataResponse]:
+    topics = request.topics
+    if topics is None or (context.api_version == 0 and not topics):
+        return _Answer(broker, context, request).of_topics(broker.image.topics.values())
+    if not _is_well_formed(request, context.api_version):
+        return _refuse(request, ErrorCode.INVALID_REQUEST)
+    ids = [topic.topic_id for topic in topics if topic.topic_id != ZERO_UUID]
+    if ids:
+        return _Answer(broker, context, request).of_ids(list(dict.fromkeys(ids)))
+    names = list(dict.fromkeys(topic.name or "" for topic in topics))
+    if request.allow_auto_topic_creation and broker.config.flag("auto.create.topics.enable"):
+        missing = [name for name in names if name not in broker.image.topics]
+        if missing:
+            return _create_and_answer(broker, context, request, names, missing)
+    return _Answer(broker, context, request).of_names(names, {})
+
+
+async def _create_and_answer(
+    broker: Broker, context: RequestContext, request: MetadataRequest, names: list[str], missing: list[str]
+) -> MetadataResponse:
+    errors = await topic_creation.create(broker, missing)
+    codes = {name: error.code for name, error in errors.items()}
+    return _Answer(broker, context, request).of_names(names, codes)
+
+
+def _is_well_formed(request: MetadataRequest, version: int) -> bool:
+    """Versions 10 and 11 have the fields for topic ids, but no broker ever served them (KIP-516)."""
+    for topic in request.topics or ():
+        if version < TOPIC_IDS_FROM_VERSION and (topic.name is None or topic.topic_id != ZERO_UUID):
+            return False
+        if topic.name is None and topic.topic_id == ZERO_UUID:
+            return False
+    return True
+
+
+def _refuse(request: MetadataRequest, error_code: int) -> MetadataResponse:
+    return MetadataResponse(
+        topics=[
+            MetadataResponseTopic(name=topic.name or "", topic_id=topic.topic_id, error_code=error_code)
+            for topic in request.topics or ()
+        ],
+        error_code=error_code,
+    )
+
+
+class _Answer:
+    """The response to one request, on one image and for one listener."""
+
+    def __init__(self, broker: Broker, context: RequestContext, request: MetadataRequest) -> None:
+        self.broker = broker
+        self.image = broker.image
+        self.version = context.api_version
+        self.request = request
+        self.nodes = endpoints.alive_nodes(self.image, context.peer.listener)
+        self.available = {node.id for node in self.nodes}
+        asked = request.include_topic_authorized_operations
+        self.operations = authorized_operations.ON_A_TOPIC if asked else authorized_operations.NOT_ASKED
+
+    def of_topics(self, topics: Iterable[TopicImage]) -> MetadataResponse:
+        return self._response([self._topic(topic) for topic in topics])
+
+    def of_ids(self, ids: Sequence[bytes]) -> MetadataResponse:
+        answers = []
+        for topic_id in ids:
+            topic = self.image.topics_by_id.get(topic_id)
+            if topic is None:
+                code = ErrorCode.UNKNOWN_TOPIC_ID
+                answers.append(MetadataResponseTopic(name=None, topic_id=topic_id, error_code=code))
+            else:
+                answers.append(self._topic(topic))
+        return self._response(answers)
+
+    def of_names(self, names: Sequence[str], errors: dict[str, int]) -> MetadataResponse:
+        """`errors` says why a topic could not be created, where that was tried."""
+        answers = []
+        for name in names:
+            topic = self.image.topics.get(name)
+            if topic is None:
+                answers.append(self._missing(name, errors.get(name)))
+            else:
+                answers.append(self._topic(topic))
+        return self._response(answers)
+
+    def _response(self, topics: list[MetadataResponseTopic]) -> MetadataResponse:
+        asked = self.request.include_cluster_authorized_operations
+        operations = authorized_operations.ON_THE_CLUSTER if asked else authorized_operations.NOT_ASKED
+        return MetadataResponse(
+            brokers=[
+                MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+                for node in self.nodes
+            ],
+            cluster_id=self.broker.cluster_id,
+            controller_id=endpoints.controller_id(self.broker, self.nodes),
+            topics=topics,
+            cluster_authorized_operations=operations,
+        )
+
+    def _missing(self, name: str, error_code: int | None) -> MetadataResponseTopic:
+        if error_code is None:
+            wrong = invalid_reason(name) is not None
+            error_code = ErrorCode.INVALID_TOPIC_EXCEPTION if wrong else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return MetadataResponseTopic(
+            name=name,
+            error_code=error_code,
+            is_internal=is_internal(name),
+            topic_authorized_operations=self.operations,
+        )
+
+    def _topic(self, topic: TopicImage) -> MetadataResponseTopic:
+        return MetadataResponseTopic(
+            name=topic.name,
+            topic_id=topic.id,
+            is_internal=is_internal(topic.name),
+            partitions=[self._partition(index, partition) for index, partition in topic.partitions.items()],
+            topic_authorized_operations=self.operations,
+        )
+
+    def _partition(self, index: int, partition: PartitionImage) -> MetadataResponsePartition:
+        answer = MetadataResponsePartition(
+            partition_index=index,
+            leader_id=partition.leader,
+            leader_epoch=partition.leader_epoch,
+            replica_nodes=list(partition.replicas),
+            isr_nodes=list(partition.isr),
+            offline_replicas=endpoints.without(partition.replicas, self.available),
+        )
+        if self.version == 0:
+            self._hide_unavailable(answer)
+        if partition.leader not in self.available:
+            answer.leader_id = NO_LEADER
+            answer.error_code = self._leader_error(partition.leader)
+        return answer
+
+    def _hide_unavailable(self, answer: MetadataResponsePartition) -> None:
+        """Version 0 lists only replicas that can be reached, and says when that leaves some out."""
+        if answer.offline_replicas:
+            answer.error_code = ErrorCode.REPLICA_NOT_AVAILABLE
+            answer.replica_nodes = [node for node in answer.replica_nodes if node in self.available]
+            answer.isr_nodes = [node for node in answer.isr_nodes if node in self.available]
+
+    def _leader_error(self, leader: int) -> int:
+        known = leader in self.image.brokers and not self.image.brokers[leader].fenced
+        if known and self.version >= LISTENER_NOT_FOUND_FROM_VERSION:
+            return ErrorCode.LISTENER_NOT_FOUND
+        return ErrorCode.LEADER_NOT_AVAILABLE

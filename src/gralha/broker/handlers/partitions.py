@@ -1,0 +1,25 @@
+"""Finding the partition that a request is about, or the error that says why this broker cannot serve it."""
+
+from gralha.broker.broker import Broker
+from gralha.protocol.errors import KafkaStorageError, NotLeaderOrFollowerError, UnknownTopicOrPartitionError
+from gralha.replication.partition import NO_EPOCH, Partition
+
+
+def hosted(broker: Broker, topic: str, index: int) -> Partition:
+    """The partition, led by this broker or not."""
+    partition = broker.replicas.find(topic, index)
+    if partition is not None:
+        return partition
+    if (topic, index) in broker.logs.offline:
+        raise KafkaStorageError()
+    known = broker.image.topics.get(topic)
+    if known is not None and index in known.partitions:
+        raise NotLeaderOrFollowerError()
+    raise UnknownTopicOrPartitionError()
+
+
+def led(broker: Broker, topic: str, index: int, leader_epoch: int = NO_EPOCH) -> Partition:
+    """The partition, if this broker leads it and the client's idea of the leader epoch, if any, is right."""
+    partition = hosted(broker, topic, index)
+    partition.check_leader(leader_epoch)
+    return partition

@@ -1,0 +1,71 @@
+"""Topics that come into being because someone asked for them: by name in Metadata, or a coordinator's own.
+
+The settings are those of the broker that was asked, as in Kafka: num.partitions and
+default.replication.factor for ordinary topics, offsets.topic.* and transaction.state.log.* for the internal
+ones. A replication factor above the number of brokers is not lowered: the topic is not made, and the error
+says so.
+"""
+
+import logging
+
+from gralha.broker.broker import Broker
+from gralha.broker.handlers import create_topics
+from gralha.metadata.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from gralha.protocol.errors import ErrorCode, KafkaError, error_for
+from gralha.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+
+log = logging.getLogger("gralha.broker")
+
+
+async def create(broker: Broker, names: list[str]) -> dict[str, KafkaError]:
+    """Create topics and wait until they are there; answers why, for those that are not."""
+    request = CreateTopicsRequest(topics=[_settings(broker, name) for name in names])
+    response = await create_topics.create(broker, request)
+    errors: dict[str, KafkaError] = {}
+    for result in response.topics:
+        # Somebody else may have been faster.
+        if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+            errors[result.name] = error_for(result.error_code, result.error_message)
+            log.info("Topic %s is not created by itself: %s", result.name, result.error_message)
+    return errors
+
+
+def _settings(broker: Broker, name: str) -> CreatableTopic:
+    config = broker.config
+    if name == OFFSETS_TOPIC:
+        return CreatableTopic(
+            name=name,
+            num_partitions=config.number("offsets.topic.num.partitions"),
+            replication_factor=config.number("offsets.topic.replication.factor"),
+            configs=_configs(
+                {
+                    "cleanup.policy": "compact",
+                    "compression.type": "producer",
+                    "segment.bytes": str(config.number("offsets.topic.segment.bytes")),
+                }
+            ),
+        )
+    if name == TRANSACTIONS_TOPIC:
+        return CreatableTopic(
+            name=name,
+            num_partitions=config.number("transaction.state.log.num.partitions"),
+            replication_factor=config.number("transaction.state.log.replication.factor"),
+            configs=_configs(
+                {
+                    "cleanup.policy": "compact",
+                    "compression.type": "uncompressed",
+                    "min.insync.replicas": str(config.number("transaction.state.log.min.isr")),
+                    "segment.bytes": str(config.number("transaction.state.log.segment.bytes")),
+                    "unclean.leader.election.enable": "false",
+                }
+            ),
+        )
+    return CreatableTopic(
+        name=name,
+        num_partitions=config.number("num.partitions"),
+        replication_factor=config.number("default.replication.factor"),
+    )
+
+
+def _configs(values: dict[str, str]) -> list[CreatableTopicConfig]:
+    return [CreatableTopicConfig(name=name, value=value) for name, value in values.items()]
