@@ -53,13 +53,12 @@ class ConnectionSettings:
 
     def __init__(
         self,
-        node: object,
         apis: dict[int, Api],
         listener: str,
         max_request_bytes: int,
         limits: ConnectionLimits,
     ) -> None:
-        self.node = node
+        self.broker: object = None
         self.apis = apis
         self.listener = listener
         self.max_request_bytes = max_request_bytes
@@ -92,7 +91,7 @@ class Connection(asyncio.BufferedProtocol):
         settings = self._settings
         self.peer = Peer(host, port, settings.listener, "User:ANONYMOUS")
         self._pipeline = Pipeline(
-            settings.node,
+            settings.broker,
             settings.apis,
             self.peer,
             settings.max_request_bytes,

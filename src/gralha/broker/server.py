@@ -18,7 +18,6 @@ class Server:
 
     def __init__(
         self,
-        node: object,
         apis: dict[int, Api],
         *,
         max_request_bytes: int,
@@ -26,7 +25,6 @@ class Server:
         max_connections_per_ip: int,
         max_idle_ms: int,
     ) -> None:
-        self._node = node
         self._apis = apis
         self._max_request_bytes = max_request_bytes
         self._limits = ConnectionLimits(
@@ -36,16 +34,28 @@ class Server:
         self._settings: list[ConnectionSettings] = []
         self._servers: list[asyncio.Server] = []
 
-    async def listen(self, listener: str, host: str, port: int) -> int:
-        """Open a listener; answers its port, which matters when port 0 was asked for."""
+    async def bind(self, listener: str, host: str, port: int) -> int:
+        """Take an address without serving it yet; answers the port, which matters when it was given as 0."""
         loop = asyncio.get_running_loop()
-        settings = ConnectionSettings(self._node, self._apis, listener, self._max_request_bytes, self._limits)
+        settings = ConnectionSettings(self._apis, listener, self._max_request_bytes, self._limits)
         server = await loop.create_server(
-            lambda: Connection(settings, loop), host or None, port, backlog=1024, reuse_address=True
+            lambda: Connection(settings, loop),
+            host or None,
+            port,
+            backlog=1024,
+            reuse_address=True,
+            start_serving=False,
         )
         self._settings.append(settings)
         self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])
+
+    async def serve(self, broker: object) -> None:
+        """Let clients in; the handlers get `broker`."""
+        for settings in self._settings:
+            settings.broker = broker
+        for server in self._servers:
+            await server.start_serving()
 
     async def sweep(self) -> None:
         """The owner's task: end connections that were idle, or in the middle of a frame, for too long."""

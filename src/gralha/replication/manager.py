@@ -9,8 +9,11 @@ import logging
 from collections.abc import Callable
 
 from gralha.metadata.image import ImageChange, TopicImage
+from gralha.protocol.errors import KafkaStorageError
+from gralha.protocol.primitives import ZERO_UUID
 from gralha.replication.partition import NO_LEADER, Partition
 from gralha.storage.config import LogConfig
+from gralha.storage.log import Log
 from gralha.storage.manager import LogManager
 
 log = logging.getLogger("gralha.replication")
@@ -47,7 +50,6 @@ class ReplicaManager:
                 self._configure(name)
 
     def _place(self, topic: TopicImage) -> None:
-        config: LogConfig | None = None
         for index, assigned in topic.partitions.items():
             if self._broker_id not in assigned.replicas:
                 continue
@@ -55,13 +57,28 @@ class ReplicaManager:
             self.by_id[topic.id] = partitions
             partition = partitions.get(index)
             if partition is None:
-                config = config or self._config_for(topic.name)
-                opened = self._logs.get_or_create(topic.name, index, topic.id, config, self._clock())
+                opened = self._open(topic, index)
+                if opened is None:
+                    continue
                 partition = Partition(topic.name, topic.id, index, opened, self._broker_id)
                 partitions[index] = partition
             partition.change_leader(
                 assigned.leader, assigned.leader_epoch, list(assigned.replicas), list(assigned.isr)
             )
+
+    def _open(self, topic: TopicImage, index: int) -> Log | None:
+        """The partition's log, loaded at the start or new; None when its records are damaged."""
+        known = self._logs.logs.get((topic.name, index))
+        if known is not None and known.topic_id not in (ZERO_UUID, topic.id):
+            # An older topic of that name, deleted while this broker could not see it.
+            self._logs.delete(topic.name, index, self._clock())
+            known = None
+        config = known.config if known is not None else self._config_for(topic.name)
+        try:
+            return self._logs.get_or_create(topic.name, index, topic.id, config, self._clock())
+        except KafkaStorageError as error:
+            log.error("%s", error)
+            return None
 
     def _remove(self, topic: TopicImage) -> None:
         self.by_id.pop(topic.id, None)

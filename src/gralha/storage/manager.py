@@ -85,15 +85,26 @@ class LogManager:
 
     # Starting
 
-    def load(self, now_ms: int, configs_for: Callable[[str], Mapping[str, str]]) -> None:
-        """Lock the data folders and open every partition in them. May wait."""
-        configs: dict[str, LogConfig] = {}
+    def lock(self) -> None:
+        """Take the data folders, before anything in them is read or written. May wait."""
         for folder in self.folders:
             self.disk.make_folder(folder)
             lock = self.disk.lock_folder(folder)
             if lock is None:
                 raise FolderLockedError(f"{folder} is in use by another broker")
             self._locks.append(lock)
+
+    def clean_shutdown_epoch(self) -> int:
+        """The broker epoch of the run that closed all folders well; -1 if there was none. May wait."""
+        epochs = {read_clean_shutdown(self.disk, folder) for folder in self.folders}
+        epoch = epochs.pop()
+        return -1 if epochs or epoch is None else epoch
+
+    def load(self, now_ms: int, configs_for: Callable[[str], Mapping[str, str]]) -> None:
+        """Open every partition in the data folders, which are locked unless they are already. May wait."""
+        configs: dict[str, LogConfig] = {}
+        if not self._locks:
+            self.lock()
         for folder in self.folders:
             clean = read_clean_shutdown(self.disk, folder) is not None
             if clean:
