@@ -18,7 +18,8 @@ INTEGER_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
 # Kafka's codes that every oracle knows.
 ERROR_CODES = st.integers(-1, 127)
-TIMES_MS = st.integers(0, 1 << 40)
+# Whole seconds: kio reads times as datetimes of that precision.
+TIMES_MS = st.integers(0, 1 << 31).map(lambda seconds: seconds * 1000)
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,8 @@ def _value(case: Case, field: Field, tame: bool) -> st.SearchStrategy[Any]:
     return {
         "bool": st.booleans(),
         "uint16": st.integers(0, 0xFFFF),
+        "uint32": st.integers(0, 0xFFFFFFFF),
+        "float64": st.floats(allow_nan=False),
         "string": TEXT,
         "uuid": st.binary(min_size=16, max_size=16),
         "bytes": st.binary(max_size=8),

@@ -109,12 +109,15 @@ def _message(definition: Definition, shared: dict[str, _Line], line: _Line, keyw
     versions = _versions(versions_text, line)
     flexible = NEVER if flexible_text == "never" else _versions(flexible_text, line)
     body = Struct(name, versions, flexible.intersection(versions))
-    _fields(definition, shared, body, line)
+    _fields(definition, shared, body, body, line)
     _add(definition, body, line)
     definition.messages.append(Message(kind, body, None if key is None else int(key)))
 
 
-def _fields(definition: Definition, shared: dict[str, _Line], struct: Struct, line: _Line) -> None:
+def _fields(
+    definition: Definition, shared: dict[str, _Line], body: Struct, struct: Struct, line: _Line
+) -> None:
+    """Read the fields of a structure, and those of its parts, in the message that has this body."""
     for child in line.children:
         parsed = _field(struct, child)
         struct.fields.append(parsed)
@@ -125,10 +128,10 @@ def _fields(definition: Definition, shared: dict[str, _Line], struct: Struct, li
         source = child if child.children else shared.get(parsed.type)
         if source is None:
             raise child.error(f"no structure {parsed.type}")
-        # A shared structure serves every version of its message, however few have the field that uses it.
-        versions = struct.versions if source is not child else parsed.versions
-        part = Struct(parsed.type, versions, struct.flexible.intersection(versions))
-        _fields(definition, shared, part, source)
+        # A shared structure serves every version of the message, however few have the field that uses it.
+        versions = parsed.versions if source is child else body.versions
+        part = Struct(parsed.type, versions, body.flexible.intersection(versions))
+        _fields(definition, shared, body, part, source)
         _add(definition, part, child)
     names = [parsed.name for parsed in struct.fields]
     tags = [parsed.tag for parsed in struct.fields if parsed.tag is not None]

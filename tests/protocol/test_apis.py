@@ -1,0 +1,94 @@
+"""The table of APIs: versions as Kafka 4.3 has them, headers, and modules that load when needed."""
+
+import subprocess
+import sys
+
+import pytest
+
+from gralha.protocol.apis import APIS, ApiKey, request_header_version, response_header_version
+from gralha.protocol.primitives import ProtocolError
+
+# What Apache Kafka 4.3.0 calls its stable versions: key, first, last, first flexible.
+KAFKA_4_3 = {
+    "Produce": (0, 3, 13, 9),
+    "Fetch": (1, 4, 18, 12),
+    "ListOffsets": (2, 1, 11, 6),
+    "Metadata": (3, 0, 13, 9),
+    "FindCoordinator": (10, 0, 6, 3),
+    "ApiVersions": (18, 0, 4, 3),
+    "CreateTopics": (19, 2, 7, 5),
+    "DeleteTopics": (20, 1, 6, 4),
+    "DeleteRecords": (21, 0, 2, 2),
+    "InitProducerId": (22, 0, 5, 2),
+    "OffsetForLeaderEpoch": (23, 2, 4, 4),
+    "DescribeConfigs": (32, 1, 4, 4),
+    "AlterConfigs": (33, 0, 2, 2),
+    "DescribeLogDirs": (35, 1, 5, 2),
+    "CreatePartitions": (37, 0, 3, 2),
+    "IncrementalAlterConfigs": (44, 0, 1, 1),
+    "DescribeCluster": (60, 0, 2, 0),
+    "DescribeProducers": (61, 0, 0, 0),
+    "ListConfigResources": (74, 0, 1, 0),
+    "DescribeTopicPartitions": (75, 0, 0, 0),
+}
+
+
+def test_the_versions_are_those_of_kafka_4_3() -> None:
+    found = {
+        api.name: (int(api.key), api.min_version, api.max_version, api.flexible_from) for api in APIS.values()
+    }
+    assert found == KAFKA_4_3
+
+
+def test_requests_and_responses_have_the_versions_of_their_api() -> None:
+    for key, api in APIS.items():
+        assert api.request.__name__ == f"{api.name}Request"
+        assert api.response.__name__ == f"{api.name}Response"
+        for cls in (api.request, api.response):
+            assert key == cls.API_KEY
+            assert (api.min_version, api.max_version) == (cls.MIN_VERSION, cls.MAX_VERSION)
+            assert api.flexible_from == cls.FLEXIBLE_FROM
+
+
+def test_every_api_has_a_name() -> None:
+    assert [int(key) for key in ApiKey] == list(range(93))
+    assert ApiKey(75).name == "DESCRIBE_TOPIC_PARTITIONS"
+    assert {ApiKey(key).name.replace("_", "") for key in APIS} == {api.name.upper() for api in APIS.values()}
+
+
+@pytest.mark.parametrize(
+    ("key", "version", "request_header", "response_header"),
+    [
+        (ApiKey.PRODUCE, 8, 1, 0),
+        (ApiKey.PRODUCE, 9, 2, 1),
+        (ApiKey.DESCRIBE_CLUSTER, 0, 2, 1),
+        (ApiKey.API_VERSIONS, 2, 1, 0),
+        (ApiKey.API_VERSIONS, 3, 2, 0),
+        (ApiKey.API_VERSIONS, 99, 2, 0),
+    ],
+)
+def test_headers_follow_from_api_and_version(
+    key: int, version: int, request_header: int, response_header: int
+) -> None:
+    assert request_header_version(key, version) == request_header
+    assert response_header_version(key, version) == response_header
+
+
+def test_an_unknown_api_has_no_header() -> None:
+    for key in (-1, 4, 999):
+        with pytest.raises(ProtocolError):
+            request_header_version(key, 0)
+        with pytest.raises(ProtocolError):
+            response_header_version(key, 0)
+
+
+def test_modules_of_messages_load_when_needed() -> None:
+    program = (
+        "import sys\n"
+        "from gralha.protocol.apis import APIS\n"
+        "APIS[3].request\n"
+        "print(*sorted(name.rsplit('.')[-1] for name in sys.modules if '.messages.' in name))"
+    )
+    command = [sys.executable, "-c", program]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["metadata"]
