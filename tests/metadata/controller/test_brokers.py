@@ -115,8 +115,9 @@ def test_every_block_of_producer_ids_is_new():
     for broker_id in (1, 2, 1):
         decision = allocate_producer_ids(image, broker_id, image.brokers[broker_id].epoch)
         image, _ = replay(image, decision.records)
-        block = set(range(decision.response.first, decision.response.end))
-        assert len(block) == BLOCK_SIZE
+        first, size = decision.response
+        assert size == BLOCK_SIZE
+        block = set(range(first, first + size))
         assert not block & seen
         seen |= block
     assert min(seen) == 0

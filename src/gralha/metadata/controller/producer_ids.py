@@ -12,10 +12,10 @@ _LARGEST: Final = 2**63 - 1
 
 
 class ProducerIdsBlock(NamedTuple):
-    """The ids from `first` up to, but not with, `end`."""
+    """The ids from `first` on, `size` of them."""
 
     first: int
-    end: int
+    size: int
 
 
 def allocate_producer_ids(
@@ -25,8 +25,10 @@ def allocate_producer_ids(
     registration = image.brokers.get(broker_id)
     if registration is None or registration.epoch != broker_epoch:
         raise StaleBrokerEpochError(f"Broker {broker_id} is not registered with epoch {broker_epoch}")
-    block = ProducerIdsBlock(image.next_producer_id, image.next_producer_id + BLOCK_SIZE)
-    if block.end > _LARGEST:
+    block = ProducerIdsBlock(image.next_producer_id, BLOCK_SIZE)
+    if block.first > _LARGEST - block.size:
         raise UnknownServerError("There are no producer ids left")
-    record = ProducerIdsRecord(broker_id=broker_id, broker_epoch=broker_epoch, next_producer_id=block.end)
+    record = ProducerIdsRecord(
+        broker_id=broker_id, broker_epoch=broker_epoch, next_producer_id=block.first + block.size
+    )
     return Decision(block, [record])

@@ -1,0 +1,180 @@
+"""The controller at work: decisions become records, committed records become the image that all see.
+
+`execute` decides on the newest image, which includes records that are on their way, appends the decision's
+records and answers when they are committed. Decisions thus never contradict each other, and many share one
+sync of the disk. `image` is the committed one. Subscribers hear of every change on the event loop, right
+after the commit and before those who wait for it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from random import Random
+from typing import NamedTuple, TypeVar
+
+from gralha.metadata.config_keys import effective_topic_values
+from gralha.metadata.controller.brokers import BrokerIntroduction, register_broker, unfence_broker
+from gralha.metadata.controller.decision import ControllerContext, Decision
+from gralha.metadata.controller.producer_ids import ProducerIdsBlock, allocate_producer_ids
+from gralha.metadata.delta import ImageDelta, change_between
+from gralha.metadata.image import EMPTY_IMAGE, METADATA_VERSION, ImageChange, MetadataImage
+from gralha.metadata.records import decode_record, encode_record
+from gralha.metadata.snapshot import snapshot_records
+from gralha.protocol.message import Message
+from gralha.raft.driver import Append, NotLeaderError, QuorumSettings, RaftDriver, RecordCodec
+
+Response = TypeVar("Response")
+Subscriber = Callable[[ImageChange, MetadataImage], None]
+
+
+class _Undecided(NamedTuple):
+    """An own append that is not committed yet, and what it will make of the image."""
+
+    append: Append
+    image: MetadataImage
+    change: ImageChange
+
+
+class ControllerService:
+    """The controller of a quorum of one, and the image for whoever follows it."""
+
+    def __init__(
+        self,
+        quorum: QuorumSettings,
+        static_configs: Mapping[str, str],
+        bootstrap_records: Sequence[Message],
+        random: Random,
+    ) -> None:
+        self.context = ControllerContext(quorum.node_id, static_configs, random)
+        self._bootstrap_records = list(bootstrap_records)
+        self._image = EMPTY_IMAGE
+        self._undecided: deque[_Undecided] = deque()
+        self._subscribers: list[Subscriber] = []
+        # While the log is replayed: one delta for all of it, or every batch would copy the image.
+        self._replay: ImageDelta | None = ImageDelta(EMPTY_IMAGE)
+        self._replayed = (-1, 0)
+        self._driver = RaftDriver(quorum, RecordCodec(encode_record, decode_record), self)
+
+    @property
+    def image(self) -> MetadataImage:
+        """What is committed."""
+        return self._image
+
+    @property
+    def latest_image(self) -> MetadataImage:
+        """What will be committed if nothing fails: what decisions are made on."""
+        return self._undecided[-1].image if self._undecided else self._image
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the quorum."""
+        return self._driver.epoch
+
+    @property
+    def leader_id(self) -> int:
+        """The active controller, -1 if none is known."""
+        return self._driver.state.election.leader_id
+
+    @property
+    def high_watermark(self) -> int:
+        """Everything in the metadata log below this offset is committed."""
+        return self._driver.high_watermark
+
+    async def start(self) -> None:
+        """Replays the log and becomes the active controller; a new log gets its first records."""
+        await self._driver.start()
+
+    async def close(self) -> None:
+        """Commits what is under way and stops."""
+        await self._driver.close()
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Calls `subscriber(change, image)` with all there is already, then after every commit."""
+        self._subscribers.append(subscriber)
+        if self._image is not EMPTY_IMAGE:
+            subscriber(change_between(EMPTY_IMAGE, self._image), self._image)
+
+    def topic_config_values(self, topic: str) -> dict[str, str]:
+        """The settings that count for a topic, by name, inherited ones included."""
+        layers = self.context.config_layers(self._image)
+        return effective_topic_values(self._image.topic_configs(topic), layers)
+
+    # Decisions
+
+    async def execute(self, decide: Callable[[MetadataImage], Decision[Response]]) -> Response:
+        """Decides, records, and answers when the records are committed.
+
+        Raises what the decision raises, and NOT_CONTROLLER when this node is not the active controller.
+        """
+        if not self._driver.is_leader or self._replay is not None:
+            raise NotLeaderError
+        decision = decide(self.latest_image)
+        if decision.records:
+            waits_for: asyncio.Future[int] | None = self._append(decision.records).committed
+        else:
+            # The answer may rest on records that are on their way, and must not outlive them.
+            waits_for = self._undecided[-1].append.committed if self._undecided else None
+        if waits_for is not None:
+            await asyncio.shield(waits_for)
+        return decision.response
+
+    def _append(self, records: list[Message]) -> Append:
+        before = self.latest_image
+        assert before.offset + 1 == self._driver.end_offset, "the image lags behind the log"
+        delta = ImageDelta(before)
+        for record in records:
+            delta.apply(record)
+        append = self._driver.schedule_append(records)
+        image, change = delta.finish(append.next_offset - 1, append.epoch)
+        self._undecided.append(_Undecided(append, image, change))
+        return append
+
+    async def register_broker(self, broker: BrokerIntroduction) -> int:
+        """Registers a broker that starts; its broker epoch."""
+        return await self.execute(lambda image: register_broker(image, broker))
+
+    async def unfence_broker(self, broker_id: int, broker_epoch: int) -> None:
+        """Lets a broker serve."""
+        await self.execute(lambda image: unfence_broker(image, broker_id, broker_epoch))
+
+    async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> ProducerIdsBlock:
+        """A block of producer ids for a broker."""
+        return await self.execute(lambda image: allocate_producer_ids(image, broker_id, broker_epoch))
+
+    # What the quorum tells us
+
+    def on_snapshot(self, end_offset: int, epoch: int, records: list[Message]) -> None:
+        """Everything below the offset, instead of what came before."""
+        self._replay = ImageDelta(EMPTY_IMAGE)
+        for record in records:
+            self._replay.apply(record)
+        self._replayed = (end_offset - 1, epoch)
+
+    def on_commit(self, base_offset: int, next_offset: int, epoch: int, records: list[Message]) -> None:
+        """A committed batch: our own, whose image is known, or one that is replayed."""
+        if self._undecided and self._undecided[0].append.base_offset == base_offset:
+            decided = self._undecided.popleft()
+            self._image = decided.image
+            self._notify(decided.change)
+            return
+        assert self._replay is not None, "a batch that this controller has not written"
+        for record in records:
+            self._replay.apply(record)
+        self._replayed = (next_offset - 1, epoch)
+
+    def on_leader(self, epoch: int) -> None:
+        """All is replayed: this node decides from now on."""
+        assert self._replay is not None
+        self._image, change = self._replay.finish(*self._replayed)
+        self._replay = None
+        self._notify(change)
+        if METADATA_VERSION not in self._image.features:
+            self._append(self._bootstrap_records)
+
+    def snapshot_records(self) -> Iterable[Message]:
+        """The records of the committed image."""
+        return snapshot_records(self._image)
+
+    def _notify(self, change: ImageChange) -> None:
+        for subscriber in self._subscribers:
+            subscriber(change, self._image)

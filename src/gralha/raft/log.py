@@ -1,0 +1,238 @@
+"""The metadata log: Kafka's partition `__cluster_metadata-0`, its batches, and the snapshots beside them.
+
+Snapshots make the log's beginning superfluous: a new one lets the oldest go that are beyond the limits of
+`metadata.max.retention.*`, and with them the part of the log that the oldest remaining one contains.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+from gralha.protocol.control_records import LEADER_CHANGE, encode_control_batch
+from gralha.protocol.messages.raft_records import LeaderChangeMessage, LeaderChangeVoter
+from gralha.protocol.primitives import RecordBytes
+from gralha.protocol.records import Record, batches, decode_records, encode_batch
+from gralha.raft.snapshots import (
+    PART_SUFFIX,
+    Snapshot,
+    SnapshotId,
+    encode_message,
+    read_snapshot,
+    write_snapshot,
+)
+from gralha.raft.state import AppendLeaderChange
+from gralha.storage.checkpoints import PARTITION_METADATA_FILE, encode_partition_metadata
+from gralha.storage.config import LogConfig
+from gralha.storage.disk import Disk
+from gralha.storage.log import RAFT_LEADER, Log
+from gralha.storage.opening import open_log
+
+TOPIC: Final = "__cluster_metadata"
+TOPIC_ID: Final = (1).to_bytes(16, "big")
+_READ_BYTES: Final = 4 * 1024 * 1024
+
+
+class MetadataLogConfig(NamedTuple):
+    """Kafka's `metadata.log.*` and `metadata.max.retention.*`, with its defaults."""
+
+    segment_bytes: int = 1024 * 1024 * 1024
+    segment_ms: int = 7 * 24 * 3_600_000
+    max_record_bytes_between_snapshots: int = 20 * 1024 * 1024
+    max_snapshot_interval_ms: int = 3_600_000
+    max_retention_bytes: int = 100 * 1024 * 1024
+    max_retention_ms: int = 7 * 24 * 3_600_000
+
+
+class LogBatch(NamedTuple):
+    """A batch as it lies in the log; the values of control records are left out."""
+
+    base_offset: int
+    next_offset: int
+    epoch: int
+    timestamp_ms: int
+    size_bytes: int
+    values: list[bytes]
+
+
+class StoredSnapshot(NamedTuple):
+    """A snapshot file, its size and the time of the last record of the log in it."""
+
+    id: SnapshotId
+    size_bytes: int
+    timestamp_ms: int
+
+
+class MetadataLog:
+    """Opened by `open`; all methods that say "may wait" belong in a thread."""
+
+    def __init__(self, disk: Disk, folder: str, config: MetadataLogConfig, clock: Callable[[], int]) -> None:
+        self.folder = f"{folder}/{TOPIC}-0"
+        self.config = config
+        # Oldest first.
+        self.snapshots: list[StoredSnapshot] = []
+        self._disk = disk
+        self._clock = clock
+        self._log: Log | None = None
+
+    @property
+    def log(self) -> Log:
+        """The log underneath."""
+        assert self._log is not None, "the metadata log is not open"
+        return self._log
+
+    @property
+    def is_open(self) -> bool:
+        """Whether `open` has succeeded."""
+        return self._log is not None
+
+    @property
+    def end_offset(self) -> int:
+        """The offset that the next record gets."""
+        return int(self.log.log_end_offset)
+
+    @property
+    def last_epoch(self) -> int:
+        """The epoch of the last record, 0 if there is none."""
+        epoch = self.snapshots[-1].id.epoch if self.snapshots else 0
+        return max(self.log.latest_epoch, epoch)
+
+    def open(self) -> Snapshot | None:
+        """Opens the log, checking all of it, and gives the newest snapshot. May wait."""
+        if not self._disk.exists(self.folder):
+            self._disk.make_folder(self.folder)
+            self._disk.sync_folder(os.path.dirname(self.folder))
+        ids: list[SnapshotId] = []
+        for name in self._disk.list_folder(self.folder):
+            snapshot_id = SnapshotId.from_file_name(name)
+            if snapshot_id is not None:
+                ids.append(snapshot_id)
+            elif name.endswith(PART_SUFFIX):
+                self._disk.remove(f"{self.folder}/{name}")
+        newest: Snapshot | None = None
+        for snapshot_id in sorted(ids):
+            path = f"{self.folder}/{snapshot_id.file_name}"
+            newest = read_snapshot(self._disk, path)
+            size_bytes = self._disk.open(path).size()
+            self.snapshots.append(
+                StoredSnapshot(snapshot_id, size_bytes, newest.last_contained_log_timestamp)
+            )
+        self._remove_torn_topic_id()
+        self._log = open_log(
+            self._disk,
+            self.folder,
+            TOPIC,
+            0,
+            self._log_config(),
+            now_ms=self._clock(),
+            topic_id=TOPIC_ID,
+            log_start_offset=min(ids).end_offset if ids else 0,
+            # What a snapshot contains was committed, and so on the device: if it is gone, that is damage.
+            recovery_point=max(ids).end_offset if ids else 0,
+        )
+        if ids and self.end_offset < max(ids).end_offset:
+            # There was no log at all, only snapshots: it begins where they end.
+            self._log.truncate_fully_and_start_at(max(ids).end_offset)
+        return newest
+
+    def _remove_torn_topic_id(self) -> None:
+        """A crash before the first sync may have torn the file; there is only one thing that it can say."""
+        path = f"{self.folder}/{PARTITION_METADATA_FILE}"
+        if self._disk.read_file(path) != encode_partition_metadata(TOPIC_ID):
+            self._disk.remove(path)
+
+    def _log_config(self) -> LogConfig:
+        return LogConfig(
+            {
+                "segment.bytes": str(self.config.segment_bytes),
+                "segment.ms": str(self.config.segment_ms),
+                "retention.bytes": "-1",
+                "retention.ms": "-1",
+            }
+        )
+
+    def append(self, values: Iterable[bytes], epoch: int) -> tuple[int, int]:
+        """Appends records as one batch, all or none; the first and the last offset."""
+        now_ms = self._clock()
+        return self._append(encode_batch([Record(None, value, now_ms) for value in values]), epoch, now_ms)
+
+    def append_leader_change(self, change: AppendLeaderChange) -> None:
+        """Begins an epoch."""
+        message = LeaderChangeMessage(
+            leader_id=change.leader_id,
+            voters=[LeaderChangeVoter(voter_id=voter) for voter in change.voters],
+            granting_voters=[LeaderChangeVoter(voter_id=voter) for voter in change.granting_voters],
+        )
+        now_ms = self._clock()
+        batch = encode_control_batch(LEADER_CHANGE, encode_message(message), timestamp_ms=now_ms)
+        self._append(batch, change.epoch, now_ms)
+
+    def _append(self, batch: bytes, epoch: int, now_ms: int) -> tuple[int, int]:
+        result = self.log.append_as_leader(
+            RecordBytes(batch, 0, len(batch)), epoch, now_ms, origin=RAFT_LEADER
+        )
+        return int(result.first_offset), int(result.last_offset)
+
+    def read(self, offset: int, end_offset: int) -> list[LogBatch]:
+        """Some whole batches from the offset on, below the end offset; none if there are none. May wait."""
+        found = self.log.read(offset, _READ_BYTES, end_offset, True, True)
+        return list(_log_batches(found))
+
+    def flush(self, end_offset: int) -> None:
+        """Brings everything below the offset to the device. May wait."""
+        self.log.flush(end_offset)
+
+    def write_snapshot(
+        self, snapshot_id: SnapshotId, values: Iterable[bytes], timestamp_ms: int
+    ) -> StoredSnapshot:
+        """Writes a snapshot file. May wait; `add_snapshot` then makes it count."""
+        size_bytes = write_snapshot(self._disk, self.folder, snapshot_id, values, self._clock(), timestamp_ms)
+        return StoredSnapshot(snapshot_id, size_bytes, timestamp_ms)
+
+    def add_snapshot(self, snapshot: StoredSnapshot) -> list[StoredSnapshot]:
+        """Counts a new snapshot in; the old ones that are no longer needed, for `remove_snapshots`.
+
+        The log goes on in a new segment, so that the old one can go as a whole with its snapshots.
+        """
+        self.snapshots.append(snapshot)
+        self.log.roll(self._clock())
+        superfluous = []
+        while len(self.snapshots) > 1 and self._is_superfluous(self.snapshots[0]):
+            superfluous.append(self.snapshots.pop(0))
+        self.log.increment_log_start_offset(self.snapshots[0].id.end_offset)
+        return superfluous
+
+    def _is_superfluous(self, oldest: StoredSnapshot) -> bool:
+        total_bytes = self.log.size_bytes() + sum(snapshot.size_bytes for snapshot in self.snapshots)
+        age_ms = self._clock() - oldest.timestamp_ms
+        return total_bytes > self.config.max_retention_bytes or age_ms > self.config.max_retention_ms
+
+    def drop_old_segments(self) -> bool:
+        """Forgets the segments below the log's start; whether it could, which it cannot beside a flush."""
+        return self.log.apply_retention(self._clock()) >= 0
+
+    def remove_files(self, snapshots: Iterable[StoredSnapshot]) -> None:
+        """Removes the files of snapshots and segments that are no longer needed. May wait."""
+        paths = [f"{self.folder}/{snapshot.id.file_name}" for snapshot in snapshots]
+        doomed, self.log.doomed_files = self.log.doomed_files, []
+        for path in paths + doomed:
+            self._disk.remove(path)
+
+    def close(self) -> None:
+        """Syncs and closes the log. May wait."""
+        self.log.close()
+
+
+def _log_batches(found: RecordBytes) -> Iterator[LogBatch]:
+    for position, header in batches(found.data, found.start, found.end):
+        values: list[bytes] = []
+        if not header.is_control:
+            records = decode_records(found.data, position, header)
+            values = [record.value for record in records if record.value is not None]
+        yield LogBatch(
+            int(header.base_offset),
+            int(header.next_offset),
+            int(header.partition_leader_epoch),
+            int(header.max_timestamp),
+            int(header.size_bytes),
+            values,
+        )

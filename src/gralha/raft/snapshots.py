@@ -1,0 +1,174 @@
+"""Snapshots of the metadata log: files of record batches that stand for all records below an offset.
+
+A snapshot is named after the first offset that it does not contain and the epoch of the last record that it
+does: `<20 digits>-<10 digits>.checkpoint`. It is framed by a header and a footer, control records both
+(KIP-630). It is written under another name, synced, then renamed: what has the name is whole.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from gralha.protocol.control_records import (
+    SNAPSHOT_FOOTER,
+    SNAPSHOT_HEADER,
+    control_type,
+    encode_control_batch,
+)
+from gralha.protocol.errors import KafkaError
+from gralha.protocol.message import Message
+from gralha.protocol.messages.raft_records import SnapshotFooterRecord, SnapshotHeaderRecord
+from gralha.protocol.primitives import ProtocolError, Reader, Writer
+from gralha.protocol.records import (
+    BatchHeader,
+    Record,
+    batches,
+    crc_is_valid,
+    decode_records,
+    encode_batch,
+)
+from gralha.storage.disk import Disk
+
+SUFFIX: Final = ".checkpoint"
+PART_SUFFIX: Final = ".checkpoint.part"
+_BATCH_BYTES: Final = 256 * 1024
+
+
+class SnapshotError(Exception):
+    """A snapshot that is not whole. Without it the state cannot be restored, so the node stops."""
+
+
+class SnapshotId(NamedTuple):
+    """Where a snapshot stands in the log: everything below `end_offset`, which ended in `epoch`."""
+
+    end_offset: int
+    epoch: int
+
+    @property
+    def file_name(self) -> str:
+        """The name that Kafka gives it."""
+        return f"{self.end_offset:020d}-{self.epoch:010d}{SUFFIX}"
+
+    @classmethod
+    def from_file_name(cls, name: str) -> "SnapshotId | None":
+        """The snapshot that a file is, None if it is something else."""
+        stem = name.removesuffix(SUFFIX)
+        offset, dash, epoch = stem.partition("-")
+        if stem == name or not dash or len(offset) != 20 or len(epoch) != 10:
+            return None
+        if not (offset + epoch).isascii() or not (offset + epoch).isdigit():
+            return None
+        return cls(int(offset), int(epoch))
+
+
+class Snapshot(NamedTuple):
+    """What a snapshot file holds: the time of the last record of the log in it, and the values."""
+
+    last_contained_log_timestamp: int
+    values: list[bytes]
+
+
+def encode_message(message: Message, version: int = 0) -> bytes:
+    """The value of a control record."""
+    writer = Writer()
+    message.encode(writer, version)
+    return writer.to_bytes()
+
+
+def encode_snapshot(
+    values: Iterable[bytes], epoch: int, now_ms: int, last_contained_log_timestamp: int
+) -> Iterator[bytes]:
+    """The bytes of a snapshot file, batch by batch. Its own offsets count from 0."""
+    header = SnapshotHeaderRecord(last_contained_log_timestamp=last_contained_log_timestamp)
+    yield encode_control_batch(
+        SNAPSHOT_HEADER, encode_message(header), timestamp_ms=now_ms, base_offset=0, leader_epoch=epoch
+    )
+    offset = 1
+    records: list[Record] = []
+    size_bytes = 0
+    for value in values:
+        records.append(Record(None, value, now_ms))
+        size_bytes += len(value)
+        if size_bytes >= _BATCH_BYTES:
+            yield encode_batch(records, base_offset=offset, leader_epoch=epoch)
+            offset += len(records)
+            records, size_bytes = [], 0
+    if records:
+        yield encode_batch(records, base_offset=offset, leader_epoch=epoch)
+        offset += len(records)
+    yield encode_control_batch(
+        SNAPSHOT_FOOTER,
+        encode_message(SnapshotFooterRecord()),
+        timestamp_ms=now_ms,
+        base_offset=offset,
+        leader_epoch=epoch,
+    )
+
+
+def write_snapshot(
+    disk: Disk,
+    folder: str,
+    snapshot_id: SnapshotId,
+    values: Iterable[bytes],
+    now_ms: int,
+    last_contained_log_timestamp: int,
+) -> int:
+    """Writes a snapshot durably; its size. May wait."""
+    path = f"{folder}/{snapshot_id.file_name}"
+    part = path.removesuffix(SUFFIX) + PART_SUFFIX
+    disk.remove(part)
+    file = disk.open(part, create=True)
+    for chunk in encode_snapshot(values, snapshot_id.epoch, now_ms, last_contained_log_timestamp):
+        file.append([chunk])
+    file.sync()
+    size_bytes = file.size()
+    file.close()
+    disk.rename(part, path)
+    disk.sync_folder(folder)
+    return size_bytes
+
+
+def read_snapshot(disk: Disk, path: str) -> Snapshot:
+    """A whole snapshot. Raises SnapshotError when the file is damaged or cut. May wait."""
+    data = disk.read_file(path)
+    if data is None:
+        raise SnapshotError(f"{path} does not exist")
+    try:
+        return decode_snapshot(data)
+    except (KafkaError, ProtocolError, SnapshotError) as error:
+        raise SnapshotError(
+            f"{path} is damaged ({error}). It holds the cluster's metadata, so the node does not start "
+            "without it. Restore the metadata folder from a backup."
+        ) from error
+
+
+def decode_snapshot(data: bytes) -> Snapshot:
+    """What the bytes of a snapshot file hold."""
+    timestamp: int | None = None
+    values: list[bytes] = []
+    end = 0
+    complete = False
+    for position, header in batches(data, 0, len(data)):
+        if complete or not crc_is_valid(data, position, header):
+            raise SnapshotError(f"the batch at byte {position} is damaged")
+        records = decode_records(data, position, header)
+        if header.is_control:
+            for record in records:
+                kind = control_type(record.key)
+                if kind == SNAPSHOT_HEADER and position == 0:
+                    timestamp = _header_timestamp(record)
+                complete = kind == SNAPSHOT_FOOTER
+        else:
+            values += [record.value for record in records if record.value is not None]
+        end = _batch_end(position, header)
+    if timestamp is None or not complete or end != len(data):
+        raise SnapshotError("its header or its footer is missing")
+    return Snapshot(timestamp, values)
+
+
+def _header_timestamp(record: Record) -> int:
+    message = SnapshotHeaderRecord.decode(Reader(record.value or b""), 0)
+    return message.last_contained_log_timestamp
+
+
+def _batch_end(position: int, header: BatchHeader) -> int:
+    return position + int(header.size_bytes)
