@@ -31,7 +31,7 @@ from gralha.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from gralha.replication.partition import Partition
+from gralha.replication.partition import NO_EPOCH, Partition
 from gralha.storage.disk import DiskError
 
 LATEST: Final = -1
@@ -49,6 +49,7 @@ MIN_VERSIONS: Final = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 
+LEADER_EPOCHS_FROM_VERSION: Final = 4
 CONSUMER: Final = -1
 DEBUGGING_CLIENT: Final = -2
 READ_COMMITTED: Final = 1
@@ -67,7 +68,16 @@ def handle(
         ]
     )
     if answers.searches:
-        return _search_and_answer(answers.searches, response)
+        return _search_and_answer(answers.searches, response, context.api_version)
+    return _fit(response, context.api_version)
+
+
+def _fit(response: ListOffsetsResponse, version: int) -> ListOffsetsResponse:
+    """Take out what an old version has no place for."""
+    if version < LEADER_EPOCHS_FROM_VERSION:
+        for topic in response.topics:
+            for answer in topic.partitions:
+                answer.leader_epoch = NO_EPOCH
     return response
 
 
@@ -108,12 +118,14 @@ class _Search:
             answer.timestamp, answer.offset, answer.leader_epoch = self.found
 
 
-async def _search_and_answer(searches: list[_Search], response: ListOffsetsResponse) -> ListOffsetsResponse:
+async def _search_and_answer(
+    searches: list[_Search], response: ListOffsetsResponse, version: int
+) -> ListOffsetsResponse:
     loop = asyncio.get_running_loop()
     await loop.run_in_executor(None, _run_all, searches)
     for search in searches:
         search.finish()
-    return response
+    return _fit(response, version)
 
 
 def _run_all(searches: list[_Search]) -> None:
