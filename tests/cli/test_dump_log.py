@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.apache.kafka import run_tool
-from tests.cli.partition_files import data_batches, metadata_values, offset_index, time_index, write_folder
 
 from gralha.cli.dump_log import main
 from gralha.protocol import control_records
@@ -15,6 +13,8 @@ from gralha.protocol.control_records import encode_control_batch
 from gralha.protocol.messages.raft_records import LeaderChangeMessage, LeaderChangeVoter
 from gralha.protocol.primitives import Writer
 from gralha.protocol.records import Record, encode_batch
+from tests.apache.kafka import run_tool
+from tests.cli.partition_files import data_batches, metadata_values, offset_index, time_index, write_folder
 
 LOG = "00000000000000000000.log"
 

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.apache.kafka import run_tool
 
 from gralha.cli.storage import main
+from tests.apache.kafka import run_tool
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 VOTER = "1@localhost:9093:JEXY6aqzQY-32P5TStzaFg"

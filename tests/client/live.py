@@ -31,7 +31,7 @@ def new_name() -> Callable[[str], str]:
 
 
 def eventually(check: Callable[[], bool], timeout_s: float = 10.0) -> bool:
-    """Whether something becomes true: what a controller has decided reaches Kafka's brokers a moment later."""
+    """Whether something becomes true: what a controller decides reaches Kafka's brokers a moment later."""
     deadline = time.monotonic() + timeout_s
     while not check():
         if time.monotonic() > deadline:

@@ -89,11 +89,12 @@ def _describe(admin: "Admin", options: Namespace) -> None:
     else:
         names = _existing(admin, kind)
     for name in names:
+        entries = _entries(admin, kind, name)
         if name == _DEFAULTS:
             print(f"Default configs for {kind} in the cluster are:")
         else:
             print(f"{'All' if options.all else 'Dynamic'} configs for {kind[:-1]} {name} are:")
-        for entry in _entries(admin, kind, name):
+        for entry in entries:
             if options.all or _is_own(entry, kind, name):
                 print(entry_line(entry))
 

@@ -1,0 +1,56 @@
+import pytest
+from confluent_kafka import Consumer, Producer
+
+from gralha.cli.librdkafka import create, to_librdkafka
+from gralha.cli.program import CommandError
+
+
+def test_names_that_differ_are_translated() -> None:
+    assert to_librdkafka(
+        {
+            "bootstrap.servers": "b:1",
+            "buffer.memory": "33554432",
+            "send.buffer.bytes": "102400",
+            "fetch.max.wait.ms": "100",
+            "key.serializer": "org.example.Serializer",
+            "max.block.ms": "60000",
+        }
+    ) == {
+        "bootstrap.servers": "b:1",
+        "queue.buffering.max.kbytes": 32768,
+        "socket.send.buffer.bytes": "102400",
+        "fetch.wait.max.ms": "100",
+    }
+
+
+def test_a_jaas_line_gives_user_and_password() -> None:
+    jaas = "org.apache.kafka.PlainLoginModule required username=\"ana\" password='s3 cret';"
+    assert to_librdkafka({"sasl.jaas.config": jaas}) == {"sasl.username": "ana", "sasl.password": "s3 cret"}
+
+
+def test_a_number_must_be_one() -> None:
+    with pytest.raises(CommandError, match=r"buffer\.memory must be a number, not 'lots'"):
+        to_librdkafka({"buffer.memory": "lots"})
+
+
+def test_unknown_properties_are_reported_and_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    consumer = create(
+        Consumer,
+        {
+            "bootstrap.servers": "localhost:1",
+            "group.id": "g",
+            "no.such": "1",
+            "nor.this": "2",
+            "log_level": 0,
+        },
+    )
+    consumer.close()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert "no.such" in lines[0]
+    assert "nor.this" in lines[1]
+
+
+def test_a_wrong_value_is_an_error() -> None:
+    with pytest.raises(CommandError, match="Wrong client property: Invalid value"):
+        create(Producer, {"bootstrap.servers": "localhost:1", "acks": "some"})
