@@ -103,6 +103,23 @@ def test_topics_by_a_pattern(bootstrap: str, topic: str, produce: Command) -> No
     assert found.stdout == "found\n"
 
 
+def test_partitions_that_appear_later_are_read_too(bootstrap: str, topic: str, produce: Command) -> None:
+    line = command("kafka-console-consumer", bootstrap, "--topic", topic, "--from-beginning")
+    look_often = ["--command-property", "metadata.max.age.ms=100"]
+    with subprocess.Popen(
+        [*line, *look_often, "--max-messages", "2"], stdout=subprocess.PIPE, text=True
+    ) as consumer:
+        assert consumer.stdout is not None
+        produce("k1\tbefore\n", "--property", "parse.key=true")
+        assert consumer.stdout.readline() == "before\n"
+        alter = command("kafka-topics", bootstrap, "--alter", "--topic", topic, "--partitions", "40")
+        subprocess.run(alter, check=True, timeout=30)
+        # Of forty partitions this key's is the eighteenth, of four it was the second.
+        produce("k1\tafter\n", "--property", "parse.key=true")
+        assert consumer.stdout.readline() == "after\n"
+        assert consumer.wait(10) == 0
+
+
 def test_a_line_that_cannot_be_parsed_stops_the_producer_after_what_came_before(
     produce: Command, consume: Command
 ) -> None:

@@ -210,6 +210,26 @@ def test_which_errors_may_pass() -> None:
     assert not is_passing(error_for(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
 
 
+def test_an_advertised_address_that_leads_nowhere_is_called_so(stack: ExitStack) -> None:
+    broker, unreachable = stack.enter_context(FakeBroker()), FakeBroker()
+    unreachable.stop()
+    broker.handlers[ApiKey.METADATA] = lambda request, version: metadata({7: unreachable})
+    cluster = stack.enter_context(Cluster(broker.address))
+    with pytest.raises(
+        ConnectionFailedError, match=f"Broker 7 advertises {unreachable.address}, which cannot"
+    ):
+        cluster.connection_to(7)
+
+
+def test_a_broker_that_joined_later_is_found(stack: ExitStack) -> None:
+    first, second = stack.enter_context(FakeBroker()), stack.enter_context(FakeBroker())
+    answers = iter([metadata({1: first}), metadata({1: first, 2: second})])
+    first.handlers[ApiKey.METADATA] = lambda request, version: next(answers)
+    cluster = stack.enter_context(Cluster(first.address))
+    assert list(cluster.brokers()) == [1]
+    assert cluster.connection_to(2).address.port == second.port
+
+
 def test_a_broker_that_the_cluster_lacks_is_named(stack: ExitStack) -> None:
     broker = stack.enter_context(FakeBroker())
     broker.handlers[ApiKey.METADATA] = lambda request, version: metadata({1: broker, 3: broker})

@@ -120,7 +120,8 @@ def consumer_properties(options: Namespace) -> dict[str, str]:
     """The consumer's properties in Kafka's names: file, then --command-property, then single options."""
     from_file = load_properties(options.command_config) if options.command_config else {}
     from_arguments = parse_assignments(options.command_property)
-    properties = {"client.id": "console-consumer", **from_file, **from_arguments}
+    defaults = {"client.id": "console-consumer", "metadata.max.age.ms": "5000"}
+    properties = {**defaults, **from_file, **from_arguments}
     group = _group(options, from_file.get("group.id"), from_arguments.get("group.id"))
     if group is not None:
         properties["group.id"] = group
@@ -208,10 +209,13 @@ def _consume(
         messages = batches(consumer, timeout_ms=options.timeout_ms)
     else:
         assignment = Assignment(
-            consumer, selection, from_beginning=properties["auto.offset.reset"] == "earliest"
+            consumer,
+            selection,
+            from_beginning=properties["auto.offset.reset"] == "earliest",
+            look_again_ms=int(properties["metadata.max.age.ms"]),
         )
         assignment.start()
-        messages = batches(consumer, timeout_ms=options.timeout_ms, when_idle=assignment.look_again)
+        messages = batches(consumer, timeout_ms=options.timeout_ms, between=assignment.look_again)
     if options.max_messages == 0:
         return
     for batch in messages:

@@ -105,6 +105,7 @@ def producer_properties(options: Namespace) -> dict[str, str]:
         "linger.ms": _LINGER_MS,
         "acks": "-1",
         "retries": "3",
+        "delivery.timeout.ms": "120000",
         # Without idempotence, a batch that is sent again must not be overtaken by the next one.
         "max.in.flight.requests.per.connection": "1",
     }

@@ -10,14 +10,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from gralha.cli.connect import check_reachable, wait_for_topic
+from gralha.cli.connect import check_groups_served, check_reachable, wait_for_topic
 from gralha.cli.program import CommandError
 from gralha.cli.topic_filter import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message, TopicPartition
 
-_LOOK_AGAIN_SECONDS = 5.0
+_LOOK_AGAIN_MS = 5_000
 _BATCH_SIZE = 500
 # The longest time that Ctrl-C may have to wait.
 _POLL_SECONDS = 0.1
@@ -47,6 +47,8 @@ def make_consumer(properties: dict[str, str]) -> "Consumer":
     from gralha.cli.librdkafka import create, quiet_settings, to_librdkafka
 
     check_reachable(properties)
+    if properties.get("group.id"):
+        check_groups_served(properties)
     settings: dict[str, Any] = quiet_settings() | to_librdkafka(properties)
     if not settings.get("group.id"):
         # librdkafka wants a name even when there is no group to join.
@@ -76,15 +78,24 @@ def subscribe(
 class Assignment:
     """The partitions of a selection, assigned by hand, from the beginning or from the end of each."""
 
-    def __init__(self, consumer: "Consumer", selection: Selection, *, from_beginning: bool) -> None:
+    def __init__(
+        self,
+        consumer: "Consumer",
+        selection: Selection,
+        *,
+        from_beginning: bool,
+        look_again_ms: int = _LOOK_AGAIN_MS,
+    ) -> None:
         self._consumer = consumer
         self._selection = selection
         self._from_beginning = from_beginning
+        self._look_again_seconds = look_again_ms / 1000
         self._assigned: set[tuple[str, int]] = set()
-        self._next_look = time.monotonic() + _LOOK_AGAIN_SECONDS
+        self._next_look = 0.0
 
     def start(self) -> None:
-        """Assign what is there now. Only one topic by its name has to be there."""
+        """Assign what is there now. Only a topic that was named has to be there."""
+        self._next_look = time.monotonic() + self._look_again_seconds
         selection = self._selection
         if selection.topic is None:
             self._add(self._all_matching())
@@ -104,8 +115,14 @@ class Assignment:
         """Assign partitions that appeared since the last look, if that is some time ago."""
         if self._selection.partition is not None or time.monotonic() < self._next_look:
             return
-        self._next_look = time.monotonic() + _LOOK_AGAIN_SECONDS
-        self._add(self._all_matching())
+        from confluent_kafka import KafkaException
+
+        self._next_look = time.monotonic() + self._look_again_seconds
+        try:
+            self._add(self._all_matching())
+        except KafkaException:
+            # No broker answers at the moment. The next look may find one.
+            return
 
     def _all_matching(self) -> Iterator[tuple[str, int]]:
         topics = self._consumer.list_topics(self._selection.topic, timeout=10).topics
@@ -132,17 +149,19 @@ class Assignment:
 
 
 def batches(
-    consumer: "Consumer", *, timeout_ms: int | None, when_idle: Callable[[], None] | None = None
+    consumer: "Consumer", *, timeout_ms: int | None, between: Callable[[], None] | None = None
 ) -> "Iterator[list[Message]]":
-    """Batches of messages, as soon as there is one message; ends when none came for `timeout_ms`."""
+    """Batches of messages, as soon as there is one message; ends when none came for `timeout_ms`.
+
+    `between` is called between two batches, and now and then while none comes.
+    """
     last_message = time.monotonic()
     while True:
         first = consumer.poll(_POLL_SECONDS if timeout_ms is None else min(_POLL_SECONDS, timeout_ms / 1000))
         if first is not None:
             yield [first, *consumer.consume(_BATCH_SIZE - 1, 0)]
             last_message = time.monotonic()
-            continue
-        if timeout_ms is not None and (time.monotonic() - last_message) * 1000 >= timeout_ms:
+        elif timeout_ms is not None and (time.monotonic() - last_message) * 1000 >= timeout_ms:
             return
-        if when_idle is not None:
-            when_idle()
+        if between is not None:
+            between()

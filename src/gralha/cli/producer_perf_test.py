@@ -50,7 +50,7 @@ def _parser() -> CommandParser:
     )
     parser.value("command-config", "a file with properties of the producer", metavar="FILE")
     parser.value("producer.config", "old name of --command-config", metavar="FILE", dest="command_config")
-    parser.flag("print-metrics", "print the producer's metrics at the end")
+    parser.flag("print-metrics", "accepted; librdkafka has no such metrics")
     parser.value("transactional-id", "write in transactions under this id", metavar="ID")
     parser.value("transaction-duration-ms", "when to commit a transaction", kind=positive_int, metavar="MS")
     parser.value(

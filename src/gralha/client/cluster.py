@@ -80,6 +80,7 @@ class Cluster:
         self._brokers: dict[int, Broker] = {}
         self._controller_id = -1
         self._leaders: dict[tuple[str, int], int] = {}
+        self._is_stale = True
 
     def close(self) -> None:
         """Close all connections."""
@@ -96,8 +97,8 @@ class Cluster:
     # Who is there
 
     def brokers(self) -> dict[int, Broker]:
-        """The cluster's brokers by id, from the last metadata."""
-        if not self._brokers:
+        """The cluster's brokers by id."""
+        if self._is_stale:
             self.metadata([])
         return self._brokers
 
@@ -115,6 +116,7 @@ class Cluster:
             for broker in response.brokers
         }
         self._controller_id = response.controller_id
+        self._is_stale = False
         for topic in response.topics:
             for partition in topic.partitions:
                 self._leaders[topic.name or "", partition.partition_index] = partition.leader_id
@@ -136,10 +138,10 @@ class Cluster:
             return error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic_error is None else topic_error)
         return leader if leader >= 0 else error_for(ErrorCode.LEADER_NOT_AVAILABLE)
 
-    def forget_leaders(self) -> None:
-        """Ask again who leads what before the next request."""
+    def forget(self) -> None:
+        """Ask again who is there and who leads what before the next request."""
         self._leaders.clear()
-        self._controller_id = -1
+        self._is_stale = True
 
     # Requests
 
@@ -149,9 +151,9 @@ class Cluster:
 
     def send_to_controller(self, request: Message, response_class: type[AnyResponse]) -> AnyResponse:
         """Send to the controller, or to the broker that passes requests on to it."""
-        if self._controller_id not in self._brokers:
-            self.metadata([])
-        if self._controller_id not in self._brokers:
+        known = self.brokers()
+        if self._controller_id not in known:
+            self.forget()
             raise error_for(ErrorCode.NOT_CONTROLLER, "The cluster has no active controller.")
         return self.send_to(self._controller_id, request, response_class)
 
@@ -163,9 +165,19 @@ class Cluster:
         """The connection to a broker, opened when there is none yet."""
         broker = self.brokers().get(broker_id)
         if broker is None:
+            self.metadata([])
+            broker = self._brokers.get(broker_id)
+        if broker is None:
             known = ", ".join(str(known_id) for known_id in sorted(self._brokers))
             raise ClientError(f"The cluster has no broker {broker_id}; its brokers are: {known}.")
-        return self._connect(broker.address)
+        try:
+            return self._connect(broker.address)
+        except ConnectionFailedError as error:
+            if broker.address in self._bootstrap:
+                raise
+            raise ConnectionFailedError(
+                f"Broker {broker_id} advertises {broker.address}, which cannot be reached from here. {error}"
+            ) from None
 
     def any_connection(self) -> Connection:
         """A connection to whichever broker answers: open ones first, then known brokers, then bootstrap."""
@@ -222,12 +234,12 @@ class Cluster:
                 # A cluster that never answered gets no second chance: the address is wrong, most of the time.
                 if not self._brokers or not retry.pause():
                     raise
-                self.forget_leaders()
+                self.forget()
                 continue
             pending = [item for item in pending if retry.is_due(results.get(item), again)]
             if not pending or not retry.pause():
                 break
-            self.forget_leaders()
+            self.forget()
         return {item: results[item] if item in results else _unanswered() for item in wanted}
 
     def once(
