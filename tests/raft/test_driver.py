@@ -10,10 +10,18 @@ from hypothesis import strategies as st
 from tests.raft.inline_loop import run_inline
 from tests.raft.memory_disk import MemoryDisk
 
-from gralha.raft.driver import NotLeaderError, QuorumSettings, RaftDriver, RecordCodec
+from gralha.protocol.control_records import KRAFT_VERSION, KRAFT_VOTERS
+from gralha.protocol.messages.raft_records import Voter, VotersRecord
+from gralha.raft.driver import NotLeaderError, QuorumError, QuorumSettings, RaftDriver, RecordCodec
 from gralha.raft.log import MetadataLogConfig
 from gralha.raft.quorum_state import QuorumStateError, read_quorum_state
-from gralha.raft.snapshots import SnapshotError
+from gralha.raft.snapshots import (
+    SnapshotError,
+    SnapshotId,
+    encode_message,
+    read_snapshot,
+    write_snapshot,
+)
 from gralha.storage.disk import DiskError
 
 FOLDER = "/d/__cluster_metadata-0"
@@ -212,7 +220,7 @@ async def test_an_unreadable_quorum_state_stops_the_start():
 
 
 async def test_several_voters_are_refused():
-    with pytest.raises(ValueError, match="several"):
+    with pytest.raises(QuorumError, match="quorum of one"):
         RaftDriver(QuorumSettings(1, [1, 2], "/d", MemoryDisk(), int, print), CODEC, Listener())
 
 
@@ -310,6 +318,40 @@ async def test_leftovers_of_a_crash_are_removed():
     after = await Node.started(node.disk)
     assert node.files(".part") == node.files(".tmp") == []
     await after.driver.close()
+
+
+# Dynamic quorums (KIP-853)
+
+
+def voters_record(*ids):
+    return encode_message(VotersRecord(voters=[Voter(voter_id=id_) for id_ in ids]))
+
+
+def formatted_disk(*voters):
+    disk = MemoryDisk()
+    disk.make_folder(FOLDER)
+    quorum = {KRAFT_VERSION: b"version", KRAFT_VOTERS: voters_record(*voters)}
+    write_snapshot(disk, FOLDER, SnapshotId(0, 0), [], 0, 0, quorum)
+    return disk
+
+
+async def test_what_a_dynamic_quorum_recorded_stays_in_the_next_snapshot():
+    node = await Node.started(formatted_disk(1), max_record_bytes_between_snapshots=1, max_retention_bytes=1)
+    await node.driver.append(["a"])
+    await node.snapshot_done()
+    (name,) = node.files(".checkpoint")
+    assert name != SnapshotId(0, 0).file_name
+    snapshot = read_snapshot(node.disk, f"{FOLDER}/{name}")
+    assert snapshot.values == [b"a"]
+    assert snapshot.quorum_records == {KRAFT_VERSION: b"version", KRAFT_VOTERS: voters_record(1)}
+    await node.driver.close()
+
+
+async def test_the_log_of_a_larger_quorum_is_left_alone():
+    disk = formatted_disk(1, 2, 3)
+    with pytest.raises(QuorumError, match=r"\[1, 2, 3\]"):
+        await Node.started(disk)
+    assert not disk.exists(f"{FOLDER}/quorum-state")
 
 
 # Crashes

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.raft.memory_disk import MemoryDisk
 
+from gralha.protocol.control_records import KRAFT_VERSION, KRAFT_VOTERS
 from gralha.protocol.records import batches
 from gralha.raft.snapshots import (
     Snapshot,
@@ -45,16 +46,22 @@ def test_other_files_are_no_snapshots(name):
     assert SnapshotId.from_file_name(name) is None
 
 
-@given(VALUES, st.integers(0, 9), st.integers(0, 2**40), st.integers(0, 2**40))
-def test_what_is_written_is_read(values, epoch, now_ms, timestamp_ms):
-    data = b"".join(encode_snapshot(values, epoch, now_ms, timestamp_ms))
-    assert decode_snapshot(data) == Snapshot(timestamp_ms, values)
+@given(
+    VALUES,
+    st.integers(0, 9),
+    st.integers(0, 2**40),
+    st.integers(0, 2**40),
+    st.dictionaries(st.sampled_from([KRAFT_VERSION, KRAFT_VOTERS]), st.binary(max_size=9)),
+)
+def test_what_is_written_is_read(values, epoch, now_ms, timestamp_ms, quorum):
+    data = b"".join(encode_snapshot(values, epoch, now_ms, timestamp_ms, quorum))
+    assert decode_snapshot(data) == Snapshot(timestamp_ms, values, quorum)
     next_offset = 0
     for _, header in batches(data, 0, len(data)):
         assert header.base_offset == next_offset
         assert header.partition_leader_epoch == epoch
         next_offset = header.next_offset
-    assert next_offset == len(values) + 2
+    assert next_offset == len(values) + len(quorum) + 2
 
 
 def test_many_values_come_in_several_batches():

@@ -52,6 +52,7 @@ __all__ = [
     "parse_value",
     "split_list",
     "topic_config_value",
+    "topic_config_value_and_source",
     "validate",
     "validate_broker_configs",
     "validate_group_configs",
@@ -68,13 +69,13 @@ class BrokerConfigLayers(NamedTuple):
     dynamic_default: Mapping[str, str] = _EMPTY
     static: Mapping[str, str] = _EMPTY
 
-    def by_source(self) -> tuple[tuple[ConfigSource, Mapping[str, str]], ...]:
-        """The layers with the source that DescribeConfigs names for each."""
-        return (
-            (ConfigSource.DYNAMIC_BROKER_CONFIG, self.dynamic_broker),
-            (ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG, self.dynamic_default),
-            (ConfigSource.STATIC_BROKER_CONFIG, self.static),
-        )
+
+# The source that DescribeConfigs names for each layer of a broker.
+_LAYER_SOURCES: Final = (
+    ConfigSource.DYNAMIC_BROKER_CONFIG,
+    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
+    ConfigSource.STATIC_BROKER_CONFIG,
+)
 
 
 class ConfigSynonym(NamedTuple):
@@ -136,15 +137,23 @@ def effective_topic_values(overrides: Mapping[str, str], layers: BrokerConfigLay
 
 
 def topic_config_value(name: str, overrides: Mapping[str, str], layers: BrokerConfigLayers) -> str | None:
-    """The value of one topic config that counts; cheaper than `effective_topic_config`."""
+    """The value of one topic config that counts."""
+    return topic_config_value_and_source(name, overrides, layers)[0]
+
+
+def topic_config_value_and_source(
+    name: str, overrides: Mapping[str, str], layers: BrokerConfigLayers
+) -> tuple[str | None, ConfigSource]:
+    """The value of one topic config that counts and its source; cheaper than `effective_topic_config`."""
     if name in overrides:
-        return overrides[name]
+        return overrides[name], ConfigSource.DYNAMIC_TOPIC_CONFIG
     key = TOPIC_CONFIGS[name]
-    for layer in layers:
-        for synonym, factor in key.synonyms:
-            if synonym in layer:
-                return _convert(layer[synonym], factor)
-    return key.default_text
+    for layer, source in zip(layers, _LAYER_SOURCES, strict=True):
+        if layer:
+            for synonym, factor in key.synonyms:
+                if synonym in layer:
+                    return _convert(layer[synonym], factor), source
+    return key.default_text, ConfigSource.DEFAULT_CONFIG
 
 
 def _convert(value: str | None, factor: int) -> str | None:
@@ -158,7 +167,7 @@ def _convert(value: str | None, factor: int) -> str | None:
 def _broker_synonyms(
     names: tuple[tuple[str, int], ...], layers: BrokerConfigLayers
 ) -> Iterator[ConfigSynonym]:
-    for source, layer in layers.by_source():
+    for layer, source in zip(layers, _LAYER_SOURCES, strict=True):
         for name, _ in names:
             if name in layer:
                 yield ConfigSynonym(name, layer[name], source)

@@ -27,6 +27,7 @@ from gralha.metadata.config_types import (
     between,
     between_or,
     distinct_items,
+    format_value,
     offset_reset,
     one_of,
     one_of_any_case,
@@ -70,6 +71,7 @@ def _read_key(head: str, documentation: str) -> ConfigKey:
         _read_part(key, part)
     if equals:
         key.default = _read_default(key, type_words[0], default_text.strip())
+        key.default_text = format_value(key.default)
     return key
 
 

@@ -83,6 +83,7 @@ class ConfigKey:
 
     __slots__ = (
         "default",
+        "default_text",
         "documentation",
         "importance",
         "internal",
@@ -105,6 +106,8 @@ class ConfigKey:
         self.name = name
         self.type = type_
         self.default = default
+        # The default as DescribeConfigs shows it.
+        self.default_text = format_value(default)
         self.documentation = documentation
         self.required = required
         self.importance = "MEDIUM"
@@ -122,11 +125,6 @@ class ConfigKey:
     def read_only(self) -> bool:
         """Only meaningful for a broker's key: may it change without a restart?"""
         return self.update_mode is UpdateMode.READ_ONLY
-
-    @property
-    def default_text(self) -> str | None:
-        """The default as DescribeConfigs shows it."""
-        return format_value(self.default)
 
     @property
     def allowed(self) -> str:

@@ -60,7 +60,7 @@ class ImageDelta:
         # None as long as the part is the image's own.
         self._topics: dict[str, TopicImage] | None = None
         self._topics_by_id: dict[bytes, TopicImage] = {}
-        self._unified_names: dict[str, str] = {}
+        self._unified_names: dict[str, str] | None = None
         self._configs: dict[ConfigResource, dict[str, str]] | None = None
         self._brokers: dict[int, BrokerRegistration] | None = None
         self._controllers: dict[int, ControllerRegistration] | None = None
@@ -88,7 +88,7 @@ class ImageDelta:
             before.controllers if self._controllers is None else self._controllers,
             before.topics if self._topics is None else self._topics,
             before.topics_by_id if self._topics is None else self._topics_by_id,
-            before.unified_names if self._topics is None else self._unified_names,
+            before.unified_names if self._unified_names is None else self._unified_names,
             before.configs if self._configs is None else self._configs,
             before.features if self._features is None else self._features,
             self._next_producer_id,
@@ -114,8 +114,12 @@ class ImageDelta:
         if self._topics is None:
             self._topics = dict(self._before.topics)
             self._topics_by_id = dict(self._before.topics_by_id)
-            self._unified_names = dict(self._before.unified_names)
         return self._topics
+
+    def _own_unified_names(self) -> dict[str, str]:
+        if self._unified_names is None:
+            self._unified_names = dict(self._before.unified_names)
+        return self._unified_names
 
     def _apply_topic(self, record: TopicRecord) -> None:
         topics = self._own_topics()
@@ -127,7 +131,7 @@ class ImageDelta:
         self._own_partitions[topic.id] = partitions
         unified = unified_name(topic.name)
         if unified is not None:
-            self._unified_names[unified] = topic.name
+            self._own_unified_names()[unified] = topic.name
 
     def _apply_remove_topic(self, record: RemoveTopicRecord) -> None:
         topics = self._own_topics()
@@ -139,8 +143,8 @@ class ImageDelta:
         if topic.id in self._before.topics_by_id:
             self._deleted_topics[topic.id] = self._before.topics_by_id[topic.id]
         unified = unified_name(topic.name)
-        if unified is not None and self._unified_names.get(unified) == topic.name:
-            del self._unified_names[unified]
+        if unified is not None and self._own_unified_names().get(unified) == topic.name:
+            del self._own_unified_names()[unified]
         self._remove_configs((TOPIC_RESOURCE, topic.name))
 
     def _partitions_to_change(self, topic_id: bytes) -> dict[int, PartitionImage]:

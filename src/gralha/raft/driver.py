@@ -42,6 +42,10 @@ class NotLeaderError(NotControllerError):
     """This node does not lead the quorum, so it cannot append."""
 
 
+class QuorumError(Exception):
+    """The quorum cannot be run like this; the message says why."""
+
+
 class RaftListener(Protocol):
     """Who follows the metadata log."""
 
@@ -98,7 +102,7 @@ class RaftDriver:
 
     def __init__(self, settings: QuorumSettings, codec: RecordCodec, listener: RaftListener) -> None:
         if list(settings.voters) != [settings.node_id]:
-            raise ValueError(f"a quorum of several voters is not supported yet: {list(settings.voters)}")
+            raise QuorumError(f"this release runs a quorum of one only, not of {list(settings.voters)}")
         self.config = settings.log_config
         self.state = RaftState(settings.node_id, settings.directory_id, settings.voters)
         self.log = MetadataLog(settings.disk, settings.folder, self.config, settings.clock)
@@ -147,6 +151,7 @@ class RaftDriver:
     async def start(self) -> None:
         """Opens the log, takes part in the quorum, and brings the listener up to date."""
         snapshot = await self._in_thread(self.log.open)
+        self._check_voters()
         if snapshot is not None:
             newest = self.log.snapshots[-1]
             self._listener.on_snapshot(*newest.id, [self._codec.decode(value) for value in snapshot.values])
@@ -159,8 +164,17 @@ class RaftDriver:
         self._flushed_offset = self.log.end_offset
         await self._carry_out(self.state.step(Flushed(self._flushed_offset)))
         await self._replay()
+        self._check_voters()
         log.info("leading the quorum in epoch %d", self.epoch)
         self._listener.on_leader(self.epoch)
+
+    def _check_voters(self) -> None:
+        voters = self.log.recorded_voters
+        if voters is not None and voters != [self.state.node_id]:
+            raise QuorumError(
+                f"{self.log.folder} belongs to a quorum of the controllers {voters}; this release runs a "
+                "quorum of one only"
+            )
 
     async def _replay(self) -> None:
         """Gives the listener what was committed before it began."""
@@ -170,6 +184,7 @@ class RaftDriver:
                 self._deliver_batch(batch)
 
     def _deliver_batch(self, batch: LogBatch) -> None:
+        self.log.note_controls(batch.controls)
         records = [self._codec.decode(value) for value in batch.values]
         self._listener.on_commit(batch.base_offset, batch.next_offset, batch.epoch, records)
         self._note_delivered(batch.next_offset, batch.epoch, batch.timestamp_ms, batch.size_bytes)

@@ -5,12 +5,18 @@ Snapshots make the log's beginning superfluous: a new one lets the oldest go tha
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from gralha.protocol.control_records import LEADER_CHANGE, encode_control_batch
-from gralha.protocol.messages.raft_records import LeaderChangeMessage, LeaderChangeVoter
-from gralha.protocol.primitives import RecordBytes
+from gralha.protocol.control_records import (
+    KRAFT_VERSION,
+    KRAFT_VOTERS,
+    LEADER_CHANGE,
+    control_type,
+    encode_control_batch,
+)
+from gralha.protocol.messages.raft_records import LeaderChangeMessage, LeaderChangeVoter, VotersRecord
+from gralha.protocol.primitives import Reader, RecordBytes
 from gralha.protocol.records import Record, batches, decode_records, encode_batch
 from gralha.raft.snapshots import (
     PART_SUFFIX,
@@ -44,7 +50,7 @@ class MetadataLogConfig(NamedTuple):
 
 
 class LogBatch(NamedTuple):
-    """A batch as it lies in the log; the values of control records are left out."""
+    """A batch as it lies in the log. One of control records has no values, but `controls`, by type."""
 
     base_offset: int
     next_offset: int
@@ -52,6 +58,7 @@ class LogBatch(NamedTuple):
     timestamp_ms: int
     size_bytes: int
     values: list[bytes]
+    controls: dict[int, bytes]
 
 
 class StoredSnapshot(NamedTuple):
@@ -70,6 +77,8 @@ class MetadataLog:
         self.config = config
         # Oldest first.
         self.snapshots: list[StoredSnapshot] = []
+        # What a dynamic quorum (KIP-853) has recorded about itself, by type; kept for the next snapshot.
+        self.quorum_records: dict[int, bytes] = {}
         self._disk = disk
         self._clock = clock
         self._log: Log | None = None
@@ -116,6 +125,8 @@ class MetadataLog:
             self.snapshots.append(
                 StoredSnapshot(snapshot_id, size_bytes, newest.last_contained_log_timestamp)
             )
+        if newest is not None:
+            self.quorum_records.update(newest.quorum_records)
         self._remove_torn_topic_id()
         self._log = open_log(
             self._disk,
@@ -177,6 +188,20 @@ class MetadataLog:
         found = self.log.read(offset, _READ_BYTES, end_offset, True, True)
         return list(_log_batches(found))
 
+    def note_controls(self, controls: Mapping[int, bytes]) -> None:
+        """Remembers what committed control records say about the quorum."""
+        for kind in (KRAFT_VERSION, KRAFT_VOTERS):
+            if kind in controls:
+                self.quorum_records[kind] = controls[kind]
+
+    @property
+    def recorded_voters(self) -> list[int] | None:
+        """The voters of a dynamic quorum; None in one that the configuration names."""
+        value = self.quorum_records.get(KRAFT_VOTERS)
+        if value is None:
+            return None
+        return [voter.voter_id for voter in VotersRecord.decode(Reader(value), 0).voters]
+
     def flush(self, end_offset: int) -> None:
         """Brings everything below the offset to the device. May wait."""
         self.log.flush(end_offset)
@@ -185,7 +210,15 @@ class MetadataLog:
         self, snapshot_id: SnapshotId, values: Iterable[bytes], timestamp_ms: int
     ) -> StoredSnapshot:
         """Writes a snapshot file. May wait; `add_snapshot` then makes it count."""
-        size_bytes = write_snapshot(self._disk, self.folder, snapshot_id, values, self._clock(), timestamp_ms)
+        size_bytes = write_snapshot(
+            self._disk,
+            self.folder,
+            snapshot_id,
+            values,
+            self._clock(),
+            timestamp_ms,
+            dict(self.quorum_records),
+        )
         return StoredSnapshot(snapshot_id, size_bytes, timestamp_ms)
 
     def add_snapshot(self, snapshot: StoredSnapshot) -> list[StoredSnapshot]:
@@ -225,8 +258,11 @@ class MetadataLog:
 def _log_batches(found: RecordBytes) -> Iterator[LogBatch]:
     for position, header in batches(found.data, found.start, found.end):
         values: list[bytes] = []
-        if not header.is_control:
-            records = decode_records(found.data, position, header)
+        controls: dict[int, bytes] = {}
+        records = decode_records(found.data, position, header)
+        if header.is_control:
+            controls = {control_type(record.key): record.value or b"" for record in records}
+        else:
             values = [record.value for record in records if record.value is not None]
         yield LogBatch(
             int(header.base_offset),
@@ -235,4 +271,5 @@ def _log_batches(found: RecordBytes) -> Iterator[LogBatch]:
             int(header.max_timestamp),
             int(header.size_bytes),
             values,
+            controls,
         )

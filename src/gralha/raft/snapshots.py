@@ -5,12 +5,13 @@ does: `<20 digits>-<10 digits>.checkpoint`. It is framed by a header and a foote
 (KIP-630). It is written under another name, synced, then renamed: what has the name is whole.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from gralha.protocol.control_records import (
     SNAPSHOT_FOOTER,
     SNAPSHOT_HEADER,
+    control_key,
     control_type,
     encode_control_batch,
 )
@@ -19,7 +20,6 @@ from gralha.protocol.message import Message
 from gralha.protocol.messages.raft_records import SnapshotFooterRecord, SnapshotHeaderRecord
 from gralha.protocol.primitives import ProtocolError, Reader, Writer
 from gralha.protocol.records import (
-    BatchHeader,
     Record,
     batches,
     crc_is_valid,
@@ -31,6 +31,7 @@ from gralha.storage.disk import Disk
 SUFFIX: Final = ".checkpoint"
 PART_SUFFIX: Final = ".checkpoint.part"
 _BATCH_BYTES: Final = 256 * 1024
+_NO_RECORDS: Final[Mapping[int, bytes]] = {}
 
 
 class SnapshotError(Exception):
@@ -61,10 +62,15 @@ class SnapshotId(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """What a snapshot file holds: the time of the last record of the log in it, and the values."""
+    """What a snapshot file holds: the time of the last record of the log in it, and the values.
+
+    In a dynamic quorum (KIP-853) the header is followed by control records about the quorum itself; these are
+    `quorum_records`, by type.
+    """
 
     last_contained_log_timestamp: int
     values: list[bytes]
+    quorum_records: Mapping[int, bytes]
 
 
 def encode_message(message: Message, version: int = 0) -> bytes:
@@ -75,14 +81,21 @@ def encode_message(message: Message, version: int = 0) -> bytes:
 
 
 def encode_snapshot(
-    values: Iterable[bytes], epoch: int, now_ms: int, last_contained_log_timestamp: int
+    values: Iterable[bytes],
+    epoch: int,
+    now_ms: int,
+    last_contained_log_timestamp: int,
+    quorum_records: Mapping[int, bytes] = _NO_RECORDS,
 ) -> Iterator[bytes]:
     """The bytes of a snapshot file, batch by batch. Its own offsets count from 0."""
     header = SnapshotHeaderRecord(last_contained_log_timestamp=last_contained_log_timestamp)
-    yield encode_control_batch(
-        SNAPSHOT_HEADER, encode_message(header), timestamp_ms=now_ms, base_offset=0, leader_epoch=epoch
+    controls = {SNAPSHOT_HEADER: encode_message(header), **quorum_records}
+    yield encode_batch(
+        [Record(control_key(kind), value, now_ms) for kind, value in controls.items()],
+        leader_epoch=epoch,
+        control=True,
     )
-    offset = 1
+    offset = len(controls)
     records: list[Record] = []
     size_bytes = 0
     for value in values:
@@ -111,13 +124,16 @@ def write_snapshot(
     values: Iterable[bytes],
     now_ms: int,
     last_contained_log_timestamp: int,
+    quorum_records: Mapping[int, bytes] = _NO_RECORDS,
 ) -> int:
     """Writes a snapshot durably; its size. May wait."""
     path = f"{folder}/{snapshot_id.file_name}"
     part = path.removesuffix(SUFFIX) + PART_SUFFIX
     disk.remove(part)
     file = disk.open(part, create=True)
-    for chunk in encode_snapshot(values, snapshot_id.epoch, now_ms, last_contained_log_timestamp):
+    for chunk in encode_snapshot(
+        values, snapshot_id.epoch, now_ms, last_contained_log_timestamp, quorum_records
+    ):
         file.append([chunk])
     file.sync()
     size_bytes = file.size()
@@ -143,32 +159,26 @@ def read_snapshot(disk: Disk, path: str) -> Snapshot:
 
 def decode_snapshot(data: bytes) -> Snapshot:
     """What the bytes of a snapshot file hold."""
-    timestamp: int | None = None
+    controls: dict[int, bytes] = {}
     values: list[bytes] = []
     end = 0
-    complete = False
     for position, header in batches(data, 0, len(data)):
-        if complete or not crc_is_valid(data, position, header):
+        if SNAPSHOT_FOOTER in controls or not crc_is_valid(data, position, header):
             raise SnapshotError(f"the batch at byte {position} is damaged")
+        if SNAPSHOT_HEADER not in controls and position > 0:
+            break
         records = decode_records(data, position, header)
         if header.is_control:
-            for record in records:
-                kind = control_type(record.key)
-                if kind == SNAPSHOT_HEADER and position == 0:
-                    timestamp = _header_timestamp(record)
-                complete = kind == SNAPSHOT_FOOTER
+            controls.update({control_type(record.key): record.value or b"" for record in records})
         else:
             values += [record.value for record in records if record.value is not None]
-        end = _batch_end(position, header)
-    if timestamp is None or not complete or end != len(data):
+        end = position + int(header.size_bytes)
+    if not {SNAPSHOT_HEADER, SNAPSHOT_FOOTER} <= controls.keys() or end != len(data):
         raise SnapshotError("its header or its footer is missing")
-    return Snapshot(timestamp, values)
+    timestamp_ms = _header_timestamp(controls.pop(SNAPSHOT_HEADER))
+    del controls[SNAPSHOT_FOOTER]
+    return Snapshot(timestamp_ms, values, controls)
 
 
-def _header_timestamp(record: Record) -> int:
-    message = SnapshotHeaderRecord.decode(Reader(record.value or b""), 0)
-    return message.last_contained_log_timestamp
-
-
-def _batch_end(position: int, header: BatchHeader) -> int:
-    return position + int(header.size_bytes)
+def _header_timestamp(value: bytes) -> int:
+    return SnapshotHeaderRecord.decode(Reader(value), 0).last_contained_log_timestamp

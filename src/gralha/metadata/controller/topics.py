@@ -1,8 +1,14 @@
 """CreateTopics and DeleteTopics: decided for each topic by itself, recorded together."""
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Final
 
-from gralha.metadata.config_keys import effective_topic_configs
+from gralha.metadata.config_keys import (
+    TOPIC_CONFIGS,
+    BrokerConfigLayers,
+    topic_config_value_and_source,
+)
 from gralha.metadata.controller.configs import check_topic_configs
 from gralha.metadata.controller.decision import MAX_RECORDS_PER_REQUEST, ControllerContext, Decision
 from gralha.metadata.controller.partitions import assigned_partitions, placed_partitions
@@ -42,6 +48,9 @@ from gralha.protocol.messages.delete_topics import (
 )
 from gralha.protocol.messages.topic_records import RemoveTopicRecord, TopicRecord
 from gralha.protocol.primitives import ZERO_UUID
+
+_SHOWN_CONFIGS: Final = sorted(name for name, key in TOPIC_CONFIGS.items() if not key.internal)
+
 
 # CreateTopics
 
@@ -118,18 +127,17 @@ def _create_topic(
         error_message=None,
         num_partitions=len(partitions),
         replication_factor=len(partitions[0].replicas),
-        configs=[
-            CreatableTopicConfigs(
-                name=config.name,
-                value=config.value,
-                read_only=config.read_only,
-                config_source=config.source,
-                is_sensitive=config.sensitive,
-            )
-            for config in effective_topic_configs(configs, context.config_layers(image))
-        ],
+        configs=_result_configs(configs, context.config_layers(image)),
     )
     return result, records
+
+
+def _result_configs(configs: Mapping[str, str], layers: BrokerConfigLayers) -> list[CreatableTopicConfigs]:
+    results = []
+    for name in _SHOWN_CONFIGS:
+        value, source = topic_config_value_and_source(name, configs, layers)
+        results.append(CreatableTopicConfigs(name=name, value=value, config_source=source))
+    return results
 
 
 def _creation_configs(topic: CreatableTopic) -> dict[str, str]:
