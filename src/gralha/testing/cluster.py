@@ -85,10 +85,13 @@ class GralhaCluster:
         self.start(timeout_s)
 
     def close(self) -> None:
-        """Stop all nodes and remove the temporary folder."""
-        self.stop()
+        """Stop all nodes and remove the temporary folder, if the data is in one."""
         if self._temporary:
+            # Nothing is left to save, so nobody waits for a clean shutdown.
+            self.kill()
             shutil.rmtree(self.folder, ignore_errors=True)
+        else:
+            self.stop()
 
     def __enter__(self) -> Self:
         return self.start()

@@ -59,7 +59,8 @@ class ConfluentDriver(Driver):
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)
-        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+        # Silent, because it outlives the broker at the end of a test run and would say so.
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
 
     def produce(
         self,
