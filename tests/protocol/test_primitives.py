@@ -105,6 +105,7 @@ def test_the_bytes_are_kafkas(method: str, value: Any, expected: str) -> None:
     [
         ("int8", 128),
         ("int8", -129),
+        ("int8", 1 << 80),
         ("int16", 32768),
         ("uint16", -1),
         ("uint16", 65536),
@@ -112,6 +113,7 @@ def test_the_bytes_are_kafkas(method: str, value: Any, expected: str) -> None:
         ("uint32", -1),
         ("uint32", 1 << 32),
         ("int64", 1 << 63),
+        ("int64", 1 << 80),
         ("uuid", b"short"),
         ("unsigned_varint", -1),
         ("unsigned_varint", 1 << 32),

@@ -23,7 +23,7 @@ from librt.strings import (
     write_i32_be,
     write_i64_be,
 )
-from mypy_extensions import i16, i32, i64
+from mypy_extensions import i64
 
 # A tagged field that this release does not know: its tag and its bytes, kept to be written back (KIP-482).
 TaggedField = tuple[int, bytes]
@@ -381,30 +381,29 @@ class Writer:
 
     # Numbers
 
-    def write_int8(self, value: i64) -> None:
+    def write_int8(self, value: int) -> None:
         if value < -128 or value > 127:
             raise ProtocolError(f"{value} is no int8")
         self._buffer.append(value & 0xFF)
 
-    def write_int16(self, value: i16) -> None:
+    def write_int16(self, value: int) -> None:
         write_i16_be(self._buffer, value)
 
-    def write_uint16(self, value: i64) -> None:
+    def write_uint16(self, value: int) -> None:
         if value < 0 or value > 0xFFFF:
             raise ProtocolError(f"{value} is no uint16")
         self._buffer.append(value >> 8)
         self._buffer.append(value & 0xFF)
 
-    def write_int32(self, value: i32) -> None:
+    def write_int32(self, value: int) -> None:
         write_i32_be(self._buffer, value)
 
-    def write_uint32(self, value: i64) -> None:
+    def write_uint32(self, value: int) -> None:
         if value < 0 or value > 0xFFFFFFFF:
             raise ProtocolError(f"{value} is no uint32")
-        signed: int = value if value < 0x80000000 else value - 0x100000000
-        write_i32_be(self._buffer, signed)
+        write_i32_be(self._buffer, value if value < 0x80000000 else value - 0x100000000)
 
-    def write_int64(self, value: i64) -> None:
+    def write_int64(self, value: int) -> None:
         write_i64_be(self._buffer, value)
 
     def write_float64(self, value: float) -> None:
@@ -526,7 +525,7 @@ class Writer:
 
     # Arrays
 
-    def write_array_length(self, length: i32) -> None:
+    def write_array_length(self, length: int) -> None:
         """-1 for null."""
         write_i32_be(self._buffer, length)
 
