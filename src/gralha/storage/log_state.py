@@ -168,33 +168,37 @@ class LogState:
     def flush(self, end_offset: int | None = None) -> None:
         """Bring everything below the offset (all, without one) to the device. May wait."""
         with self.flush_lock:
-            target = self.log_end_offset if end_offset is None else min(end_offset, self.log_end_offset)
+            # The end first: what is appended from here on may or may not be part of it.
+            reached = self.log_end_offset
+            target = reached if end_offset is None else min(end_offset, reached)
             segments = self.segments
+            active = segments[-1]
             folder_unsynced = self.folder_unsynced
-            unsealed = self.unsealed_base < segments[-1].base_offset
-            if target <= self.flushed_offset and not folder_unsynced and not unsealed:
-                self.epochs.save(max(target, self.flushed_offset))
-                return
-            self.folder_unsynced = False
-            self._sync_segments(segments, target)
-            self.epochs.save(max(target, self.flushed_offset))
-            self.producers.sync_snapshots()
+            if target > self.flushed_offset or folder_unsynced or self.unsealed_base < active.base_offset:
+                self.folder_unsynced = False
+                for segment in segments[:-1]:
+                    if segment.base_offset >= self.unsealed_base:
+                        segment.seal()
+                if target <= active.base_offset:
+                    reached = min(reached, active.base_offset)
+                else:
+                    active.sync()
+                self.producers.sync_snapshots()
+            else:
+                reached = self.flushed_offset
+            reached = max(reached, self.flushed_offset)
+            self.epochs.save(reached)
             if folder_unsynced:
-                self.disk.sync_file(f"{self.folder}/{PARTITION_METADATA_FILE}")
-                self.disk.sync_folder(self.folder)
-            if self.parent_unsynced:
-                self.disk.sync_folder(self.folder.rpartition("/")[0])
-                self.parent_unsynced = False
-            self.unsealed_base = segments[-1].base_offset
-            self.flushed_offset = max(self.flushed_offset, target)
+                self._sync_folder()
+            self.unsealed_base = active.base_offset
+            self.flushed_offset = reached
 
-    def _sync_segments(self, segments: list[Segment], target: i64) -> None:
-        for segment in segments[:-1]:
-            if segment.base_offset >= self.unsealed_base:
-                segment.seal()
-        active = segments[-1]
-        if active.base_offset < target and self.flushed_offset < target:
-            active.sync()
+    def _sync_folder(self) -> None:
+        self.disk.sync_file(f"{self.folder}/{PARTITION_METADATA_FILE}")
+        self.disk.sync_folder(self.folder)
+        if self.parent_unsynced:
+            self.disk.sync_folder(self.folder.rpartition("/")[0])
+            self.parent_unsynced = False
 
     def _segment_number(self, offset: i64) -> int:
         """Which segment has the offset; 0 when it is before them all."""
@@ -211,7 +215,6 @@ class LogState:
             )
         if offset > self.log_start_offset:
             self.log_start_offset = offset
-            self.flushed_offset = max(self.flushed_offset, offset)
             self.epochs.truncate_from_start(offset)
             self.producers.advance_log_start(offset)
 
@@ -261,28 +264,40 @@ class LogState:
             self.producers.remove_snapshot(segment.base_offset)
 
     def truncate_to(self, offset: int) -> bool:
-        """Drop everything from the offset on; whether there was anything. May wait."""
+        """Drop the batch with the offset and all later ones; whether there was any. May wait.
+
+        The log then ends with its last batch: before the offset, if that is inside of a batch or a gap.
+        """
         if offset >= self.log_end_offset:
             self.epochs.truncate_from_end(self.log_end_offset)
             return False
-        if offset < self.segments[0].base_offset:
-            self.truncate_fully_and_start_at(offset)
-            return True
+        start = min(self.log_start_offset, offset)
+        if offset < self.segments[0].base_offset or self._truncate_segments(offset) < start:
+            self.truncate_fully_and_start_at(start)
+        return True
+
+    def _truncate_segments(self, offset: int) -> i64:
+        """Truncate inside of the row of segments; where the log ends then."""
         with self.flush_lock:
             keep = self._segment_number(offset) + 1
             doomed = self.segments[keep:]
             self._set_segments(self.segments[:keep])
             self._doom(doomed)
             self.active.truncate_to(offset)
-            self._set_end(offset)
             self.log_start_offset = min(self.log_start_offset, offset)
-            self.epochs.truncate_from_end(offset)
+            self._set_end(self.active.read_next_offset())
+            self.epochs.truncate_from_end(self.log_end_offset)
             rebuild_producers(
-                self.producers, self.segments, self.log_start_offset, offset, 0, self.producer_expiration_ms
+                self.producers,
+                self.segments,
+                self.log_start_offset,
+                self.log_end_offset,
+                0,
+                self.producer_expiration_ms,
             )
-        return True
+        return self.log_end_offset
 
-    def _set_end(self, offset: int) -> None:
+    def _set_end(self, offset: i64) -> None:
         self.log_end_offset = offset
         self.flushed_offset = min(self.flushed_offset, offset)
         self.unsealed_base = min(self.unsealed_base, self.active.base_offset)

@@ -223,7 +223,8 @@ class LogLoader:
             self.producers.take_snapshot()
             end_offset, cut_bytes = self._recover_segment(segment)
             if cut_bytes:
-                self._refuse_loss(segment, end_offset, cut_bytes)
+                self._cut(segment, end_offset, cut_bytes)
+            if cut_bytes or self._lacks_end(number, end_offset):
                 self._remove_segments(number + 1)
                 break
             if number < len(self.segments) - 1:
@@ -235,7 +236,16 @@ class LogLoader:
         self.producers.end_offset = end_offset
         return end_offset
 
-    def _refuse_loss(self, segment: Segment, end_offset: int, cut_bytes: int) -> None:
+    def _lacks_end(self, number: int, end_offset: int) -> bool:
+        """Whether the file lost whole batches at its end: without compaction there are no gaps."""
+        if number == len(self.segments) - 1 or self.config.compact:
+            return False
+        next_base = self.segments[number + 1].base_offset
+        if end_offset < next_base:
+            logger.warning("%s: %d to %d is missing; cut there", self.name, end_offset, next_base - 1)
+        return end_offset < next_base
+
+    def _cut(self, segment: Segment, end_offset: int, cut_bytes: int) -> None:
         if end_offset < self.recovery_point:
             raise CorruptLogError(
                 f"{self.name}: the batch after offset {end_offset - 1} in segment {segment.base_offset} is "

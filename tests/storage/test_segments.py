@@ -1,0 +1,196 @@
+"""When segments roll, and which of them retention lets go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from gralha.protocol.errors import OffsetOutOfRangeError
+from gralha.protocol.primitives import RecordBytes
+from gralha.storage.log import Log
+from tests.storage.disks import QuietDisk
+from tests.storage.logs import NOW, all_offsets, append, as_records, batch, make_log, reopen
+
+SIZE = len(batch(1))
+DAY = 86_400_000
+
+
+def bases(log: Log) -> list[int]:
+    return [int(segment.base_offset) for segment in log.segments]
+
+
+def segmented(tmp_path: Path, config: dict[str, str] | None = None, count: int = 10) -> Log:
+    """Two batches of one record per segment: 0, 2, 4, ..."""
+    log = make_log(QuietDisk(), tmp_path, {"segment.bytes": str(2 * SIZE), **(config or {})})
+    for number in range(count):
+        append(log, timestamp=NOW - (count - number) * DAY)
+    assert bases(log) == list(range(0, count, 2))
+    return log
+
+
+def test_roll_by_size(tmp_path: Path) -> None:
+    log = make_log(QuietDisk(), tmp_path, {"segment.bytes": str(3 * SIZE)})
+    for _ in range(7):
+        append(log)
+    assert bases(log) == [0, 3, 6]
+
+
+def test_roll_by_time_of_the_records(tmp_path: Path) -> None:
+    log = make_log(QuietDisk(), tmp_path, {"segment.ms": "1000"})
+    for timestamp in (0, 500, 1000, 1001, 1500, 2001, 2002, 5000):
+        append(log, timestamp=NOW - 100_000 + timestamp)
+    assert bases(log) == [0, 3, 6, 7]
+
+
+def test_roll_by_time_of_the_clock_without_timestamps(tmp_path: Path) -> None:
+    log = make_log(QuietDisk(), tmp_path, {"segment.ms": "1000"})
+    for now_ms in (NOW, NOW + 1000, NOW + 1001, NOW + 2002):
+        log.append_as_leader(as_records(batch(1, timestamp=-1)), 0, now_ms)
+    assert bases(log) == [0, 2, 3]
+
+
+def test_roll_with_jitter(tmp_path: Path) -> None:
+    config = {"segment.ms": "1000", "segment.jitter.ms": "900"}
+    log = make_log(QuietDisk(), tmp_path, config, random=Random(5))
+    for timestamp in range(0, 20_000, 10):
+        append(log, timestamp=NOW - 100_000 + timestamp)
+    waited = {later - earlier for earlier, later in zip(bases(log)[1:], bases(log)[2:], strict=False)}
+    assert len(waited) > 3
+    assert all(10 < records <= 101 for records in waited)
+
+
+def test_roll_by_index_size(tmp_path: Path) -> None:
+    log = make_log(QuietDisk(), tmp_path, {"segment.index.bytes": "24", "index.interval.bytes": "0"})
+    for _ in range(12):
+        append(log)
+    assert len(log.segments) > 2
+
+
+def test_roll_when_offsets_no_longer_fit_the_index(tmp_path: Path) -> None:
+    log = make_log(QuietDisk(), tmp_path)
+    for base_offset in (5, 2**31 - 1 + 5, 2**31 + 10, 2**33):
+        data = batch(1, base_offset=base_offset, leader_epoch=0)
+        log.append_as_follower(RecordBytes(data, 0, len(data)))
+    assert bases(log) == [0, 2**31 + 4, 2**33]
+    assert [first for first, _ in all_offsets(log)] == [5, 2**31 + 4, 2**31 + 10, 2**33]
+
+
+def test_rolling_an_empty_segment_does_nothing(tmp_path: Path) -> None:
+    log = make_log(QuietDisk(), tmp_path)
+    log.roll(NOW)
+    append(log)
+    log.roll(NOW)
+    log.roll(NOW)
+    assert bases(log) == [0, 1]
+
+
+def test_retention_by_time(tmp_path: Path) -> None:
+    log = segmented(tmp_path, {"retention.ms": str(5 * DAY)})  # ages: 10, 9 | 8, 7 | 6, 5 | 4, 3 | 2, 1 days
+    log.high_watermark = 10
+    assert log.apply_retention(NOW) == 2
+    assert (bases(log), log.log_start_offset) == ([4, 6, 8], 4)
+    assert log.apply_retention(NOW + 1) == 1
+    assert log.apply_retention(NOW + 1) == 0
+    assert log.apply_retention(NOW + 100 * DAY) == 2  # the active one is rolled first
+    assert (bases(log), log.log_start_offset, log.log_end_offset) == ([10], 10, 10)
+    assert append(log).first_offset == 10
+
+
+def test_retention_by_size(tmp_path: Path) -> None:
+    log = segmented(tmp_path, {"retention.bytes": str(5 * SIZE), "retention.ms": "-1"})
+    log.high_watermark = 10
+    assert log.apply_retention(NOW) == 2  # with three fewer segments it would be smaller than allowed
+    assert log.size_bytes() == 6 * SIZE
+
+
+def test_retention_stops_at_the_high_watermark(tmp_path: Path) -> None:
+    log = segmented(tmp_path, {"retention.ms": "0"})
+    for high_watermark, start in ((0, 0), (1, 0), (2, 2), (5, 4), (9, 8), (10, 10)):
+        log.high_watermark = high_watermark
+        log.apply_retention(NOW + DAY)
+        assert log.log_start_offset == start
+
+
+def test_deleted_records_go_with_whole_segments(tmp_path: Path) -> None:
+    log = segmented(tmp_path, {"retention.ms": "-1", "cleanup.policy": "compact"})
+    log.high_watermark = 10
+    with pytest.raises(OffsetOutOfRangeError):
+        log.increment_log_start_offset(11)
+    for start, expected in ((1, [0, 2, 4, 6, 8]), (5, [4, 6, 8]), (10, [8])):
+        log.increment_log_start_offset(start)
+        log.apply_retention(NOW)
+        assert bases(log) == expected
+    assert log.log_start_offset == 10
+
+
+def test_deleted_files_are_renamed_first_and_readable_still(tmp_path: Path) -> None:
+    log = segmented(tmp_path, {"retention.ms": str(5 * DAY)})
+    log.high_watermark = 10
+    first = log.segments[0]
+    log.apply_retention(NOW)
+    names = {path.name for path in (tmp_path / "t-0").iterdir()}
+    assert {f"{0:020d}{suffix}.deleted" for suffix in (".log", ".index", ".timeindex")} <= names
+    assert sorted(log.doomed_files) == sorted(str(path) for path in (tmp_path / "t-0").glob("*.deleted"))
+    found = first.read(0, 1000, int(first.size_bytes), True, True)
+    assert found is not None
+    assert found.size() == 2 * SIZE
+
+
+def test_retention_needs_no_records_read_after_a_restart(tmp_path: Path) -> None:
+    log = segmented(tmp_path, {"retention.ms": str(5 * DAY)})
+    log = reopen(log.disk, log)
+    log.high_watermark = 10
+    disk = log.disk
+    assert isinstance(disk, QuietDisk)
+    assert log.timestamps_unknown()
+    log.load_timestamps()
+    disk.events.clear()
+    assert not log.timestamps_unknown()
+    assert log.apply_retention(NOW) == 2
+    assert disk.reads() == []
+
+
+def test_retention_waits_for_a_flush(tmp_path: Path) -> None:
+    log = segmented(tmp_path, {"retention.ms": "0"})
+    log.high_watermark = 10
+    with log.flush_lock:
+        assert log.apply_retention(NOW) == -1
+    assert log.apply_retention(NOW) == 5
+
+
+def test_truncation(tmp_path: Path) -> None:
+    log = segmented(tmp_path)
+    assert not log.truncate_to(10)
+    assert log.truncate_to(7)
+    assert (bases(log), log.log_end_offset) == ([0, 2, 4, 6], 7)
+    assert log.truncate_to(4)
+    assert (bases(log), log.log_end_offset) == ([0, 2, 4], 4)
+    assert append(log).first_offset == 4
+    log.truncate_fully_and_start_at(100)
+    assert (bases(log), log.log_start_offset, log.log_end_offset) == ([100], 100, 100)
+    assert append(log).first_offset == 100
+    assert log.truncate_to(50)
+    assert (bases(log), log.log_start_offset, log.log_end_offset) == ([50], 50, 50)
+
+
+def test_truncation_inside_a_batch_drops_the_batch(tmp_path: Path) -> None:
+    log = make_log(QuietDisk(), tmp_path)
+    append(log, 3)
+    append(log, 3, timestamp=NOW + 5)
+    log.truncate_to(4)
+    assert log.log_end_offset == 3
+    assert all_offsets(log) == [(0, 2)]
+    assert log.offset_of_max_timestamp() == (NOW, 0, 0)
+    assert append(log).first_offset == 3
+
+
+def test_truncation_never_ends_before_the_start(tmp_path: Path) -> None:
+    log = make_log(QuietDisk(), tmp_path)
+    append(log, 5)
+    log.high_watermark = 5
+    log.increment_log_start_offset(2)
+    log.truncate_to(4)
+    assert (log.log_start_offset, log.log_end_offset, all_offsets(log)) == (2, 2, [])
+    assert reopen(log.disk, log).log_end_offset == 2
