@@ -102,8 +102,10 @@ def quiet_settings() -> dict[str, Any]:
     reported: set[int] = set()
 
     def report(error: KafkaError) -> None:
-        if error.fatal() or (error.code() == KafkaError._ALL_BROKERS_DOWN and error.code() not in reported):
+        if error.fatal():
+            print(reason_of(error), file=sys.stderr)
+        elif error.code() == KafkaError._ALL_BROKERS_DOWN and error.code() not in reported:
             reported.add(error.code())
-            print(f"{reason_of(error)}; trying again", file=sys.stderr)
+            print("No broker answers at the moment; trying again", file=sys.stderr)
 
     return {"log_level": 0, "error_cb": report}
