@@ -1,118 +1,29 @@
 """From the model of a definition file to the Python module with its classes.
 
-A field looks alike in a stretch of versions: present or not, compact or not, nullable or not. `segments`
-finds these stretches, and `choose` turns them into the tests of the version, so that what is the same
-in all versions costs no test at all. The text still wants `ruff format`.
+One class for each structure: its constructor, `decode` and `encode`. The text still wants `ruff format`.
 """
 
 import builtins
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
 from functools import partial
 
-from gralha.protocol.compiler.model import Definition, Field, Kind, Message, Struct, Versions
+from gralha.protocol.compiler.model import Definition, Field, Kind, Message, Struct
+from gralha.protocol.compiler.segments import (
+    Lines,
+    Segment,
+    choose,
+    condition_for,
+    indent,
+    mixed_from,
+    segments,
+)
 
 PYTHON_TYPES = {"bool": "bool", "float64": "float", "string": "str", "uuid": "bytes", "bytes": "bytes"}
 # What the generated functions use themselves, and names that would hide a builtin.
-RESERVED = {"reader", "version", "flexible", "count", "kept", "tag", "end", "unknown"} | set(dir(builtins))
-
-Lines = list[str]
-
-
-@dataclass(frozen=True)
-class Segment:
-    """Versions in which a field is present or absent, nullable or not."""
-
-    versions: Versions
-    present: bool
-    nullable: bool
-    # Whether these versions write it in the compact form; None when only the flexible ones of them do.
-    compact: bool | None
-
-
-def segments(struct: Struct, field: Field) -> list[Segment]:
-    """Newest versions first, those without the field last."""
-    found: list[list[int]] = []
-    for version in struct.versions:
-        if found and _alike(field, found[-1][-1], version):
-            found[-1].append(version)
-        else:
-            found.append([version])
-    ordered = sorted(found, key=lambda versions: (versions[0] not in field.versions, -versions[0]))
-    return [_segment(struct, field, Versions(versions[0], versions[-1])) for versions in ordered]
-
-
-def _alike(field: Field, one: int, other: int) -> bool:
-    same_presence = (one in field.versions) == (other in field.versions)
-    return same_presence and (one in field.nullable) == (other in field.nullable)
-
-
-def _segment(struct: Struct, field: Field, versions: Versions) -> Segment:
-    flexible = struct.flexible.intersection(versions)
-    compact: bool | None = None if flexible else False
-    if flexible == versions:
-        compact = True
-    if field.classic or not _has_compact_form(field):
-        compact = False
-    return Segment(versions, versions.low in field.versions, versions.low in field.nullable, compact)
-
-
-def _has_compact_form(field: Field) -> bool:
-    return field.is_array or field.type in ("string", "bytes", "records")
-
-
-def choose(struct: Struct, field: Field, body: Callable[[Segment], Lines]) -> Lines:
-    """The lines for each segment, below the tests of the version that tell the segments apart."""
-    remaining = set(struct.versions)
-    lines: Lines = []
-    stretches = segments(struct, field)
-    if len(stretches) > 1 and not body(stretches[-1]):
-        stretches.pop()
-    for segment in stretches:
-        condition = _condition(struct, segment.versions, remaining)
-        remaining -= set(segment.versions)
-        inner = body(segment)
-        if not condition and not lines:
-            return inner
-        lines += _branch(condition, inner or ["pass"], first=not lines, last=segment is stretches[-1])
-    return lines
-
-
-def _branch(condition: str, inner: Lines, first: bool, last: bool) -> Lines:
-    """One branch of a chain of tests; an only `if` inside the last branch becomes part of it."""
-    keyword = "if" if first else "elif"
-    only_if = inner[0].startswith("if ") and all(line.startswith(" ") for line in inner[1:])
-    if only_if and last:
-        test = inner[0].removeprefix("if ").removesuffix(":")
-        if condition and " or " in test:
-            test = f"({test})"
-        both = f"{condition} and {test}" if condition else test
-        return [f"{keyword} {both}:", *inner[1:]]
-    return [f"{keyword} {condition}:" if condition else "else:", *_indent(inner)]
-
-
-def _condition(struct: Struct, wanted: Versions, remaining: set[int]) -> str:
-    """The test that is true for the wanted versions and false for the others that remain."""
-    above = any(version > wanted.high for version in remaining)
-    below = any(version < wanted.low for version in remaining)
-    if above and below:
-        exact = wanted.low == wanted.high
-        return f"version == {wanted.low}" if exact else f"{wanted.low} <= version <= {wanted.high}"
-    if below:
-        return "flexible" if wanted.low == _mixed_from(struct) else f"version >= {wanted.low}"
-    if above:
-        return "not flexible" if wanted.high + 1 == _mixed_from(struct) else f"version <= {wanted.high}"
-    return ""
-
-
-def _mixed_from(struct: Struct) -> int | None:
-    """The first flexible version of a structure that has other versions too."""
-    return struct.flexible.low if struct.flexible and struct.flexible != struct.versions else None
-
-
-def _indent(lines: Lines) -> Lines:
-    return ["    " + line for line in lines]
-
+RESERVED = {"reader", "version", "flexible", "count", "kept", "tag", "tags", "end", "unknown"} | set(
+    dir(builtins)
+)
 
 # The module
 
@@ -142,7 +53,7 @@ def _exceptions(definition: Definition) -> Lines:
 
 def _imports(text: str) -> Lines:
     def used(*names: str) -> str:
-        return ", ".join(name for name in names if name in text)
+        return ", ".join(name for name in names if re.search(rf"\b{name}\b", text))
 
     helpers = used("EMPTY", "Message", "Struct", "no_such_version", "not_in_version", "null_in_version")
     primitives = used("ZERO_UUID", "Reader", "RecordBytes", "TaggedField", "Writer")
@@ -180,7 +91,7 @@ def _class(struct: Struct, message: Message | None) -> Lines:
         "",
         *_encode(struct, message is not None),
     ]
-    return ["", "@final", f"class {struct.name}({base}):", *_indent(body)]
+    return ["", "@final", f"class {struct.name}({base}):", *indent(body)]
 
 
 # The constructor
@@ -218,7 +129,7 @@ def _init(struct: Struct) -> Lines:
         assignments.append(f"self.{field.name}: {kind} = {value}")
     parameters.append("unknown_tagged_fields: tuple[TaggedField, ...] = ()")
     assignments.append("self.unknown_tagged_fields = unknown_tagged_fields")
-    return [f"def __init__({', '.join(parameters)}) -> None:", *_indent(assignments)]
+    return [f"def __init__({', '.join(parameters)}) -> None:", *indent(assignments)]
 
 
 # Decoding
@@ -237,7 +148,7 @@ def _decode(struct: Struct, whole: bool) -> Lines:
     arguments = ", ".join([*(_local(field) for field in struct.fields), "unknown"])
     body.append(f"return {struct.name}({arguments})")
     signature = f'def decode(reader: Reader, version: i64) -> "{struct.name}":'
-    return ["@staticmethod", signature, *_indent(_preamble(struct, whole, body) + body)]
+    return ["@staticmethod", signature, *indent(_preamble(struct, whole, body) + body)]
 
 
 def _preamble(struct: Struct, whole: bool, body: Lines) -> Lines:
@@ -246,7 +157,7 @@ def _preamble(struct: Struct, whole: bool, body: Lines) -> Lines:
     if whole:
         test = f"version != {low}" if low == high else f"version < {low} or version > {high}"
         lines += [f"if {test}:", f'    raise no_such_version("{struct.name}", version)']
-    if any("flexible" in line.replace("flexible_", "") for line in body):
+    if any(re.search(r"\bflexible\b", line) for line in body):
         lines.append(f"flexible = version >= {struct.flexible.low}")
     return lines
 
@@ -306,7 +217,7 @@ def _decode_tagged(struct: Struct) -> Lines:
     tagged = sorted(
         (field for field in struct.fields if field.tag is not None), key=lambda field: field.tag or 0
     )
-    mixed = _mixed_from(struct) is not None
+    mixed = mixed_from(struct) is not None
     if not struct.flexible:
         return ["unknown: tuple[TaggedField, ...] = ()"]
     if not tagged:
@@ -316,22 +227,22 @@ def _decode_tagged(struct: Struct) -> Lines:
     loop: Lines = []
     for field in tagged:
         others = set(struct.flexible) - set(field.versions)
-        condition = _condition(struct, field.versions, others) if others else ""
+        condition = condition_for(struct, field.versions, others) if others else ""
         test = f"tag == {field.tag}" + (f" and {condition}" if condition else "")
-        loop += [f"{'elif' if loop else 'if'} {test}:", *_indent(_decode_tagged_value(field))]
+        loop += [f"{'elif' if loop else 'if'} {test}:", *indent(_decode_tagged_value(field))]
     loop += ["else:", "    kept.append((tag, reader.raw(end - reader.position)))", "reader.expect_end(end)"]
     read = [
-        "count = reader.unsigned_varint()",
-        "if count > 0:",
+        "tags = reader.unsigned_varint()",
+        "if tags > 0:",
         "    kept: list[TaggedField] = []",
         "    tag: i64 = -1",
-        "    for _ in range(count):",
+        "    for _ in range(tags):",
         "        tag = reader.next_tag(tag)",
         "        end = reader.tagged_field_end()",
-        *_indent(_indent(loop)),
+        *indent(indent(loop)),
         "    unknown = tuple(kept)",
     ]
-    return [*lines, "if flexible:", *_indent(read)] if mixed else [*lines, *read]
+    return [*lines, "if flexible:", *indent(read)] if mixed else [*lines, *read]
 
 
 def _decode_tagged_value(field: Field) -> Lines:
@@ -350,7 +261,7 @@ def _encode(struct: Struct, whole: bool) -> Lines:
             body += choose(struct, field, partial(_encode_segment, struct, field))
     body += _encode_tagged(struct)
     signature = "def encode(self, writer: Writer, version: i64) -> None:"
-    return [signature, *_indent(_preamble(struct, whole, body) + (body or ["pass"]))]
+    return [signature, *indent(_preamble(struct, whole, body) + (body or ["pass"]))]
 
 
 def _encode_segment(struct: Struct, field: Field, segment: Segment) -> Lines:
@@ -420,12 +331,12 @@ def _write_array(field: Field, writer: str, compact: bool | None, nullable: bool
     lines = [
         *_write_either(compact, writer, "array_length", f"len({value})"),
         f"for {element} in {value}:",
-        *_indent(_write(field, writer, element, compact, False)),
+        *indent(_write(field, writer, element, compact, False)),
     ]
     if not nullable:
         return lines
     null = _write_either(compact, writer, "array_length", "-1")
-    return [f"if {value} is None:", *_indent(null), "else:", *_indent(lines)]
+    return [f"if {value} is None:", *indent(null), "else:", *indent(lines)]
 
 
 def _encode_tagged(struct: Struct) -> Lines:
@@ -437,8 +348,8 @@ def _encode_tagged(struct: Struct) -> Lines:
         return lines
     known = "tagged" if tagged else "self.unknown_tagged_fields"
     write = [f"writer.write_tagged_fields({known})"]
-    if _mixed_from(struct) is not None:
-        write = ["if flexible:", *_indent(write)]
+    if mixed_from(struct) is not None:
+        write = ["if flexible:", *indent(write)]
     return [*(["tagged = self.unknown_tagged_fields"] if tagged else []), *lines, *write]
 
 
@@ -455,7 +366,7 @@ def _encode_tagged_segment(struct: Struct, field: Field, segment: Segment) -> Li
     return [
         f"if {_is_set(field)}:",
         "    part = Writer()",
-        *_indent(write),
+        *indent(write),
         f"    tagged = (*tagged, ({field.tag}, part.to_bytes()))",
     ]
 

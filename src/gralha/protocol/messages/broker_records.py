@@ -169,11 +169,11 @@ class RegisterBrokerRecord(Message):
         log_dirs: list[bytes] = []
         cordoned_log_dirs: list[bytes] | None = None
         unknown: tuple[TaggedField, ...] = ()
-        count = reader.unsigned_varint()
-        if count > 0:
+        tags = reader.unsigned_varint()
+        if tags > 0:
             kept: list[TaggedField] = []
             tag: i64 = -1
-            for _ in range(count):
+            for _ in range(tags):
                 tag = reader.next_tag(tag)
                 end = reader.tagged_field_end()
                 if tag == 0 and version >= 3:
@@ -399,11 +399,11 @@ class BrokerRegistrationChangeRecord(Message):
         log_dirs: list[bytes] = []
         cordoned_log_dirs: list[bytes] | None = None
         unknown: tuple[TaggedField, ...] = ()
-        count = reader.unsigned_varint()
-        if count > 0:
+        tags = reader.unsigned_varint()
+        if tags > 0:
             kept: list[TaggedField] = []
             tag: i64 = -1
-            for _ in range(count):
+            for _ in range(tags):
                 tag = reader.next_tag(tag)
                 end = reader.tagged_field_end()
                 if tag == 0:

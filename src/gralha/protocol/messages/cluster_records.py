@@ -177,11 +177,11 @@ class BeginTransactionRecord(Message):
             raise no_such_version("BeginTransactionRecord", version)
         name: str | None = None
         unknown: tuple[TaggedField, ...] = ()
-        count = reader.unsigned_varint()
-        if count > 0:
+        tags = reader.unsigned_varint()
+        if tags > 0:
             kept: list[TaggedField] = []
             tag: i64 = -1
-            for _ in range(count):
+            for _ in range(tags):
                 tag = reader.next_tag(tag)
                 end = reader.tagged_field_end()
                 if tag == 0:
@@ -251,11 +251,11 @@ class AbortTransactionRecord(Message):
             raise no_such_version("AbortTransactionRecord", version)
         reason: str | None = None
         unknown: tuple[TaggedField, ...] = ()
-        count = reader.unsigned_varint()
-        if count > 0:
+        tags = reader.unsigned_varint()
+        if tags > 0:
             kept: list[TaggedField] = []
             tag: i64 = -1
-            for _ in range(count):
+            for _ in range(tags):
                 tag = reader.next_tag(tag)
                 end = reader.tagged_field_end()
                 if tag == 0:

@@ -318,11 +318,11 @@ class CreatableTopicResult(Struct):
         topic_config_error_code: int = 0
         unknown: tuple[TaggedField, ...] = ()
         if flexible:
-            count = reader.unsigned_varint()
-            if count > 0:
+            tags = reader.unsigned_varint()
+            if tags > 0:
                 kept: list[TaggedField] = []
                 tag: i64 = -1
-                for _ in range(count):
+                for _ in range(tags):
                     tag = reader.next_tag(tag)
                     end = reader.tagged_field_end()
                     if tag == 0:

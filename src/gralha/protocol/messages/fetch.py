@@ -107,11 +107,11 @@ class FetchPartition(Struct):
         high_watermark: int = 9223372036854775807
         unknown: tuple[TaggedField, ...] = ()
         if flexible:
-            count = reader.unsigned_varint()
-            if count > 0:
+            tags = reader.unsigned_varint()
+            if tags > 0:
                 kept: list[TaggedField] = []
                 tag: i64 = -1
-                for _ in range(count):
+                for _ in range(tags):
                     tag = reader.next_tag(tag)
                     end = reader.tagged_field_end()
                     if tag == 0 and version >= 17:
@@ -369,11 +369,11 @@ class FetchRequest(Message):
         replica_state: ReplicaState | None = None
         unknown: tuple[TaggedField, ...] = ()
         if flexible:
-            count = reader.unsigned_varint()
-            if count > 0:
+            tags = reader.unsigned_varint()
+            if tags > 0:
                 kept: list[TaggedField] = []
                 tag: i64 = -1
-                for _ in range(count):
+                for _ in range(tags):
                     tag = reader.next_tag(tag)
                     end = reader.tagged_field_end()
                     if tag == 0:
@@ -642,11 +642,11 @@ class PartitionData(Struct):
         snapshot_id: SnapshotId | None = None
         unknown: tuple[TaggedField, ...] = ()
         if flexible:
-            count = reader.unsigned_varint()
-            if count > 0:
+            tags = reader.unsigned_varint()
+            if tags > 0:
                 kept: list[TaggedField] = []
                 tag: i64 = -1
-                for _ in range(count):
+                for _ in range(tags):
                     tag = reader.next_tag(tag)
                     end = reader.tagged_field_end()
                     if tag == 0:
@@ -869,11 +869,11 @@ class FetchResponse(Message):
         node_endpoints: list[NodeEndpoint] = []
         unknown: tuple[TaggedField, ...] = ()
         if flexible:
-            count = reader.unsigned_varint()
-            if count > 0:
+            tags = reader.unsigned_varint()
+            if tags > 0:
                 kept: list[TaggedField] = []
                 tag: i64 = -1
-                for _ in range(count):
+                for _ in range(tags):
                     tag = reader.next_tag(tag)
                     end = reader.tagged_field_end()
                     if tag == 0 and version >= 16:

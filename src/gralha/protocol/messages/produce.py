@@ -287,11 +287,11 @@ class PartitionProduceResponse(Struct):
         current_leader: LeaderIdAndEpoch | None = None
         unknown: tuple[TaggedField, ...] = ()
         if flexible:
-            count = reader.unsigned_varint()
-            if count > 0:
+            tags = reader.unsigned_varint()
+            if tags > 0:
                 kept: list[TaggedField] = []
                 tag: i64 = -1
-                for _ in range(count):
+                for _ in range(tags):
                     tag = reader.next_tag(tag)
                     end = reader.tagged_field_end()
                     if tag == 0 and version >= 10:
@@ -471,11 +471,11 @@ class ProduceResponse(Message):
         node_endpoints: list[NodeEndpoint] = []
         unknown: tuple[TaggedField, ...] = ()
         if flexible:
-            count = reader.unsigned_varint()
-            if count > 0:
+            tags = reader.unsigned_varint()
+            if tags > 0:
                 kept: list[TaggedField] = []
                 tag: i64 = -1
-                for _ in range(count):
+                for _ in range(tags):
                     tag = reader.next_tag(tag)
                     end = reader.tagged_field_end()
                     if tag == 0 and version >= 10:

@@ -135,11 +135,11 @@ class PartitionRecord(Message):
         eligible_leader_replicas: list[int] | None = None
         last_known_elr: list[int] | None = None
         unknown: tuple[TaggedField, ...] = ()
-        count = reader.unsigned_varint()
-        if count > 0:
+        tags = reader.unsigned_varint()
+        if tags > 0:
             kept: list[TaggedField] = []
             tag: i64 = -1
-            for _ in range(count):
+            for _ in range(tags):
                 tag = reader.next_tag(tag)
                 end = reader.tagged_field_end()
                 if tag == 0:
@@ -301,11 +301,11 @@ class PartitionChangeRecord(Message):
         last_known_elr: list[int] | None = None
         directories: list[bytes] | None = None
         unknown: tuple[TaggedField, ...] = ()
-        count = reader.unsigned_varint()
-        if count > 0:
+        tags = reader.unsigned_varint()
+        if tags > 0:
             kept: list[TaggedField] = []
             tag: i64 = -1
-            for _ in range(count):
+            for _ in range(tags):
                 tag = reader.next_tag(tag)
                 end = reader.tagged_field_end()
                 if tag == 0:
