@@ -4,8 +4,8 @@ from contextlib import ExitStack
 import pytest
 
 from gralha.client.admin import Admin
-from gralha.client.cluster import Cluster, Retry, is_passing
-from gralha.client.errors import ClientError, ConnectionFailedError
+from gralha.client.cluster import Cluster, Retry, may_pass
+from gralha.client.errors import ClientError, ConnectionFailedError, UnansweredError
 from gralha.client.values import ListedOffset, NewTopic, TopicPartition
 from gralha.protocol.apis import ApiKey
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
@@ -204,10 +204,24 @@ def test_pauses_grow_up_to_a_second() -> None:
 
 
 def test_which_errors_may_pass() -> None:
-    assert is_passing(error_for(ErrorCode.NOT_LEADER_OR_FOLLOWER))
-    assert is_passing(error_for(ErrorCode.NOT_CONTROLLER))
-    assert not is_passing(error_for(ErrorCode.TOPIC_ALREADY_EXISTS))
-    assert not is_passing(error_for(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+    passing = {
+        code for code in ErrorCode for is_change in (False, True) if may_pass(error_for(code), is_change)
+    }
+    assert {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_CONTROLLER} <= passing
+    assert not {ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.TOPIC_AUTHORIZATION_FAILED} & passing
+    assert [code for code in ErrorCode if may_pass(error_for(code), is_change=True)] == [
+        ErrorCode.NOT_CONTROLLER
+    ]
+
+
+def test_a_change_without_an_answer_is_not_made_twice(stack: ExitStack) -> None:
+    broker = stack.enter_context(FakeBroker())
+    broker.handlers[ApiKey.METADATA] = lambda request, version: metadata({1: broker})
+    broker.handlers[ApiKey.CREATE_TOPICS] = lambda request, version: None
+    admin = Admin(stack.enter_context(Cluster(broker.address, sleep=Pauses())))
+    with pytest.raises(UnansweredError, match="closed the connection"):
+        admin.create_topics([NewTopic("orders")])
+    assert broker.requests.count((ApiKey.CREATE_TOPICS, 7)) == 1
 
 
 def test_an_advertised_address_that_leads_nowhere_is_called_so(stack: ExitStack) -> None:

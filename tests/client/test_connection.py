@@ -7,7 +7,12 @@ import pytest
 
 from gralha.client.addresses import Address
 from gralha.client.connection import Connection
-from gralha.client.errors import ConnectionFailedError, RequestTimeoutError, UnsupportedApiError
+from gralha.client.errors import (
+    ConnectionFailedError,
+    RequestTimeoutError,
+    UnansweredError,
+    UnsupportedApiError,
+)
 from gralha.protocol.apis import ApiKey
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.message import Message
@@ -91,7 +96,7 @@ def test_a_broker_that_hangs_up_closes_the_connection_for_good() -> None:
         FakeBroker({ApiKey.METADATA: lambda request, version: None}) as broker,
         connect(broker) as connection,
     ):
-        with pytest.raises(ConnectionFailedError, match="closed the connection"):
+        with pytest.raises(UnansweredError, match="closed the connection"):
             connection.send(MetadataRequest(topics=[]), MetadataResponse)
         assert connection.closed
 
@@ -120,7 +125,7 @@ def test_a_malformed_answer_is_an_error_and_not_a_crash() -> None:
         return b"\0\0\0\x0a" + b"\0\0\0\2" + b"\xff" * 6
 
     with FakeBroker({ApiKey.METADATA: garbage}) as broker, connect(broker) as connection:
-        with pytest.raises(ConnectionFailedError, match="METADATA version 13 is malformed"):
+        with pytest.raises(UnansweredError, match="METADATA version 13 is malformed"):
             connection.send(MetadataRequest(topics=[]), MetadataResponse)
         assert connection.closed
 
@@ -132,7 +137,7 @@ def test_an_answer_to_another_request_is_refused() -> None:
     with (
         FakeBroker({ApiKey.METADATA: stale}) as broker,
         connect(broker) as connection,
-        pytest.raises(ConnectionFailedError, match="correlation id 77, not 2"),
+        pytest.raises(UnansweredError, match="correlation id 77, not 2"),
     ):
         connection.send(MetadataRequest(topics=[]), MetadataResponse)
 

@@ -18,7 +18,7 @@ from gralha.client.connection import (
     AnyResponse,
     Connection,
 )
-from gralha.client.errors import ClientError, ConnectionFailedError, RequestTimeoutError
+from gralha.client.errors import ClientError, ConnectionFailedError, UnansweredError
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
 from gralha.protocol.message import Message
 from gralha.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -34,14 +34,9 @@ Item = TypeVar("Item", bound=Hashable)
 Result = TypeVar("Result")
 
 
-def is_passing(error: KafkaError) -> bool:
-    """Whether an error may pass: the usual rule for another attempt."""
-    return error.retriable or is_wrong_controller(error)
-
-
-def is_wrong_controller(error: KafkaError) -> bool:
-    """The rule for what only the controller does: once it has understood a request, its answer is final."""
-    return error.code == ErrorCode.NOT_CONTROLLER
+def may_pass(error: KafkaError, is_change: bool) -> bool:
+    """Whether another attempt may succeed. A change has been refused for good by whoever could make it."""
+    return error.code == ErrorCode.NOT_CONTROLLER or (error.retriable and not is_change)
 
 
 class Broker(NamedTuple):
@@ -189,7 +184,7 @@ class Cluster:
         for address in dict.fromkeys(candidates):
             try:
                 return self._connect(address)
-            except (ConnectionFailedError, RequestTimeoutError) as error:
+            except (ConnectionFailedError, UnansweredError) as error:
                 failures.append(error)
         if len(failures) == 1:
             raise failures[0]
@@ -214,12 +209,13 @@ class Cluster:
         items: Iterable[Item],
         attempt: Callable[[list[Item]], dict[Item, Result | KafkaError]],
         *,
-        again: Callable[[KafkaError], bool] = is_passing,
+        is_change: bool = False,
     ) -> dict[Item, Result | KafkaError]:
         """Attempt something for each item, and again for those whose error may pass.
 
         The attempt returns a result or an error for each item; an error that it raises counts for all.
-        When the time is over, what failed keeps its last error.
+        When the time is over, what failed keeps its last error. A change is repeated only where it has
+        certainly not been made: a second attempt would report what the first one did.
         """
         retry = Retry(self.api_timeout_ms, self._sleep)
         wanted = list(dict.fromkeys(items))
@@ -230,23 +226,22 @@ class Cluster:
                 results.update(attempt(pending))
             except KafkaError as error:
                 results.update(dict.fromkeys(pending, error))
-            except (ConnectionFailedError, RequestTimeoutError):
+            except (ConnectionFailedError, UnansweredError) as error:
+                ambiguous = is_change and isinstance(error, UnansweredError)
                 # A cluster that never answered gets no second chance: the address is wrong, most of the time.
-                if not self._brokers or not retry.pause():
+                if ambiguous or not self._brokers or not retry.pause():
                     raise
                 self.forget()
                 continue
-            pending = [item for item in pending if retry.is_due(results.get(item), again)]
+            pending = [item for item in pending if retry.is_due(results.get(item), is_change)]
             if not pending or not retry.pause():
                 break
             self.forget()
         return {item: results[item] if item in results else _unanswered() for item in wanted}
 
-    def once(
-        self, attempt: Callable[[], Result], *, again: Callable[[KafkaError], bool] = is_passing
-    ) -> Result:
+    def once(self, attempt: Callable[[], Result], *, is_change: bool = False) -> Result:
         """Attempt one thing, again while its error may pass; in the end raise it."""
-        result = self.each([0], lambda _items: {0: attempt()}, again=again)[0]
+        result = self.each([0], lambda _items: {0: attempt()}, is_change=is_change)[0]
         if isinstance(result, KafkaError):
             raise result
         return result
@@ -265,9 +260,9 @@ class Retry:
         self._deadline = self._started + timeout_ms / 1000
         self._pause_ms = RETRY_BACKOFF_MS
 
-    def is_due(self, result: object, again: Callable[[KafkaError], bool]) -> bool:
+    def is_due(self, result: object, is_change: bool) -> bool:
         """Whether a result is an error worth another attempt."""
-        if not isinstance(result, KafkaError) or not again(result):
+        if not isinstance(result, KafkaError) or not may_pass(result, is_change):
             return False
         elapsed_ms = (time.monotonic() - self._started) * 1000
         return result.code not in UNKNOWN_TOPIC_CODES or elapsed_ms < UNKNOWN_TOPIC_PATIENCE_MS

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 
 from gralha.client.calls import Calls, raise_for
-from gralha.client.cluster import is_wrong_controller
 from gralha.client.connection import Connection
 from gralha.client.values import ConfigEntry, ConfigResource, ConfigSource, ConfigSynonym, ResourceType
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
@@ -95,7 +94,7 @@ class ConfigCalls(Calls):
             for result in response.responses:
                 raise_for(result.error_code, result.error_message)
 
-        self.cluster.once(attempt, again=is_wrong_controller)
+        self.cluster.once(attempt, is_change=True)
 
     def list_config_resources(self, resource_type: ResourceType) -> list[str]:
         """The names of all resources of one type that have settings of their own."""

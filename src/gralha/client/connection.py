@@ -14,7 +14,12 @@ from typing import Final, Self, TypeVar
 
 from gralha import __version__
 from gralha.client.addresses import Address
-from gralha.client.errors import ConnectionFailedError, RequestTimeoutError, UnsupportedApiError
+from gralha.client.errors import (
+    ConnectionFailedError,
+    RequestTimeoutError,
+    UnansweredError,
+    UnsupportedApiError,
+)
 from gralha.protocol.apis import ApiKey, request_header_version, response_header_version
 from gralha.protocol.errors import ErrorCode, error_for
 from gralha.protocol.message import Message
@@ -82,7 +87,11 @@ class Connection:
         """Connect and learn the broker's versions."""
         connected = open_socket(address, connect_timeout_ms)
         connection = cls(address, connected, client_id, request_timeout_ms)
-        connection._learn_versions()
+        try:
+            connection._learn_versions()
+        except UnansweredError as error:
+            # Nothing but our own question was sent: for the caller there is just no connection.
+            raise ConnectionFailedError(str(error)) from error
         return connection
 
     def send(
@@ -176,7 +185,7 @@ class Connection:
             ) from None
         except OSError as error:
             self.close()
-            raise ConnectionFailedError(
+            raise UnansweredError(
                 f"The connection to {self.address} broke: {error.strerror or error}."
             ) from None
         except BaseException:
@@ -213,7 +222,7 @@ class Connection:
             self._socket.settimeout(_remaining(deadline))
             chunk = self._socket.recv(min(missing, _READ_BYTES))
             if not chunk:
-                raise ConnectionFailedError(
+                raise UnansweredError(
                     f"The broker {self.address} closed the connection. "
                     "Check that the listener is a PLAINTEXT one, and the broker's log."
                 )
@@ -232,15 +241,15 @@ class Connection:
             response = response_class.decode(reader, version)
         except ProtocolError as error:
             self.close()
-            raise ConnectionFailedError(
+            raise UnansweredError(
                 f"The answer of {self.address} to {ApiKey(api_key).name} version {version} is malformed: "
                 f"{error}."
             ) from error
         assert isinstance(response, response_class)
         return response
 
-    def _not_kafka(self) -> ConnectionFailedError:
-        return ConnectionFailedError(
+    def _not_kafka(self) -> UnansweredError:
+        return UnansweredError(
             f"What listens on {self.address} does not speak Kafka's protocol. Check the port."
         )
 

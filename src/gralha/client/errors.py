@@ -1,8 +1,9 @@
 """What can go wrong between this process and a cluster, apart from the cluster's own error codes.
 
     ClientError                 a sentence for a person: what happened and what to do
-    +-- ConnectionFailedError   no connection to a broker, or it broke before the answer came
-    +-- RequestTimeoutError     a broker did not answer in time
+    +-- ConnectionFailedError   no connection to a broker: the request was not sent
+    +-- UnansweredError         the connection broke after the request was sent: it may have been carried out
+        +-- RequestTimeoutError     the broker did not answer in time
     +-- UnsupportedApiError     the broker does not serve the API, or no version that we speak
 
 A broker's own refusals are `gralha.protocol.errors.KafkaError`s and carry Kafka's error codes.
@@ -14,10 +15,14 @@ class ClientError(Exception):
 
 
 class ConnectionFailedError(ClientError):
-    """A broker could not be reached, or the connection broke before its answer came."""
+    """A broker could not be reached: the request was not sent."""
 
 
-class RequestTimeoutError(ClientError):
+class UnansweredError(ClientError):
+    """A request was sent, but no answer came that can be read: it may have been carried out."""
+
+
+class RequestTimeoutError(UnansweredError):
     """A broker did not answer within the time that it was given."""
 
 

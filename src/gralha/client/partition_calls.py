@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from gralha.client.calls import Calls, error_or_none
-from gralha.client.errors import ConnectionFailedError, RequestTimeoutError
+from gralha.client.errors import ConnectionFailedError, UnansweredError
 from gralha.client.values import ListedOffset, TopicPartition
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
 from gralha.protocol.messages.delete_records import (
@@ -120,7 +120,7 @@ class PartitionCalls(Calls):
                     answers.update(ask(broker, group))
                 except KafkaError as error:
                     answers.update(dict.fromkeys(group, error))
-                except (ConnectionFailedError, RequestTimeoutError) as failure:
+                except (ConnectionFailedError, UnansweredError) as failure:
                     unreachable = error_for(ErrorCode.NETWORK_EXCEPTION, str(failure))
                     answers.update(dict.fromkeys(group, unreachable))
             return answers

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 
 from gralha.client.calls import Calls, error_or_none
-from gralha.client.cluster import is_wrong_controller
 from gralha.client.values import NewPartitions, NewTopic, PartitionDescription, TopicDescription, TopicListing
 from gralha.protocol.apis import ApiKey
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
@@ -110,7 +109,7 @@ class TopicCalls(Calls):
                 topic.name: error_or_none(topic.error_code, topic.error_message) for topic in response.topics
             }
 
-        return self.cluster.each(wanted, attempt, again=is_wrong_controller)
+        return self.cluster.each(wanted, attempt, is_change=True)
 
     def delete_topics(self, names: Iterable[str]) -> dict[str, KafkaError | None]:
         """Delete topics; None for each that is gone."""
@@ -127,7 +126,7 @@ class TopicCalls(Calls):
                 for result in response.responses
             }
 
-        return self.cluster.each(names, attempt, again=is_wrong_controller)
+        return self.cluster.each(names, attempt, is_change=True)
 
     def create_partitions(
         self, wanted: Mapping[str, NewPartitions], *, validate_only: bool = False
@@ -146,7 +145,7 @@ class TopicCalls(Calls):
                 for result in response.results
             }
 
-        return self.cluster.each(wanted, attempt, again=is_wrong_controller)
+        return self.cluster.each(wanted, attempt, is_change=True)
 
 
 def _creatable(topic: NewTopic) -> CreatableTopic:
