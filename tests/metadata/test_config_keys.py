@@ -219,6 +219,12 @@ def test_all_topic_configs_are_described_and_internal_ones_hide():
     }
 
 
+def test_tests_may_have_segments_smaller_than_anybody_else():
+    values = effective_topic_values({"internal.segment.bytes": "100"}, NOTHING_SET)
+    assert values["segment.bytes"] == "100"
+    assert effective_topic_values({}, NOTHING_SET)["segment.bytes"] == "1073741824"
+
+
 def test_a_broker_config_shows_where_it_was_set():
     layers = BrokerConfigLayers(dynamic_default={"log.segment.bytes": "2000000"}, static={"node.id": "7"})
     segment = effective_broker_config("log.segment.bytes", layers)

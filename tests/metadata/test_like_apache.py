@@ -1,11 +1,11 @@
-"""Apache Kafka's own kafka-dump-log reads the metadata log and its snapshots."""
+"""Apache Kafka reads our metadata: with its dump tool, and as a broker that goes on with our folder."""
 
 import json
 import re
 from pathlib import Path
 from random import Random
 
-from tests.apache.kafka import run_tool
+from tests.apache.kafka import ApacheKafka, run_tool
 from tests.metadata.test_service import Controller
 
 from gralha.metadata.formatting import BOOTSTRAP_CHECKPOINT, prepare_folders
@@ -34,6 +34,9 @@ async def test_kafka_dump_log_reads_log_snapshot_and_bootstrap(tmp_path):
     await controller.allocate_producer_ids(1, controller.image.brokers[1].epoch)
     for number in range(9):
         await controller.create(f"e{number}")
+    await controller.close()
+    # Without another snapshot, so that the last segment surely has these records.
+    controller = await Controller(RealDisk(), folder=str(tmp_path)).join()
     await controller.delete("b")
     await controller.close()
     folder = tmp_path / "__cluster_metadata-0"
@@ -52,5 +55,33 @@ async def test_kafka_dump_log_reads_log_snapshot_and_bootstrap(tmp_path):
         "TOPIC_RECORD",
     } <= kinds(printed[snapshot])
     assert kinds(printed[bootstrap]) == {"FEATURE_LEVEL_RECORD"}
-    assert "LeaderChange" in "".join(printed.values())
+    assert "LeaderChange" in printed[logs[-1]]
     assert "REMOVE_TOPIC_RECORD" in kinds(printed[logs[-1]])
+
+
+async def test_apache_kafka_goes_on_with_our_metadata_and_we_with_its(tmp_path):
+    kafka = ApacheKafka()
+    folder = str(kafka.data_folder())
+    try:
+        prepare_folders(RealDisk(), [folder], folder, 1, 1000, Random(1))
+        controller = Controller(RealDisk(), folder=folder, max_record_bytes_between_snapshots=300)
+        await controller.join()
+        await controller.create("a", "b.c")
+        await controller.configure("a", "retention.ms", "5000000")
+        await controller.create("d")
+        await controller.close()
+        kafka.start()
+        listed = run_tool("kafka-topics", "--bootstrap-server", kafka.bootstrap, "--describe").stdout
+        assert re.search(r"Topic: a\s.*PartitionCount: 1\s.*Configs: .*retention.ms=5000000", listed)
+        assert re.search(r"Topic: b\.c\s+Partition: 0\s+Leader: 1\s+Replicas: 1\s+Isr: 1", listed)
+        kafka.kill()
+        again = await Controller(RealDisk(), folder=folder).join()
+        assert set(again.image.topics) == {"a", "b.c", "d"}
+        assert again.image.topic_configs("a") == {"retention.ms": "5000000"}
+        assert {one.leader for topic in again.image.topics.values() for one in topic.partitions.values()} == {
+            1
+        }
+        assert again.epoch > controller.epoch + 1
+        await again.close()
+    finally:
+        kafka.close()

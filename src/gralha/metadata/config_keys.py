@@ -133,6 +133,7 @@ def effective_topic_configs(
 def effective_topic_values(overrides: Mapping[str, str], layers: BrokerConfigLayers) -> dict[str, str]:
     """The values that count for a topic, by name: what the log is configured with."""
     values = {name: topic_config_value(name, overrides, layers) for name in TOPIC_CONFIGS}
+    values["segment.bytes"] = values.pop("internal.segment.bytes") or values["segment.bytes"]
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -14,7 +14,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 from gralha.protocol.errors import NotControllerError
 from gralha.protocol.message import Message
@@ -36,6 +36,8 @@ from gralha.storage.disk import Disk, DiskError
 log = logging.getLogger("gralha.raft")
 
 Result = TypeVar("Result")
+
+_RECORDS_PER_TURN: Final = 50
 
 
 class NotLeaderError(NotControllerError):
@@ -59,7 +61,7 @@ class RaftListener(Protocol):
         """This node leads, and all that was committed before has been seen."""
 
     def snapshot_records(self) -> Iterable[Message]:
-        """The records of a snapshot at the last committed batch; read in a thread."""
+        """The records of a snapshot at the last committed batch; read while further ones are committed."""
 
 
 class RecordCodec(NamedTuple):
@@ -326,10 +328,10 @@ class RaftDriver:
     async def _snapshot(self) -> None:
         snapshot_id = SnapshotId(self._delivered_offset, self._delivered_epoch)
         timestamp_ms = self._delivered_timestamp_ms
-        # The listener's state is immutable: the thread reads it as it is now.
-        values = map(self._codec.encode, self._listener.snapshot_records())
+        records = self._listener.snapshot_records()
         self._bytes_since_snapshot = 0
         self._last_snapshot_ms = self._clock()
+        values = await self._encode_slowly(records)
         written = await self._in_thread(partial(self.log.write_snapshot, snapshot_id, values, timestamp_ms))
         superfluous = self.log.add_snapshot(written)
         log.info("snapshot of the metadata at offset %d", snapshot_id.end_offset)
@@ -337,6 +339,18 @@ class RaftDriver:
             assert self._flushing is not None
             await asyncio.wait([self._flushing])
         await self._in_thread(partial(self.log.remove_files, superfluous))
+
+    async def _encode_slowly(self, records: Iterable[Message]) -> list[bytes]:
+        """A few records in each turn of the loop, so that requests hardly notice.
+
+        A thread would not be better: while it encodes, the loop waits for the interpreter's lock.
+        """
+        values: list[bytes] = []
+        for record in records:
+            values.append(self._codec.encode(record))
+            if len(values) % _RECORDS_PER_TURN == 0:
+                await asyncio.sleep(0)
+        return values
 
     def _snapshot_done(self, task: "asyncio.Task[None]") -> None:
         self._snapshotting = None
