@@ -142,9 +142,9 @@ def delete_topic(connection: socket.socket, topic: str) -> None:
     exchange(connection, request, DELETE_TOPICS_VERSION)
 
 
-def produce_once(connection: socket.socket, topic: str, records: bytes) -> int:
-    """Produce one batch to partition 0 and return the error code."""
-    frame = produce_frame(topic, 0, records)
+def produce_once(connection: socket.socket, topic: str, partition: int, records: bytes) -> int:
+    """Produce one batch and return the error code."""
+    frame = produce_frame(topic, partition, records)
     connection.sendall(frame.data)
     with connection.makefile("rb") as stream:
         prefix = stream.read(4)

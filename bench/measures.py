@@ -69,7 +69,7 @@ def start_seconds(broker: Broker) -> float:
         with contextlib.suppress(OSError), connect(broker) as connection:
             while create_topic(connection, "first", 1) not in (0, TOPIC_ALREADY_EXISTS):
                 time.sleep(0.001)
-            while produce_once(connection, "first", records) != 0:
+            while produce_once(connection, "first", 0, records) != 0:
                 time.sleep(0.001)
             return time.perf_counter() - started
         time.sleep(0.002)
@@ -91,8 +91,9 @@ def topic_with_partitions(broker: Broker, topic: str, partitions: int) -> Iterat
         if code != 0:
             raise RuntimeError(f"creation of {topic} failed with error code {code}")
         records = batch(1, 10)
-        while produce_once(connection, topic, records) != 0:
-            time.sleep(0.01)
+        for partition in range(partitions):  # each has its leader a moment after the topic is there
+            while produce_once(connection, topic, partition, records) != 0:
+                time.sleep(0.01)
         yield topic
         delete_topic(connection, topic)
 
