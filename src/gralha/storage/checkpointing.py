@@ -34,6 +34,8 @@ class Checkpoints:
         self.disk = disk
         # Set when the files list a partition that is gone.
         self.outdated = False
+        # Partitions that are offline: what the files say of them stays.
+        self.offline: set[PartitionKey] = set()
         # What each file holds, or is about to hold.
         self._written: dict[str, _Offsets] = {
             f"{folder}/{name}": {}
@@ -63,17 +65,23 @@ class Checkpoints:
     def collect(self, logs: Mapping[PartitionKey, Log]) -> Callable[[], None]:
         """Recovery points and start offsets as they are now; the result writes them."""
         self.outdated = False
-        recovery_points: dict[str, _Offsets] = {path: {} for path in self._written}
+        offsets = self._of_offline_partitions()
         for key, log in logs.items():
             folder = log.folder.rpartition("/")[0]
-            recovery_points[f"{folder}/{RECOVERY_POINT_FILE}"][key] = int(log.recovery_point)
+            offsets[f"{folder}/{RECOVERY_POINT_FILE}"][key] = int(log.recovery_point)
             # Where the first segment begins tells the start offset as well.
             if log.log_start_offset > log.segments[0].base_offset:
-                recovery_points[f"{folder}/{LOG_START_OFFSET_FILE}"][key] = int(log.log_start_offset)
-        return self._writer(recovery_points, (RECOVERY_POINT_FILE, LOG_START_OFFSET_FILE))
+                offsets[f"{folder}/{LOG_START_OFFSET_FILE}"][key] = int(log.log_start_offset)
+        return self._writer(offsets, (RECOVERY_POINT_FILE, LOG_START_OFFSET_FILE))
+
+    def _of_offline_partitions(self) -> dict[str, _Offsets]:
+        return {
+            path: {key: offset for key, offset in entries.items() if key in self.offline}
+            for path, entries in self._written.items()
+        }
 
     def collect_high_watermarks(self, logs: Mapping[PartitionKey, Log]) -> Callable[[], None]:
-        offsets: dict[str, _Offsets] = {path: {} for path in self._written}
+        offsets = self._of_offline_partitions()
         for key, log in logs.items():
             folder = log.folder.rpartition("/")[0]
             offsets[f"{folder}/{HIGH_WATERMARK_FILE}"][key] = int(log.high_watermark)

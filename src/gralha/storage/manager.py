@@ -40,6 +40,7 @@ _FOLDER: Final = re.compile(r"(.+)-(\d+)")
 _DELETED_FOLDER: Final = re.compile(r".+-\d+\.\w+-delete")
 _NAME_BYTES_MAX: Final = 255
 _TICK_MS: Final = 1000
+_INITIAL_DELAY_MS: Final = 30_000
 _PRODUCER_CHECK_INTERVAL_MS: Final = 600_000
 # So many logs are looked at before other tasks of the event loop get their turn.
 _LOGS_PER_TURN: Final = 64
@@ -82,6 +83,10 @@ class LogManager:
         # When to remove which files and folders.
         self._doomed: list[tuple[int, str, bool]] = []
         self._flushed_ms: dict[PartitionKey, int] = {}
+        self._retention_due_ms = LONG_MAX
+        self._checkpoint_due_ms = LONG_MAX
+        self._high_watermark_due_ms = LONG_MAX
+        self._producers_due_ms = LONG_MAX
 
     # Starting
 
@@ -143,6 +148,7 @@ class LogManager:
         except Exception as error:
             logger.exception("The partition %s is offline", name)
             self.offline[key] = error
+            self._checkpoints.offline.add(key)
 
     def _open(
         self, folder: str, key: PartitionKey, topic_id: bytes, config: LogConfig, clean: bool, now_ms: int
@@ -227,29 +233,35 @@ class LogManager:
 
     async def run(self, clock: Callable[[], int]) -> None:
         """The owner of all background work. It ends only by being cancelled or by a disk error."""
-        now_ms = clock()
-        retention_ms = now_ms + self._retention_check_interval_ms
-        checkpoint_ms = now_ms + self._checkpoint_interval_ms
-        high_watermark_ms = now_ms + self._high_watermark_checkpoint_interval_ms
-        producers_ms = now_ms + _PRODUCER_CHECK_INTERVAL_MS
+        self.begin(clock())
         while True:
             await self._flusher.wait(_TICK_MS / 1000)
-            now_ms = clock()
-            self._flush_overdue(now_ms)
-            await self._remove_doomed(now_ms)
-            if now_ms >= retention_ms:
-                await self.apply_retention(now_ms)
-                retention_ms = now_ms + self._retention_check_interval_ms
-            if now_ms >= checkpoint_ms or self._checkpoints.outdated:
-                await self._in_thread(self._checkpoints.collect(self.logs))
-                checkpoint_ms = now_ms + self._checkpoint_interval_ms
-            if now_ms >= high_watermark_ms:
-                await self._in_thread(self._checkpoints.collect_high_watermarks(self.logs))
-                high_watermark_ms = now_ms + self._high_watermark_checkpoint_interval_ms
-            if now_ms >= producers_ms:
-                for log in self.logs.values():
-                    log.remove_expired_producers(now_ms)
-                producers_ms = now_ms + _PRODUCER_CHECK_INTERVAL_MS
+            await self.turn(clock())
+
+    def begin(self, now_ms: int) -> None:
+        """From now on the intervals count. Retention lets a node start in peace."""
+        self._retention_due_ms = now_ms + min(self._retention_check_interval_ms, _INITIAL_DELAY_MS)
+        self._checkpoint_due_ms = now_ms + self._checkpoint_interval_ms
+        self._high_watermark_due_ms = now_ms + self._high_watermark_checkpoint_interval_ms
+        self._producers_due_ms = now_ms + _PRODUCER_CHECK_INTERVAL_MS
+
+    async def turn(self, now_ms: int) -> None:
+        """Do what is due at that time."""
+        self._flush_overdue(now_ms)
+        await self._remove_doomed(now_ms)
+        if now_ms >= self._retention_due_ms:
+            self._retention_due_ms = now_ms + self._retention_check_interval_ms
+            await self.apply_retention(now_ms)
+        if now_ms >= self._checkpoint_due_ms or self._checkpoints.outdated:
+            self._checkpoint_due_ms = now_ms + self._checkpoint_interval_ms
+            await self._in_thread(self._checkpoints.collect(self.logs))
+        if now_ms >= self._high_watermark_due_ms:
+            self._high_watermark_due_ms = now_ms + self._high_watermark_checkpoint_interval_ms
+            await self._in_thread(self._checkpoints.collect_high_watermarks(self.logs))
+        if now_ms >= self._producers_due_ms:
+            self._producers_due_ms = now_ms + _PRODUCER_CHECK_INTERVAL_MS
+            for log in self.logs.values():
+                log.remove_expired_producers(now_ms)
 
     async def _in_thread(self, work: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(None, work)

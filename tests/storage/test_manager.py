@@ -1,0 +1,407 @@
+"""All logs of a node: loading, coalesced flushes, fatal disk errors, retention, deletion, checkpoints."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from gralha.protocol.errors import InconsistentTopicIdError, KafkaStorageError
+from gralha.protocol.primitives import ZERO_UUID
+from gralha.storage.config import LogConfig
+from gralha.storage.disk import DiskError
+from gralha.storage.log import Log
+from gralha.storage.manager import FolderLockedError, LogManager
+from gralha.storage.opening import open_log
+from gralha.storage.recovery import CorruptLogError
+from tests.storage.disks import QuietDisk, failing
+from tests.storage.logs import NOW, TOPIC_ID, append, idempotent, log_file
+
+NO_CONFIG: Callable[[str], Mapping[str, str]] = lambda _: {}  # noqa: E731
+FLUSH_EACH = LogConfig({"flush.messages": "1"})
+
+
+def loaded(folder: Path, disk: QuietDisk | None = None, **options: int) -> LogManager:
+    manager = LogManager(disk or QuietDisk(), [str(folder)], LogConfig(), **options)  # type: ignore[arg-type]
+    manager.load(NOW, NO_CONFIG)
+    return manager
+
+
+def make(manager: LogManager, topic: str, partition: int = 0, config: LogConfig | None = None) -> Log:
+    return manager.get_or_create(topic, partition, TOPIC_ID, config or LogConfig(), NOW)
+
+
+@asynccontextmanager
+async def running(manager: LogManager) -> AsyncIterator[asyncio.Task[None]]:
+    task = asyncio.create_task(manager.run(lambda: NOW))
+    await asyncio.sleep(0)
+    try:
+        yield task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the event loop turn until it holds; the test's timeout ends a vain wait."""
+    while not condition():
+        await asyncio.sleep(0)
+
+
+class TestLoading:
+    def test_logs_come_back(self, tmp_path: Path) -> None:
+        manager = loaded(tmp_path)
+        for topic in ("a", "b.c-d"):
+            for partition in (0, 11):
+                append(make(manager, topic, partition), partition + 1)
+        manager.logs["a", 11].high_watermark = 7
+        manager.close(broker_epoch=5)
+        assert (tmp_path / ".kafka_cleanshutdown").exists()
+        again = loaded(tmp_path)
+        assert not (tmp_path / ".kafka_cleanshutdown").exists()
+        assert sorted(again.logs) == [("a", 0), ("a", 11), ("b.c-d", 0), ("b.c-d", 11)]
+        log = again.logs["a", 11]
+        assert (log.topic_id, log.log_end_offset, log.high_watermark) == (TOPIC_ID, 12, 7)
+        assert make(again, "a", 11) is log
+        again.release()
+
+    def test_topic_configs_are_asked_for(self, tmp_path: Path) -> None:
+        manager = loaded(tmp_path)
+        make(manager, "a")
+        make(manager, "b")
+        manager.close()
+        again = LogManager(QuietDisk(), [str(tmp_path)], LogConfig({"retention.ms": "5"}))
+        again.load(NOW, lambda topic: {"retention.ms": "7"} if topic == "b" else {})
+        assert [log.config.retention_ms for log in again.logs.values()] == [5, 7]
+        again.release()
+
+    def test_a_folder_has_one_owner(self, tmp_path: Path) -> None:
+        first = loaded(tmp_path)
+        with pytest.raises(FolderLockedError, match="in use"):
+            loaded(tmp_path)
+        first.close()
+        loaded(tmp_path).close()
+
+    def test_other_folders_are_left_alone(self, tmp_path: Path) -> None:
+        for name in ("__cluster_metadata-0", "notes", "a-0.abc-future", "x-y"):
+            (tmp_path / name).mkdir()
+        assert loaded(tmp_path).logs == {}
+        assert len([path for path in tmp_path.iterdir() if path.is_dir()]) == 4
+
+    def test_new_logs_go_where_there_are_fewest(self, tmp_path: Path) -> None:
+        folders = [str(tmp_path / name) for name in "xyz"]
+        manager = LogManager(QuietDisk(), folders, LogConfig())
+        manager.load(NOW, NO_CONFIG)
+        for partition in range(7):
+            make(manager, "t", partition)
+        counts = sorted(len([p for p in Path(folder).iterdir() if p.is_dir()]) for folder in folders)
+        assert counts == [2, 2, 3]
+        manager.close()
+
+    def test_a_damaged_partition_is_offline_and_stays_so(self, tmp_path: Path) -> None:
+        manager = loaded(tmp_path)
+        for topic in "ab":
+            append(make(manager, topic))
+            append(make(manager, topic))
+        manager.close()
+        (tmp_path / ".kafka_cleanshutdown").unlink()
+        path = tmp_path / "a-0" / f"{0:020d}.log"
+        data = bytearray(path.read_bytes())
+        data[70] ^= 1
+        path.write_bytes(data)
+        for _ in range(2):
+            manager = loaded(tmp_path)
+            assert list(manager.logs) == [("b", 0)]
+            assert isinstance(manager.offline["a", 0], CorruptLogError)
+            with pytest.raises(KafkaStorageError, match="offline"):
+                make(manager, "a")
+            manager.close()
+            assert path.read_bytes() == data
+
+    def test_a_topic_id_is_not_exchanged(self, tmp_path: Path) -> None:
+        manager = loaded(tmp_path)
+        make(manager, "a")
+        manager.close()
+        with pytest.raises(InconsistentTopicIdError):
+            open_log(
+                QuietDisk(), f"{tmp_path}/a-0", "a", 0, LogConfig(), now_ms=NOW, topic_id=bytes(15) + b"x"
+            )
+        (tmp_path / "a-0" / "partition.metadata").unlink()
+        manager = loaded(tmp_path)
+        assert manager.logs["a", 0].topic_id == ZERO_UUID
+        assert make(manager, "a").topic_id == TOPIC_ID
+        manager.close()
+        assert loaded(tmp_path).logs["a", 0].topic_id == TOPIC_ID
+
+    def test_without_checkpoints_all_is_checked_and_found(self, tmp_path: Path) -> None:
+        manager = loaded(tmp_path)
+        log = make(manager, "a")
+        for number in range(5):
+            idempotent(log, number)
+        manager.close()
+        (tmp_path / "recovery-point-offset-checkpoint").write_text("rubbish")
+        (tmp_path / ".kafka_cleanshutdown").unlink()
+        manager = loaded(tmp_path)
+        assert manager.logs["a", 0].log_end_offset == 5
+        assert idempotent(manager.logs["a", 0], 4).duplicate
+        manager.close()
+
+
+class TestFlushing:
+    async def test_who_asks_before_it_begins_shares_a_flush(self, tmp_path: Path) -> None:
+        disk = QuietDisk()
+        manager = loaded(tmp_path, disk)
+        log = make(manager, "a", config=FLUSH_EACH)
+        append(log)
+        first = manager.flush_soon(log)
+        append(log)
+        assert manager.flush_soon(log) is first
+        await first
+        assert (log.flushed_offset, log.log_end_offset) == (2, 2)
+        assert [path for action, path, _ in disk.events if action == "sync"].count(str(log_file(log))) == 1
+        manager.close()
+
+    async def test_who_asks_while_it_runs_gets_the_next_one(self, tmp_path: Path) -> None:
+        disk = QuietDisk()
+        manager = loaded(tmp_path, disk)
+        log = make(manager, "a")
+        begun, go_on = threading.Event(), threading.Event()
+
+        def hold(action: str, path: str) -> None:
+            if action == "sync" and path.endswith(".log"):
+                begun.set()
+                go_on.wait(10)
+
+        disk.before = hold
+        append(log)
+        first = manager.flush_soon(log)
+        await asyncio.get_running_loop().run_in_executor(None, begun.wait)
+        append(log)
+        second = manager.flush_soon(log)
+        assert second is not first
+        assert (first.done(), log.flushed_offset) == (False, 0)
+        go_on.set()
+        await first
+        assert log.flushed_offset >= 1
+        await second
+        assert log.flushed_offset == 2
+        assert [path for action, path, _ in disk.events if action == "sync"].count(str(log_file(log))) == 2
+        manager.close()
+
+    async def test_flush_messages_is_honoured_without_asking(self, tmp_path: Path) -> None:
+        manager = loaded(tmp_path)
+        log = make(manager, "a", config=LogConfig({"flush.messages": "3"}))
+        append(log)
+        append(log)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert log.flushed_offset == 0
+        append(log)
+        await until(lambda: log.flushed_offset == 3)
+        manager.close()
+
+    async def test_a_roll_seals_the_old_segment_only(self, tmp_path: Path) -> None:
+        disk = QuietDisk()
+        manager = loaded(tmp_path, disk)
+        log = make(manager, "a")
+        append(log, 3)
+        log.roll(NOW)
+        append(log)
+        await until(lambda: log.recovery_point == 3)
+        synced = {path for action, path, _ in disk.events if action == "sync"}
+        assert str(log_file(log, 0)) in synced
+        assert str(log_file(log, 1)) not in synced
+        manager.close()
+
+    async def test_flush_ms(self, tmp_path: Path) -> None:
+        manager = loaded(tmp_path)
+        log = make(manager, "a", config=LogConfig({"flush.ms": "1000"}))
+        manager.begin(NOW)
+        append(log)
+        for passed_ms in (0, 999):
+            await manager.turn(NOW + passed_ms)
+            await asyncio.sleep(0)
+            assert log.flushed_offset == 0
+        await manager.turn(NOW + 1000)
+        await until(lambda: log.flushed_offset == 1)
+        manager.close()
+
+    async def test_a_sync_error_is_fatal(self, tmp_path: Path) -> None:
+        disk = QuietDisk()
+        manager = loaded(tmp_path, disk)
+        log = make(manager, "a")
+        async with running(manager) as task:
+            append(log)
+            disk.before = failing("sync", ".log")
+            future = manager.flush_soon(log)
+            with pytest.raises(DiskError):
+                await task
+            with pytest.raises(DiskError):
+                await future
+            with pytest.raises(DiskError):
+                await manager.flush_soon(log)
+            assert log.flushed_offset == 0
+        disk.before = None
+        manager.release()
+        assert not (tmp_path / ".kafka_cleanshutdown").exists()
+
+    async def test_a_sync_error_before_the_owner_runs_is_fatal_too(self, tmp_path: Path) -> None:
+        disk = QuietDisk()
+        manager = loaded(tmp_path, disk)
+        log = make(manager, "a")
+        append(log)
+        disk.before = failing("sync", ".log")
+        with pytest.raises(DiskError):
+            await manager.flush_soon(log)
+        with pytest.raises(DiskError):
+            await manager.run(lambda: NOW)
+        manager.release()
+
+
+class TestBackground:
+    async def test_retention_and_later_removal(self, tmp_path: Path) -> None:
+        manager = loaded(tmp_path, retention_check_interval_ms=1000)
+        config = LogConfig({"retention.ms": "0", "file.delete.delay.ms": "500"})
+        log = make(manager, "a", config=config)
+        for _ in range(3):
+            append(log)
+            log.roll(NOW)
+        log.high_watermark = 3
+        manager.begin(NOW)
+        await manager.turn(NOW + 999)
+        assert log.log_start_offset == 0
+        await manager.turn(NOW + 1000)
+        assert log.log_start_offset == 3
+        deleted = list((tmp_path / "a-0").glob("*.deleted"))
+        assert len(deleted) == 9
+        await manager.turn(NOW + 1499)
+        assert all(path.exists() for path in deleted)
+        await manager.turn(NOW + 1500)
+        assert not any(path.exists() for path in deleted)
+        manager.close()
+
+    async def test_checkpoints_are_written(self, tmp_path: Path) -> None:
+        manager = loaded(tmp_path, checkpoint_interval_ms=10, high_watermark_checkpoint_interval_ms=10)
+        log = make(manager, "a")
+        append(log, 5)
+        log.flush()
+        log.high_watermark = 4
+        log.increment_log_start_offset(2)
+        manager.begin(NOW)
+        await manager.turn(NOW + 9)
+        assert not list(tmp_path.glob("*checkpoint"))
+        await manager.turn(NOW + 10)
+        assert (tmp_path / "recovery-point-offset-checkpoint").read_text() == "0\n1\na 0 5\n"
+        assert (tmp_path / "log-start-offset-checkpoint").read_text() == "0\n1\na 0 2\n"
+        assert (tmp_path / "replication-offset-checkpoint").read_text() == "0\n1\na 0 4\n"
+        manager.release()
+        again = loaded(tmp_path).logs["a", 0]
+        assert (again.log_start_offset, again.high_watermark, again.recovery_point) == (2, 4, 5)
+
+    async def test_idle_producers_expire(self, tmp_path: Path) -> None:
+        manager = loaded(tmp_path, producer_expiration_ms=1000)
+        log = make(manager, "a")
+        idempotent(log, 0)
+        manager.begin(NOW)
+        await manager.turn(NOW + 599_999)
+        assert log.active_producers()
+        await manager.turn(NOW + 600_000)
+        assert not log.active_producers()
+        manager.close()
+
+
+class TestDeleting:
+    async def test_a_deleted_partition_is_renamed_then_removed(self, tmp_path: Path) -> None:
+        manager = loaded(tmp_path)
+        log = make(manager, "a", config=LogConfig({"file.delete.delay.ms": "100"}))
+        append(log)
+        manager.delete("a", 0, NOW)
+        manager.delete("never", 0, NOW)
+        assert manager.logs == {}
+        (name,) = [entry for entry in os.listdir(tmp_path) if entry.startswith("a-0")]
+        assert name.endswith("-delete")
+        assert len(name) == len("a-0.") + 32 + len("-delete")
+        with pytest.raises(KafkaStorageError):
+            append(log)
+        await manager.turn(NOW + 99)
+        assert (tmp_path / name).exists()
+        await manager.turn(NOW + 100)
+        assert not (tmp_path / name).exists()
+        manager.close()
+
+    def test_names_stay_within_the_limit(self, tmp_path: Path) -> None:
+        manager = loaded(tmp_path)
+        topic = "t" * 249
+        make(manager, topic)
+        manager.delete(topic, 0, NOW)
+        assert max(len(name) for name in os.listdir(tmp_path)) == 255
+        manager.close()
+
+    async def test_what_was_deleted_before_a_crash_is_removed(self, tmp_path: Path) -> None:
+        manager = loaded(tmp_path)
+        make(manager, "a")
+        manager.delete("a", 0, NOW)
+        manager.release()
+        manager = loaded(tmp_path)
+        assert manager.logs == {}
+        await manager.turn(NOW)
+        assert not any(name.endswith("-delete") for name in os.listdir(tmp_path))
+        manager.close()
+
+    def test_a_new_partition_inherits_nothing_from_a_deleted_one(self, tmp_path: Path) -> None:
+        manager = loaded(tmp_path)
+        log = make(manager, "a")
+        append(log, 10)
+        log.high_watermark = 10
+        log.increment_log_start_offset(8)
+        manager.close()
+        manager = loaded(tmp_path)
+        manager.delete("a", 0, NOW)
+        log = make(manager, "a")
+        append(log, 3)
+        assert (log.log_start_offset, log.log_end_offset, log.high_watermark) == (0, 3, 0)
+        manager.release()
+        log = loaded(tmp_path).logs["a", 0]
+        assert (log.log_start_offset, log.log_end_offset) == (0, 3)
+
+    async def test_a_flush_of_a_deleted_log_fails_without_harm(self, tmp_path: Path) -> None:
+        disk = QuietDisk()
+        manager = loaded(tmp_path, disk)
+        log = make(manager, "a")
+        append(log)
+        future = manager.flush_soon(log)
+        disk.before = failing("sync", ".log")
+        manager.delete("a", 0, NOW)
+        await future
+        disk.before = None
+        async with running(manager) as task:
+            await manager.turn(NOW)
+            assert not task.done()
+        manager.close()
+
+
+def test_a_crash_after_truncation_is_no_damage(tmp_path: Path) -> None:
+    manager = loaded(tmp_path)
+    log = make(manager, "a")
+    for _ in range(10):
+        append(log)
+    log.flush()
+    manager.close()
+    manager = loaded(tmp_path)
+    log = manager.logs["a", 0]
+    assert log.recovery_point == 10
+    manager.truncate_to(log, 4)
+    append(log, 2)
+    manager.release()
+    manager = loaded(tmp_path)
+    assert manager.offline == {}
+    log = manager.logs["a", 0]
+    assert log.log_end_offset == 6
+    manager.truncate_fully_and_start_at(log, 100)
+    manager.release()
+    assert loaded(tmp_path).logs["a", 0].log_end_offset == 100
