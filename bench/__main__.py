@@ -53,6 +53,8 @@ def main() -> None:
         say(f"measuring {name}")
         results = measure(BROKERS[name], say, 0.2 if chosen.quick else 1.0)
         (RESULTS / f"{name}.json").write_text(json.dumps(results, indent=1))
+    if chosen.only:
+        say("the other broker's results are from an earlier run: only a run of both compares them fairly")
     apache, gralha = last_results("apache"), last_results("gralha")
     if chosen.json:
         print(json.dumps({"apache": apache, "gralha": gralha}, indent=1))
