@@ -60,7 +60,7 @@ async def ask_all(folder, several):
 
 
 @pytest.mark.parametrize("key", KEYS, ids=[APIS[key].name for key in KEYS])
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_any_request_is_answered(tmp_path_factory, key, data):
     several = data.draw(requests(key))

@@ -100,6 +100,12 @@ async def test_a_bad_name_is_said_to_be_bad(client, allowed):
     assert [topic.error_code for topic in response.topics] == [ErrorCode.INVALID_TOPIC_EXCEPTION] * 2
 
 
+async def test_a_bad_name_is_not_logged(client, caplog):
+    caplog.set_level("DEBUG")
+    await client.ask(by_name("a\nFATAL all is lost", "good"))
+    assert "FATAL" not in caplog.text
+
+
 async def test_a_topic_that_cannot_be_created_says_why(tmp_path):
     client = Client(make_broker(tmp_path, default_replication_factor=3))
     response = await client.ask(by_name("new"))

@@ -1,8 +1,8 @@
 """IncrementalAlterConfigs (versions 0 and 1): single settings of topics, brokers, groups, loggers (KIP-339).
 
 Settings are set, deleted (back to the default), or have items added to or taken from their list. Each
-resource changes as a whole or not at all. A broker's settings, and the levels of its loggers, are changed by that
-broker; the broker resource with an empty name is for all of them. The answer leaves when the change is
+resource changes as a whole or not at all. A broker's settings, and the levels of its loggers, are changed by
+that broker; the broker resource with an empty name is for all of them. The answer leaves when the change is
 committed; log levels change at once and only until the broker stops.
 """
 

@@ -3,15 +3,15 @@
 The settings are those of the broker that was asked, as in Kafka: num.partitions and
 default.replication.factor for ordinary topics, offsets.topic.* and transaction.state.log.* for the internal
 ones. A replication factor above the number of brokers is not lowered: the topic is not made, and the error
-says so.
+says so. A name that is no topic name goes no further, and not into the log either.
 """
 
 import logging
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers import create_topics
-from gralha.metadata.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from gralha.protocol.errors import ErrorCode, KafkaError, error_for
+from gralha.metadata.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, invalid_reason
+from gralha.protocol.errors import ErrorCode, InvalidTopicError, KafkaError, error_for
 from gralha.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
 
 log = logging.getLogger("gralha.broker")
@@ -19,9 +19,15 @@ log = logging.getLogger("gralha.broker")
 
 async def create(broker: Broker, names: list[str]) -> dict[str, KafkaError]:
     """Create topics and wait until they are there; answers why, for those that are not."""
-    request = CreateTopicsRequest(topics=[_settings(broker, name) for name in names])
+    reasons = {name: invalid_reason(name) for name in names}
+    errors: dict[str, KafkaError] = {
+        name: InvalidTopicError(reason) for name, reason in reasons.items() if reason is not None
+    }
+    valid = [name for name in names if name not in errors]
+    if not valid:
+        return errors
+    request = CreateTopicsRequest(topics=[_settings(broker, name) for name in valid])
     response = await create_topics.create(broker, request)
-    errors: dict[str, KafkaError] = {}
     for result in response.topics:
         # Somebody else may have been faster.
         if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
