@@ -199,27 +199,38 @@ class Log(LogState):
                     f"offset {next_offset}"
                 )
             next_offset = header.next_offset
-        for position, header in found:
-            self._append_replica(data, position, header, now_ms)
+        first = 0
+        while first < len(found):
+            first = self._append_run(data, found, first, now_ms)
         if self.log_end_offset - self.flushed_offset >= self.config.flush_messages:
             self._ask_flush(self.log_end_offset)
 
-    def _append_replica(self, data: bytes, position: i64, header: BatchHeader, now_ms: i64) -> None:
-        size = header.size_bytes
-        if header.partition_leader_epoch >= 0 and header.partition_leader_epoch != self.epochs.latest:
-            self.assign_epoch_start(header.partition_leader_epoch, header.base_offset)
+    def _append_run(self, data: bytes, found: list[tuple[int, BatchHeader]], first: int, now_ms: i64) -> int:
+        """Write, in one go, as many batches as belong into one segment; the number of the next batch."""
+        start, header = found[first]
         segment = self._segment_for(
-            size, header.base_offset, header.last_offset, header.max_timestamp, now_ms
+            header.size_bytes, header.base_offset, header.last_offset, header.max_timestamp, now_ms
         )
-        segment.append(
-            [memoryview(data)[position : position + size]],
-            size,
-            header.last_offset,
-            header.max_timestamp,
-            self.config.index_interval_bytes,
-        )
-        self.log_end_offset = header.next_offset
-        replay_producer(self.producers, segment, data, position, header)
+        size = header.size_bytes
+        end = first + 1
+        while end < len(found):
+            header = found[end][1]
+            new_size = size + header.size_bytes
+            if segment.should_roll(new_size, header.last_offset, header.max_timestamp, now_ms, self.config):
+                break
+            size = new_size
+            end += 1
+        segment.file.append([memoryview(data)[start : start + size]])
+        for position, header in found[first:end]:
+            epoch = header.partition_leader_epoch
+            if epoch >= 0 and epoch != self.epochs.latest:
+                self.assign_epoch_start(epoch, header.base_offset)
+            segment.note_batch(
+                header.size_bytes, header.last_offset, header.max_timestamp, self.config.index_interval_bytes
+            )
+            self.log_end_offset = header.next_offset
+            replay_producer(self.producers, segment, data, position, header)
+        return end
 
     # Reading
 
