@@ -126,6 +126,14 @@ async def test_a_failing_handler_breaks_the_connection() -> None:
     assert door.broken == ["FindCoordinator failed"]
 
 
+async def test_an_answer_that_cannot_be_encoded_breaks_the_connection() -> None:
+    door = Door()
+    door.feed(frame("later", 1))
+    door.waiting["later"].set_result(FindCoordinatorResponse(host="x" * 40_000))
+    await settle()
+    assert door.broken == ["FindCoordinator failed"]
+
+
 async def test_closing_cancels_what_is_inside() -> None:
     door = Door()
     door.feed(frame("later", 1))

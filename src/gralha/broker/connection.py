@@ -3,8 +3,8 @@
 All connections of a server receive into one shared buffer, since asyncio asks for a buffer, fills it
 and hands it over without anything in between. What one read brought becomes one `bytes` object that
 the requests inside refer to; the begin of a frame that has not wholly arrived is kept until the next
-read. A frame that does not fit into the shared buffer gets a buffer of its own, which grows as its
-bytes arrive and never because a length was declared.
+read. A long frame in the making gets a buffer of its own, which grows as its bytes arrive and never
+because a length was declared.
 
 A client that does not read its answers, or has too many requests inside, is not read from.
 """
@@ -18,7 +18,9 @@ from gralha.broker.pipeline import Api, Peer, Pipeline
 from gralha.protocol.primitives import ProtocolError
 
 SHARED_BUFFER_BYTES: Final = 1024 * 1024
-FIRST_LARGE_BUFFER_BYTES: Final = 2 * 1024 * 1024
+# A longer frame that has not wholly arrived gets a buffer of its own: keeping a piece aside copies it at every
+# read, which a client that sends byte by byte would make us pay for.
+LARGE_FRAME_BYTES: Final = 64 * 1024
 FRAME_DEADLINE_SECONDS: Final = 30.0
 
 log = logging.getLogger("gralha.broker")
@@ -72,8 +74,8 @@ class Connection(asyncio.BufferedProtocol):
         self._settings = settings
         self._limits = settings.limits
         self._loop = loop
-        self._partial = b""  # the begin of a frame, at most as long as the shared buffer
-        self._large: bytearray | None = None  # a frame longer than the shared buffer
+        self._partial = b""  # the begin of a short frame
+        self._large: bytearray | None = None  # the begin of a long one
         self._large_filled = 0
         self._large_size = 0
         self._backlog = b""  # frames that arrived but are not handled yet
@@ -83,6 +85,10 @@ class Connection(asyncio.BufferedProtocol):
         self._closed = False
         self.active_at = loop.time()
         self.frame_since: float | None = None
+
+    @property
+    def is_closing(self) -> bool:
+        return self._closed
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -111,10 +117,23 @@ class Connection(asyncio.BufferedProtocol):
         self._pipeline.close()
 
     def close_because(self, why: str) -> None:
+        """Hear nothing more from the client; what it was answered may still leave."""
         if not self._closed:
             log.info("closing the connection of %s:%s: %s", self.peer.host, self.peer.port, why)
             self._closed = True
-            self._transport.abort()
+            self._transport.close()
+
+    def abort(self) -> None:
+        self._closed = True
+        self._transport.abort()
+
+    def overdue(self, now: float, max_idle_seconds: float) -> str | None:
+        """Why the connection should end now, if it should."""
+        if self.frame_since is not None and now - self.frame_since > FRAME_DEADLINE_SECONDS:
+            return "its request did not arrive within 30 s"
+        if now - self.active_at > max_idle_seconds:
+            return "it was idle (connections.max.idle.ms)"
+        return None
 
     # Receiving
 
@@ -177,14 +196,15 @@ class Connection(asyncio.BufferedProtocol):
 
     def _keep_partial(self, data: bytes, position: int) -> None:
         rest = len(data) - position
-        self.frame_since = None
+        if position > 0 or self.frame_since is None:
+            # The deadline of a frame counts from its first byte, however slowly the others follow.
+            self.frame_since = self.active_at if rest else None
         if rest == 0:
             return
-        self.frame_since = self.active_at
         if rest >= 4:
             size = 4 + int.from_bytes(data[position : position + 4])
-            if size > SHARED_BUFFER_BYTES:
-                self._large = bytearray(min(max(FIRST_LARGE_BUFFER_BYTES, rest + 1), size))
+            if size > LARGE_FRAME_BYTES:
+                self._large = bytearray(min(max(LARGE_FRAME_BYTES, 2 * rest), size))
                 self._large[:rest] = data[position:]
                 self._large_filled, self._large_size = rest, size
                 self._limits.partial_bytes += rest

@@ -194,16 +194,17 @@ class Pipeline:
         if future.cancelled():
             slot.chunks = []
         else:
-            error = future.exception()
-            if error is not None:
+            try:
+                response = future.result()
+                slot.chunks = (
+                    []
+                    if response is None
+                    else self._encode(slot.api, slot.version, slot.correlation_id, response)
+                )
+            except Exception as error:
                 log.error("%s failed", slot.api.name, exc_info=error)
                 self.on_broken(f"{slot.api.name} failed")
                 return
-            response = future.result()
-            if response is None:
-                slot.chunks = []
-            else:
-                slot.chunks = self._encode(slot.api, slot.version, slot.correlation_id, response)
         self._advance()
         if not self.feeding:
             self.on_ready()

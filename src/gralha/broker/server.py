@@ -4,10 +4,11 @@ import asyncio
 import logging
 from typing import Final
 
-from gralha.broker.connection import FRAME_DEADLINE_SECONDS, Connection, ConnectionLimits, ConnectionSettings
+from gralha.broker.connection import Connection, ConnectionLimits, ConnectionSettings
 from gralha.broker.pipeline import Api
 
 SWEEP_SECONDS: Final = 5.0
+CLOSING_SECONDS: Final = 1.0
 SMALLEST_PARTIAL_LIMIT_BYTES: Final = 256 * 1024 * 1024
 
 log = logging.getLogger("gralha.broker")
@@ -62,22 +63,31 @@ class Server:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
-            now = loop.time()
-            for settings in self._settings:
-                for connection in list(settings.connections):
-                    if (
-                        connection.frame_since is not None
-                        and now - connection.frame_since > FRAME_DEADLINE_SECONDS
-                    ):
-                        connection.close_because("its request did not arrive within 30 s")
-                    elif now - connection.active_at > self._max_idle_seconds:
-                        connection.close_because("it was idle (connections.max.idle.ms)")
+            self.end_overdue(loop.time())
+
+    def end_overdue(self, now: float) -> None:
+        for connection in self.connections():
+            if connection.is_closing:
+                # It had since the last sweep to read its answers.
+                connection.abort()
+            else:
+                why = connection.overdue(now, self._max_idle_seconds)
+                if why is not None:
+                    connection.close_because(why)
+
+    def connections(self) -> list[Connection]:
+        return [connection for settings in self._settings for connection in settings.connections]
 
     async def close(self) -> None:
+        """Stop listening; give clients a moment to read what they were answered."""
         for server in self._servers:
             server.close()
-        for settings in self._settings:
-            for connection in list(settings.connections):
-                connection.close_because("the broker is shutting down")
+        for connection in self.connections():
+            connection.close_because("the broker is shutting down")
+        deadline = asyncio.get_running_loop().time() + CLOSING_SECONDS
+        while self.connections() and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.01)
+        for connection in self.connections():
+            connection.abort()
         for server in self._servers:
             await server.wait_closed()

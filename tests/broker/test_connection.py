@@ -1,0 +1,199 @@
+"""Connections on a real loop and real sockets: frames in pieces, clients that do not read, limits."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from gralha.broker.connection import FRAME_DEADLINE_SECONDS, LARGE_FRAME_BYTES, SHARED_BUFFER_BYTES
+from gralha.broker.pipeline import Api, RequestContext
+from gralha.broker.server import Server
+from gralha.protocol.message import Message
+from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from gralha.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from gralha.protocol.primitives import Reader, RecordBytes, Writer
+
+MAX_REQUEST_BYTES = 8 * 1024 * 1024
+IDLE_MS = 600_000
+
+
+def echo(broker: object, context: RequestContext, request: FindCoordinatorRequest) -> Message:
+    return FindCoordinatorResponse(host=request.key)
+
+
+def count(broker: object, context: RequestContext, request: ProduceRequest) -> Message:
+    records = request.topic_data[0].partition_data[0].records
+    assert records is not None
+    assert set(records.view()) <= {7}
+    return ProduceResponse(throttle_time_ms=records.size())
+
+
+APIS = {
+    10: Api(10, "FindCoordinator", 0, 0, 3, FindCoordinatorRequest.decode, echo),
+    0: Api(0, "Produce", 3, 3, 9, ProduceRequest.decode, count),
+}
+
+
+def frame(api_key: int, version: int, request: Message) -> bytes:
+    writer = Writer()
+    writer.begin_frame()
+    writer.write_int16(api_key)
+    writer.write_int16(version)
+    writer.write_int32(5)
+    writer.write_nullable_string(None)
+    request.encode(writer, version)
+    writer.end_frame()
+    return writer.to_bytes()
+
+
+def ask(key: str) -> bytes:
+    return frame(10, 0, FindCoordinatorRequest(key=key))
+
+
+def records_of(size: int) -> bytes:
+    data = PartitionProduceData(records=RecordBytes(bytes([7]) * size, 0, size))
+    return frame(0, 3, ProduceRequest(topic_data=[TopicProduceData(name="t", partition_data=[data])]))
+
+
+class Client:
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+
+    async def answer(self) -> Reader:
+        size = int.from_bytes(await self.reader.readexactly(4))
+        reader = Reader(await self.reader.readexactly(size))
+        assert reader.int32() == 5
+        return reader
+
+    async def text(self) -> str:
+        return FindCoordinatorResponse.decode(await self.answer(), 0).host
+
+    async def is_closed(self) -> bool:
+        try:
+            return await self.reader.read(1) == b""
+        except ConnectionResetError:
+            return True
+
+
+class Fixture:
+    def __init__(self, server: Server, port: int) -> None:
+        self.server = server
+        self.port = port
+
+    async def connect(self) -> Client:
+        return Client(*await asyncio.open_connection("127.0.0.1", self.port))
+
+
+async def serve(max_connections: int = 10, per_ip: int = 10) -> Fixture:
+    server = Server(
+        APIS,
+        max_request_bytes=MAX_REQUEST_BYTES,
+        max_connections=max_connections,
+        max_connections_per_ip=per_ip,
+        max_idle_ms=IDLE_MS,
+    )
+    port = await server.bind("PLAINTEXT", "127.0.0.1", 0)
+    await server.serve(None)
+    return Fixture(server, port)
+
+
+@pytest.fixture
+async def door() -> AsyncIterator[Fixture]:
+    fixture = await serve()
+    yield fixture
+    await fixture.server.close()
+
+
+async def test_a_frame_that_comes_byte_by_byte(door: Fixture) -> None:
+    client = await door.connect()
+    for byte in ask("slow"):
+        client.writer.write(bytes([byte]))
+        await client.writer.drain()
+        await asyncio.sleep(0)
+    assert await client.text() == "slow"
+
+
+@pytest.mark.parametrize(
+    "size", [1, LARGE_FRAME_BYTES, SHARED_BUFFER_BYTES - 30, SHARED_BUFFER_BYTES + 1, 5_000_000]
+)
+async def test_frames_of_all_sizes_in_pieces(door: Fixture, size: int) -> None:
+    client, other = await door.connect(), await door.connect()
+    data = records_of(size)
+    for start in range(0, len(data), 300_000):
+        client.writer.write(data[start : start + 300_000])
+        await client.writer.drain()
+        # Another client's bytes pass through the same buffer in between.
+        other.writer.write(ask("other"))
+        assert await other.text() == "other"
+    client.writer.write(ask("after"))
+    assert ProduceResponse.decode(await client.answer(), 3).throttle_time_ms == size
+    assert await client.text() == "after"
+
+
+async def test_a_client_that_does_not_read_is_not_read_from(door: Fixture) -> None:
+    client = await door.connect()
+    requests = ask("x" * 1000) * 20_000
+    sending = asyncio.ensure_future(_send(client, requests))
+    while not any(connection._reading is False for connection in door.server.connections()):
+        await asyncio.sleep(0.001)
+    for _ in range(20_000):
+        assert await client.text() == "x" * 1000
+    await sending
+
+
+async def _send(client: Client, data: bytes) -> None:
+    client.writer.write(data)
+    await client.writer.drain()
+
+
+async def test_what_was_answered_arrives_before_a_bad_frame_ends_the_connection(door: Fixture) -> None:
+    client = await door.connect()
+    client.writer.write(ask("good") + (-5).to_bytes(4, signed=True))
+    assert await client.text() == "good"
+    assert await client.is_closed()
+
+
+async def test_a_frame_has_a_deadline_from_its_first_byte(door: Fixture) -> None:
+    client = await door.connect()
+    data = ask("loris")
+    started = asyncio.get_running_loop().time()
+    for byte in data[:10]:
+        client.writer.write(bytes([byte]))
+        await client.writer.drain()
+        await asyncio.sleep(0.001)
+    door.server.end_overdue(started + FRAME_DEADLINE_SECONDS - 1)
+    assert not door.server.connections()[0].is_closing
+    door.server.end_overdue(started + FRAME_DEADLINE_SECONDS + 1)
+    assert await client.is_closed()
+
+
+async def test_an_idle_connection_ends(door: Fixture) -> None:
+    client = await door.connect()
+    client.writer.write(ask("hello"))
+    assert await client.text() == "hello"
+    door.server.end_overdue(asyncio.get_running_loop().time() + IDLE_MS / 1000 + 1)
+    assert await client.is_closed()
+
+
+@pytest.mark.parametrize(("max_connections", "per_ip"), [(2, 10), (10, 2)])
+async def test_one_connection_too_many_is_closed(max_connections: int, per_ip: int) -> None:
+    door = await serve(max_connections, per_ip)
+    clients = [await door.connect() for _ in range(2)]
+    for client in clients:
+        client.writer.write(ask("in"))
+        assert await client.text() == "in"
+    assert await (await door.connect()).is_closed()
+    clients[0].writer.close()
+    await clients[0].writer.wait_closed()
+    while len(door.server.connections()) > 1:
+        await asyncio.sleep(0.001)
+    late = await door.connect()
+    late.writer.write(ask("late"))
+    assert await late.text() == "late"
+    await door.server.close()
