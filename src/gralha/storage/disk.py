@@ -400,22 +400,16 @@ class RealDisk(Disk):
             raise DiskError("remove", path, error.strerror) from error
 
     def sync_folder(self, path: str) -> None:
-        self._sync(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            _sync(path, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:
+            raise DiskError("sync", path, error.strerror) from error
 
     def sync_file(self, path: str) -> None:
         try:
-            self._sync(path, os.O_RDWR)
-        except DiskError as error:
-            if not isinstance(error.__cause__, FileNotFoundError):
-                raise
-
-    def _sync(self, path: str, flags: int) -> None:
-        try:
-            number = os.open(path, flags | os.O_CLOEXEC)
-            try:
-                os.fsync(number)
-            finally:
-                os.close(number)
+            _sync(path, os.O_RDWR)
+        except FileNotFoundError:
+            pass
         except OSError as error:
             raise DiskError("sync", path, error.strerror) from error
 
@@ -456,6 +450,14 @@ class RealDisk(Disk):
             os.close(number)
             return None
         return _RealFolderLock(number)
+
+
+def _sync(path: str, flags: int) -> None:
+    number = os.open(path, flags | os.O_CLOEXEC)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
 
 
 def _find_preadv2() -> ctypes._NamedFuncPointer | None:
