@@ -10,5 +10,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     report = yield
     if report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
-        report.longrepr = f"{item.nodeid} was skipped; install what it needs (make setup) instead: {call.excinfo}"
+        report.longrepr = (
+            f"{item.nodeid} was skipped; install what it needs (make setup) instead: {call.excinfo}"
+        )
     return report

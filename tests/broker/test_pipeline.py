@@ -118,6 +118,23 @@ async def test_a_client_that_sends_without_reading_is_not_heard_forever() -> Non
     assert door.pipeline.is_full()
 
 
+async def test_a_request_of_very_many_tiny_parts_is_refused() -> None:
+    api = Api(10, "FindCoordinator", 4, 4, 3, FindCoordinatorRequest.decode, lambda *_: None)
+    peer = Peer("127.0.0.1", 1, "PLAINTEXT", "User:ANONYMOUS")
+    pipeline = Pipeline(None, {API_KEY: api}, peer, 10_000_000, lambda: None, lambda why: None)
+    writer = Writer()
+    writer.begin_frame()
+    for value in (API_KEY, 4):
+        writer.write_int16(value)
+    writer.write_int32(1)
+    writer.write_nullable_string(None)
+    writer.write_tagged_fields(())
+    FindCoordinatorRequest(coordinator_keys=[""] * 500_001).encode(writer, 4)
+    writer.end_frame()
+    with pytest.raises(ProtocolError, match="too many array elements"):
+        pipeline.feed(writer.to_bytes(), 0)
+
+
 async def test_a_failing_handler_breaks_the_connection() -> None:
     door = Door()
     door.feed(frame("later", 1))

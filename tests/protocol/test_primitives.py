@@ -252,3 +252,12 @@ def test_uuid_text_of_zero_and_of_nonsense() -> None:
     for text in ("", "A" * 21, "A" * 23, "A" * 21 + "é", "A" * 21 + "+", "A" * 21 + "B", "A" * 22 + "=="):
         with pytest.raises(ValueError):
             uuid_from_string(text)
+
+
+def test_a_reader_with_a_limit_refuses_one_element_too_many() -> None:
+    reader = Reader(b"\x00\x00\x00\x02" + bytes(4) + b"\x00\x00\x00\x03" + bytes(12))
+    reader.elements_left = 4
+    assert reader.array_length() == 2
+    assert reader.nullable_array_length() == 0
+    with pytest.raises(ProtocolError, match="too many"):
+        reader.array_length()

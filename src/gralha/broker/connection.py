@@ -18,8 +18,8 @@ from gralha.broker.pipeline import Api, Peer, Pipeline
 from gralha.protocol.primitives import ProtocolError
 
 SHARED_BUFFER_BYTES: Final = 1024 * 1024
-# A longer frame that has not wholly arrived gets a buffer of its own: keeping a piece aside copies it at every
-# read, which a client that sends byte by byte would make us pay for.
+# A longer frame that has not wholly arrived gets a buffer of its own: keeping a piece aside copies it at
+# every read, which a client that sends byte by byte would make us pay for.
 LARGE_FRAME_BYTES: Final = 64 * 1024
 FRAME_DEADLINE_SECONDS: Final = 30.0
 

@@ -23,6 +23,8 @@ from gralha.protocol.primitives import ProtocolError, Reader, Writer
 API_VERSIONS: Final = 18
 MAX_REQUESTS_INSIDE: Final = 256
 MAX_BYTES_OUT: Final = 4 * 1024 * 1024
+# Topics, partitions, ... in one request: some 100 MB as objects.
+MAX_ELEMENTS: Final = 500_000
 SMALLEST_FRAME: Final = 8  # API key, version, correlation id
 
 log = logging.getLogger("gralha.broker")
@@ -161,6 +163,7 @@ class Pipeline:
             # KIP-511: an unknown ApiVersions version is answered in version 0, with the versions we have.
             version = -1
         reader = Reader(data, start + 8, end)
+        reader.elements_left = MAX_ELEMENTS
         client_id = reader.nullable_string()
         if version == -1:
             request: Message | None = None

@@ -30,6 +30,7 @@ TaggedField = tuple[int, bytes]
 
 ZERO_UUID: Final = bytes(16)
 MAX_STRING_BYTES: Final[i64] = 0x7FFF
+_NO_LIMIT: Final[i64] = 0x7FFFFFFFFFFFFFFF
 # Below this size a copy into the buffer costs less than one more chunk for the socket.
 SPLICE_FROM_BYTES: Final[i64] = 4096
 
@@ -91,7 +92,7 @@ class RecordBytes:
 class Reader:
     """A position in a bytes object that moves forward over Kafka's primitive types."""
 
-    __slots__ = ("data", "end", "position")
+    __slots__ = ("data", "elements_left", "end", "position")
 
     def __init__(self, data: bytes, position: i64 = 0, end: int | None = None) -> None:
         limit: i64 = len(data) if end is None else end
@@ -100,6 +101,9 @@ class Reader:
         self.data: bytes = data
         self.position: i64 = position
         self.end: i64 = limit
+        # How many array elements the message may still have. An element of a few bytes becomes an object of
+        # a few hundred, so who reads from strangers sets a limit.
+        self.elements_left: i64 = _NO_LIMIT
 
     def remaining(self) -> int:
         return self.end - self.position
@@ -280,7 +284,12 @@ class Reader:
     def _bounded(self, length: i64) -> i64:
         if length > self.end - self.position:
             raise ProtocolError(f"{length} elements announced, {self.end - self.position} bytes left")
-        return length if length >= 0 else -1
+        if length < 0:
+            return -1
+        self.elements_left -= length
+        if self.elements_left < 0:
+            raise ProtocolError("too many array elements in one message")
+        return length
 
     # Tagged fields (KIP-482)
 

@@ -16,8 +16,9 @@ class Property(NamedTuple):
 
 
 def parse_properties(text: str) -> list[Property]:
-    """Parse `java.util.Properties` text: `=`, `:` or a blank between name and value, `#` and `!` comments,
-    lines that a backslash continues, `\\uXXXX` escapes. ValueError when an escape is malformed."""
+    r"""Parse `java.util.Properties` text: `=`, `:` or a blank between name and value, `#` and `!` comments,
+    lines that a backslash continues, `\uXXXX` escapes. ValueError when an escape is malformed.
+    """
     properties = []
     for number, line in _logical_lines(text):
         name_end, value_start = _split(line)
