@@ -271,6 +271,7 @@ class TestBackground:
         for _ in range(3):
             append(log)
             log.roll(NOW)
+        await manager.flush_soon(log)
         log.high_watermark = 3
         manager.begin(NOW)
         await manager.turn(NOW + 999)

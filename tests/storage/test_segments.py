@@ -127,6 +127,7 @@ def test_deleted_records_go_with_whole_segments(tmp_path: Path) -> None:
 
 def test_deleted_files_are_renamed_first_and_readable_still(tmp_path: Path) -> None:
     log = segmented(tmp_path, {"retention.ms": str(5 * DAY)})
+    log.flush()
     log.high_watermark = 10
     first = log.segments[0]
     log.apply_retention(NOW)
@@ -194,3 +195,20 @@ def test_truncation_never_ends_before_the_start(tmp_path: Path) -> None:
     log.truncate_to(4)
     assert (log.log_start_offset, log.log_end_offset, all_offsets(log)) == (2, 2, [])
     assert reopen(log.disk, log).log_end_offset == 2
+
+
+def test_index_files_come_with_entries(tmp_path: Path) -> None:
+    """A partition without records has no index files: most partitions of a large cluster are like that."""
+    log = make_log(QuietDisk(), tmp_path, {"index.interval.bytes": "50"})
+    assert sorted(path.name for path in (tmp_path / "t-0").iterdir()) == [
+        f"{0:020d}.log",
+        "partition.metadata",
+    ]
+    for number in range(4):
+        append(log, timestamp=NOW + number)
+    log.save_indexes()
+    sizes = {path.suffix: path.stat().st_size for path in (tmp_path / "t-0").glob("*index")}
+    assert sizes == {".index": 3 * 8, ".timeindex": 3 * 12}
+    append(log)
+    log.save_indexes()
+    assert (tmp_path / "t-0" / f"{0:020d}.index").stat().st_size == 4 * 8

@@ -18,6 +18,7 @@ import fcntl
 import os
 import resource
 import shutil
+import struct
 import threading
 from typing import Final
 
@@ -470,8 +471,16 @@ def _find_preadv2() -> ctypes._NamedFuncPointer | None:
     return function
 
 
+def _find_new_bytes() -> ctypes._NamedFuncPointer:
+    function = ctypes.pythonapi.PyBytes_FromStringAndSize
+    function.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t]
+    function.restype = ctypes.py_object
+    return function
+
+
 _preadv2: Final = _find_preadv2()
-_IoVector: Final = ctypes.c_size_t * 2
+_new_bytes: Final = _find_new_bytes()
+_IO_VECTOR: Final = struct.Struct("QQ")
 
 
 def _read_direct(number: int, position: int, length: int) -> bytes:
@@ -479,10 +488,10 @@ def _read_direct(number: int, position: int, length: int) -> bytes:
 
     `os.preadv` fills only mutable buffers; turning one of a megabyte into bytes costs more than the read.
     """
-    data = bytes(length)
-    vector = _IoVector(id(data) + _BYTES_HEADER_SIZE, length)
+    data: bytes = _new_bytes(None, length)
+    vector = _IO_VECTOR.pack(id(data) + _BYTES_HEADER_SIZE, length)
     assert _preadv2 is not None
-    count: int = _preadv2(number, ctypes.addressof(vector), 1, position, os.RWF_NOWAIT)
+    count: int = _preadv2(number, vector, 1, position, os.RWF_NOWAIT)
     if count < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return data if count == length else data[:count]

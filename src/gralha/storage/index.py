@@ -32,6 +32,8 @@ class SparseIndex:
 
     def __init__(self, disk: Disk, path: str, base_offset: i64, entry_size: i64) -> None:
         self.disk = disk
+        # The file is made when there is something to save.
+        self.exists = True
         self.path = path
         self.base_offset: i64 = base_offset
         self.entry_size: i64 = entry_size
@@ -75,6 +77,9 @@ class SparseIndex:
     def save(self, sync: bool) -> None:
         """Bring the file up to date with the entries in memory. One thread at a time."""
         memory = self.memory
+        if not self.exists:
+            self.file = self.disk.open(self.path, create=True)
+            self.exists = True
         file = self.open()
         if memory is not None:
             if file.size() != self.saved_bytes:
@@ -86,8 +91,13 @@ class SparseIndex:
         if sync:
             file.sync()
 
+    def has_unsaved(self) -> bool:
+        memory = self.memory
+        return memory is not None and len(memory) != self.saved_bytes
+
     def rename(self, path: str) -> None:
-        self.open().rename(path)
+        if self.exists:
+            self.open().rename(path)
         self.path = path
 
     def release_memory(self) -> None:

@@ -193,6 +193,12 @@ class LogState:
             self.unsealed_base = active.base_offset
             self.flushed_offset = reached
 
+    def save_indexes(self) -> None:
+        """Let the index files of the active segment catch up, for who looks at them. May wait."""
+        with self.flush_lock:
+            if not self.closed:
+                self.active.save_indexes()
+
     def _sync_folder(self) -> None:
         self.disk.sync_file(f"{self.folder}/{PARTITION_METADATA_FILE}")
         self.disk.sync_folder(self.folder)
@@ -287,6 +293,7 @@ class LogState:
             self.log_start_offset = min(self.log_start_offset, offset)
             self._set_end(self.active.read_next_offset())
             self.epochs.truncate_from_end(self.log_end_offset)
+            self.producers.remove_snapshots_outside(self.log_start_offset, self.log_end_offset)
             rebuild_producers(
                 self.producers,
                 self.segments,

@@ -255,6 +255,8 @@ class LogManager:
         if now_ms >= self._checkpoint_due_ms or self._checkpoints.outdated:
             self._checkpoint_due_ms = now_ms + self._checkpoint_interval_ms
             await self._in_thread(self._checkpoints.collect(self.logs))
+            unsaved = [log for log in self.logs.values() if log.active.offset_index.has_unsaved()]
+            await self._in_thread(partial(_save_indexes, unsaved))
         if now_ms >= self._high_watermark_due_ms:
             self._high_watermark_due_ms = now_ms + self._high_watermark_checkpoint_interval_ms
             await self._in_thread(self._checkpoints.collect_high_watermarks(self.logs))
@@ -336,6 +338,11 @@ class LogManager:
         for lock in self._locks:
             lock.release()
         self._locks = []
+
+
+def _save_indexes(logs: list[Log]) -> None:
+    for log in logs:
+        log.save_indexes()
 
 
 def _load_timestamps(logs: list[Log]) -> None:

@@ -292,10 +292,10 @@ class ProducerState:
     def take_snapshot(self) -> None:
         """Write the state at its end offset unless such a snapshot exists. It is not synced yet."""
         offset = self.end_offset
-        if offset <= (self.snapshots[-1] if self.snapshots else 0):
+        if offset == 0 or offset in self.snapshots:
             return
         self.disk.write_file(self.snapshot_path(offset), encode_snapshot(list(self.producers.values())))
-        self.snapshots.append(offset)
+        self.snapshots = sorted([*self.snapshots, offset])
         self.unsynced_snapshots.append(offset)
 
     def sync_snapshots(self) -> None:
@@ -319,17 +319,19 @@ class ProducerState:
             self.remove_snapshot(snapshot)
         self.end_offset = offset
 
-    def reload(self, log_start_offset: int, log_end_offset: int, now_ms: int, expiration_ms: int) -> None:
-        """Go back to the last good snapshot in the range; the caller replays the batches after it."""
+    def remove_snapshots_outside(self, log_start_offset: int, log_end_offset: int) -> None:
+        """Remove the snapshots of what is not in the log (any more)."""
         for snapshot in list(self.snapshots):
             if snapshot > log_end_offset or snapshot <= log_start_offset:
                 self.remove_snapshot(snapshot)
+
+    def reload(self, end_offset: int, log_start_offset: int, now_ms: int, expiration_ms: int) -> None:
+        """Go back to the last good snapshot up to the offset; the caller replays the batches after it."""
         self.producers.clear()
         self.open_transactions.clear()
         self.unreplicated_transactions.clear()
         self.end_offset = log_start_offset
-        while self.snapshots:
-            offset = self.snapshots[-1]
+        for offset in reversed([snapshot for snapshot in self.snapshots if snapshot <= end_offset]):
             path = self.snapshot_path(offset)
             try:
                 entries = decode_snapshot(self.disk.read_file(path) or b"")

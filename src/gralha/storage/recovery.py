@@ -145,8 +145,9 @@ class LogLoader:
                 segment = Segment(self.disk, self.folder, int(stem), self.now_ms, 0, has_aborts)
                 segment.load()
                 self.segments.append(segment)
-                if stem + OFFSET_INDEX_SUFFIX not in present or stem + TIME_INDEX_SUFFIX not in present:
-                    segment.create_indexes()
+                segment.offset_index.exists = stem + OFFSET_INDEX_SUFFIX in present
+                segment.time_index.exists = stem + TIME_INDEX_SUFFIX in present
+                if not (segment.offset_index.exists and segment.time_index.exists):
                     self.without_index.append(segment)
 
     def _list_snapshots(self, names: list[str]) -> None:
@@ -168,7 +169,8 @@ class LogLoader:
         if not self.segments:
             return self.log_start_offset
         for segment in self.without_index:
-            self._rebuild_indexes(segment)
+            if segment.size_bytes > 0 or segment is not self.segments[-1]:
+                self._rebuild_indexes(segment)
         active = self.segments[-1]
         if active.size_bytes == 0:
             active.start_empty()
@@ -179,6 +181,7 @@ class LogLoader:
             # Nothing was ever written, or by a broker too old to know producers.
             self.producers.end_offset = loaded.log_end_offset
             return
+        self.producers.remove_snapshots_outside(loaded.log_start_offset, loaded.log_end_offset)
         rebuild_producers(
             self.producers,
             loaded.segments,
@@ -234,6 +237,7 @@ class LogLoader:
                 f"{self.name} ends at {end_offset}, but it was on the device up to {self.recovery_point}"
             )
         self.producers.end_offset = end_offset
+        self.producers.remove_snapshots_outside(self.log_start_offset, end_offset)
         return end_offset
 
     def _lacks_end(self, number: int, end_offset: int) -> bool:
@@ -399,7 +403,7 @@ def rebuild_producers(
     was_empty = (
         not producers.producers and not producers.open_transactions and producers.end_offset >= end_offset
     )
-    producers.reload(log_start_offset, end_offset, now_ms, expiration_ms)
+    producers.reload(end_offset, log_start_offset, now_ms, expiration_ms)
     # A state that was empty further on is not worth a walk over the log.
     if producers.end_offset < end_offset and not was_empty:
         for number, segment in enumerate(segments):

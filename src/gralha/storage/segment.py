@@ -87,16 +87,13 @@ class Segment:
     # Opening
 
     def create(self) -> None:
-        """Make the files of a new segment; its entries begin in memory."""
+        """Make the file of a new segment; those of its indexes come with the first entries."""
         self.file = self.disk.open(self.file_path(LOG_SUFFIX), create=True)
         if self.file.size() > 0:
             self.file.truncate(0)
-        self.create_indexes()
+        self.offset_index.exists = False
+        self.time_index.exists = False
         self.start_empty()
-
-    def create_indexes(self) -> None:
-        self.disk.write_file(self.offset_index.path, b"")
-        self.disk.write_file(self.time_index.path, b"")
 
     def start_empty(self) -> None:
         """Forget what the indexes know; `note_batch` tells them anew."""
@@ -276,8 +273,9 @@ class Segment:
             paths.append(self.transaction_index.path + DELETED_SUFFIX)
             self.transaction_index.rename(paths[-1])
         for index in (self.offset_index, self.time_index):
-            paths.append(index.path + DELETED_SUFFIX)
-            index.rename(paths[-1])
+            if index.exists:
+                paths.append(index.path + DELETED_SUFFIX)
+            index.rename(index.path + DELETED_SUFFIX)
         return paths
 
     def close(self) -> None:
