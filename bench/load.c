@@ -152,6 +152,7 @@ static void send_frames(connection *c) {
     want_write(c, 0);
 }
 
+/* A response has wholly arrived; its head is kept until then. */
 static void check_response(connection *c, int64_t now) {
     uint32_t correlation_id = get_int32(c->head + SIZE_PREFIX);
     if (correlation_id != (uint32_t)c->answered)
@@ -171,6 +172,7 @@ static void take(connection *c, const char *data, size_t size, int64_t now) {
             c->skip -= count;
             data += count;
             size -= count;
+            if (!c->skip) check_response(c, now);
             continue;
         }
         size_t count = head_size - c->head_filled;
@@ -184,7 +186,7 @@ static void take(connection *c, const char *data, size_t size, int64_t now) {
             if (response_size + SIZE_PREFIX < head_size) fail("response of %u bytes is too short", response_size);
             c->skip = response_size + SIZE_PREFIX - head_size;
             c->head_filled = 0;
-            check_response(c, now);
+            if (!c->skip) check_response(c, now);
         }
     }
 }
