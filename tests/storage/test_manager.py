@@ -370,19 +370,54 @@ class TestDeleting:
         log = loaded(tmp_path).logs["a", 0]
         assert (log.log_start_offset, log.log_end_offset) == (0, 3)
 
-    async def test_a_flush_of_a_deleted_log_fails_without_harm(self, tmp_path: Path) -> None:
+    async def test_a_flush_never_touches_the_next_log_of_that_name(self, tmp_path: Path) -> None:
+        disk = QuietDisk()
+        manager = loaded(tmp_path, disk)
+        log = make(manager, "a")
+        append(log, epoch=7)
+        append(log, epoch=8)
+        future = manager.flush_soon(log)
+        manager.delete("a", 0, NOW)
+        new = make(manager, "a")
+        before = sorted(os.listdir(new.folder))
+        await future
+        log.flush()
+        log.save_indexes()
+        assert sorted(os.listdir(new.folder)) == before
+        async with running(manager) as task:
+            await manager.turn(NOW)
+            assert not task.done()
+        manager.close()
+
+    async def test_deletion_waits_for_a_flush_under_way(self, tmp_path: Path) -> None:
         disk = QuietDisk()
         manager = loaded(tmp_path, disk)
         log = make(manager, "a")
         append(log)
+        begun, go_on = threading.Event(), threading.Event()
+
+        def hold(action: str, path: str) -> None:
+            if action == "sync" and path.endswith(".log"):
+                begun.set()
+                go_on.wait(10)
+
+        disk.before = hold
         future = manager.flush_soon(log)
-        disk.before = failing("sync", ".log")
+        await asyncio.get_running_loop().run_in_executor(None, begun.wait)
+        deleting = asyncio.get_running_loop().run_in_executor(None, manager.delete, "a", 0, NOW)
+        assert (tmp_path / "a-0").exists()
+        go_on.set()
+        await asyncio.gather(future, deleting)
+        assert not (tmp_path / "a-0").exists()
+        manager.close()
+
+    def test_reads_of_a_deleted_log_say_so(self, tmp_path: Path) -> None:
+        manager = loaded(tmp_path)
+        log = make(manager, "a")
+        append(log)
         manager.delete("a", 0, NOW)
-        await future
-        disk.before = None
-        async with running(manager) as task:
-            await manager.turn(NOW)
-            assert not task.done()
+        with pytest.raises(KafkaStorageError):
+            log.read(0, 1000, 1, True, True)
         manager.close()
 
 

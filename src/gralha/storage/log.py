@@ -243,6 +243,8 @@ class Log(LogState):
         OFFSET_OUT_OF_RANGE. Without `blocking` it never waits, but raises `WouldBlock` if the page cache
         lacks the bytes; with it, call it in a thread.
         """
+        if self.closed:
+            raise KafkaStorageError(f"The log of {self.name} is closed")
         if offset < self.log_start_offset or offset > self.log_end_offset:
             raise self._out_of_range(offset)
         if offset >= end_offset:
@@ -263,6 +265,9 @@ class Log(LogState):
                         end_position = bound
                 found = segment.read(offset, max_bytes, end_position, min_one_batch, blocking)
             except DiskError:
+                # In a thread: retention or deletion may have taken the files away meanwhile.
+                if self.closed:
+                    raise KafkaStorageError(f"The log of {self.name} is closed") from None
                 if offset < self.log_start_offset:
                     raise self._out_of_range(offset) from None
                 raise

@@ -63,7 +63,7 @@ class LogState:
         self.unsealed_base: i64 = loaded.unsealed_base
         self._high_watermark: i64 = loaded.log_start_offset
         self.closed = False
-        # Whether its folder was given up: a flush under way may then fail in any way.
+        # Whether its folder was given up, so that its paths lead nowhere, or to another log.
         self.deleted = False
         # Called when the log should be flushed up to an offset: on a roll, and by flush.messages.
         self.request_flush: Callable[[LogState, int], object] | None = None
@@ -168,6 +168,8 @@ class LogState:
     def flush(self, end_offset: int | None = None) -> None:
         """Bring everything below the offset (all, without one) to the device. May wait."""
         with self.flush_lock:
+            if self.deleted:
+                return
             # The end first: what is appended from here on may or may not be part of it.
             reached = self.log_end_offset
             target = reached if end_offset is None else min(end_offset, reached)
@@ -358,6 +360,13 @@ class LogState:
                 self.active.save_indexes()
                 self.producers.sync_snapshots()
         self.release()
+
+    def delete(self, new_folder: str) -> None:
+        """Give the log up: move its folder away. Waits for a flush under way, which knows the old paths."""
+        with self.flush_lock:
+            self.deleted = True
+            self.release()
+            self.disk.rename(self.folder, new_folder)
 
     def release(self) -> None:
         """Give the descriptors back without writing anything."""

@@ -206,11 +206,9 @@ class LogManager:
         if log is None:
             return
         self._flushed_ms.pop(key, None)
-        log.deleted = True
-        log.release()
         suffix = f"-{partition}.{self._random.getrandbits(128):032x}-delete"
         path = f"{folder_of(log)}/{topic[: _NAME_BYTES_MAX - len(suffix)]}{suffix}"
-        self.disk.rename(log.folder, path)
+        log.delete(path)
         self._doomed.append((now_ms + log.config.file_delete_delay_ms, path, True))
         self._checkpoints.outdated = True
 
@@ -347,7 +345,12 @@ def _save_indexes(logs: list[Log]) -> None:
 
 def _load_timestamps(logs: list[Log]) -> None:
     for log in logs:
-        log.load_timestamps()
+        try:
+            log.load_timestamps()
+        except DiskError:
+            # Its files may have been moved away meanwhile.
+            if not log.deleted:
+                raise
 
 
 def folder_of(log: Log) -> str:
