@@ -7,7 +7,7 @@ What is left of a block is lost with a restart; there are enough of them.
 import asyncio
 from collections.abc import Awaitable, Callable
 
-Block = tuple[int, int]  # the first id, and the first that is not in it any more
+Block = tuple[int, int]  # the first id, and how many there are
 
 
 class ProducerIds:
@@ -22,7 +22,8 @@ class ProducerIds:
         while self._next == self._end:
             async with self._allocating:
                 if self._next == self._end:
-                    self._next, self._end = await self._allocate_block()
+                    first, size = await self._allocate_block()
+                    self._next, self._end = first, first + size
         identifier = self._next
         self._next += 1
         return identifier

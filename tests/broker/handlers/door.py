@@ -87,8 +87,7 @@ def make_broker(folder, brokers=1, fenced=(), **configs):
 
     async def allocate_block():
         epoch = controller.image.brokers[1].epoch
-        block = await controller.execute(lambda image: allocate_producer_ids(image, 1, epoch))
-        return block.first, block.first + block.size
+        return await controller.execute(lambda image: allocate_producer_ids(image, 1, epoch))
 
     replicas = ReplicaManager(1, logs, config_for, lambda: NOW_MS)
     controller.subscribe(lambda change, image: replicas.apply(change))
