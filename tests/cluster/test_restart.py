@@ -9,6 +9,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
 
+from gralha.client.addresses import parse_address
+from gralha.client.connection import Connection
+from gralha.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from gralha.testing import GralhaCluster
 
 TOPIC = "kept"
@@ -34,6 +37,13 @@ def create(cluster: GralhaCluster, **config: str) -> None:
 
 def new_producer(cluster: GralhaCluster, **settings: object) -> Producer:
     return Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", **settings})
+
+
+def new_producer_id(cluster: GralhaCluster) -> int:
+    with Connection.open(parse_address(cluster.bootstrap)) as connection:
+        response = connection.send(InitProducerIdRequest(transactional_id=None), InitProducerIdResponse)
+    assert response.error_code == 0
+    return response.producer_id
 
 
 class Deliveries:
@@ -122,7 +132,7 @@ def test_an_idempotent_producer_goes_on_after_a_kill_without_a_duplicate(cluster
 @pytest.mark.parametrize("end", ["stop", "kill"])
 def test_topics_configs_and_producer_ids_survive(cluster: GralhaCluster, end: str) -> None:
     create(cluster, retention_ms="123456")
-    new_producer(cluster, **{"enable.idempotence": True}).flush(TIMEOUT_S)
+    producer_ids = [new_producer_id(cluster)]
     before = admin(cluster).list_topics(timeout=TIMEOUT_S)
     getattr(cluster, end)()
     cluster.start()
@@ -133,6 +143,8 @@ def test_topics_configs_and_producer_ids_survive(cluster: GralhaCluster, end: st
     client = admin(cluster)
     configs = client.describe_configs([resource])[resource].result(TIMEOUT_S)
     assert configs["retention.ms"].value == "123456"
+    producer_ids += [new_producer_id(cluster), new_producer_id(cluster)]
+    assert producer_ids == sorted(set(producer_ids))
 
 
 def test_a_clean_stop_needs_no_recovery_and_no_new_leader_epoch(cluster: GralhaCluster) -> None:

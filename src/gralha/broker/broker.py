@@ -2,14 +2,18 @@
 
 from collections.abc import Callable
 from random import Random
+from typing import TypeVar
 
 from gralha.broker.config import NodeConfig
 from gralha.broker.fetch_sessions import FetchSessions
+from gralha.metadata.controller.decision import Decision
 from gralha.metadata.image import MetadataImage
 from gralha.metadata.service import ControllerService
 from gralha.replication.manager import ReplicaManager
 from gralha.storage.manager import LogManager
 from gralha.transactions.producer_ids import ProducerIds
+
+Response = TypeVar("Response")
 
 
 class Broker:
@@ -37,6 +41,12 @@ class Broker:
         self.fetch_sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots"), random
         )
+
+    async def execute(self, decide: Callable[[MetadataImage], Decision[Response]]) -> Response:
+        """Have the controller decide; done when this broker has followed what was decided."""
+        response = await self.controller.execute(decide)
+        await self.replicas.settled()
+        return response
 
     @property
     def image(self) -> MetadataImage:

@@ -62,7 +62,7 @@ class Node:
             ),
             producer_expiration_ms=config.number("producer.id.expiration.ms"),
         )
-        self._replicas = ReplicaManager(config.node_id, self._logs, self._log_config, clock)
+        self._replicas = ReplicaManager(config.node_id, self._logs, self._log_config, clock, self._fail)
         self._controller: ControllerService | None = None
         self._server: Server | None = None
 
@@ -98,6 +98,7 @@ class Node:
         await loop.run_in_executor(None, self._load_logs, controller)
         self._broker_epoch = await controller.register_broker(self._introduction(folders, previous_epoch))
         controller.subscribe(self._follow)
+        await self._replicas.settled()
         self._report_strays()
         await controller.unfence_broker(self.config.node_id, self._broker_epoch)
         broker = Broker(

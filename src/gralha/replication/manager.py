@@ -1,15 +1,19 @@
 """The partitions that live on this broker: made, changed and removed as the metadata says.
 
-`apply` follows the metadata log: it opens or creates the log of every partition placed here and tells the
-partition its leader. Requests find partitions by topic name (`by_name`) or topic id (`by_id`). Logs that the
-metadata does not mention are left alone: they may be all that remains of somebody's data.
+`apply` follows the metadata log: every partition placed here gets its log and learns its leader. Making the
+files of new logs is work for threads, so changes queue up behind it, in their order; who answers a client
+waits until they have `settled`. Requests find partitions by topic name (`by_name`) or topic id (`by_id`).
+
+Logs that the metadata does not mention are left alone: they may be all that remains of somebody's data.
 """
 
+import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from gralha.metadata.image import ImageChange, TopicImage
-from gralha.protocol.errors import KafkaStorageError
 from gralha.protocol.primitives import ZERO_UUID
 from gralha.replication.partition import NO_LEADER, Partition
 from gralha.storage.config import LogConfig
@@ -17,6 +21,9 @@ from gralha.storage.log import Log
 from gralha.storage.manager import LogManager
 
 log = logging.getLogger("gralha.replication")
+
+# So many logs are made at a time.
+AT_ONCE: Final = 16
 
 
 class ReplicaManager:
@@ -26,11 +33,15 @@ class ReplicaManager:
         logs: LogManager,
         config_for: Callable[[str], LogConfig],
         clock: Callable[[], int],
+        on_failure: Callable[[BaseException], None],
     ) -> None:
         self._broker_id = broker_id
         self._logs = logs
         self._config_for = config_for
         self._clock = clock
+        self._on_failure = on_failure
+        self._changes: deque[ImageChange] = deque()
+        self._following: asyncio.Task[None] | None = None
         self.by_name: dict[str, dict[int, Partition]] = {}
         self.by_id: dict[bytes, dict[int, Partition]] = {}
 
@@ -38,9 +49,68 @@ class ReplicaManager:
         partitions = self.by_name.get(topic)
         return None if partitions is None else partitions.get(index)
 
+    # Following the metadata
+
     def apply(self, change: ImageChange) -> None:
+        """Follow a change: at once if no file has to be made and none is being made, else in a moment."""
+        if self._following is None:
+            self._remove_topics(change)
+            if not self._missing(change):
+                self._install(change)
+                return
+            self._following = asyncio.ensure_future(self._follow())
+        self._changes.append(change)
+
+    async def settled(self) -> None:
+        """Wait until every change so far has been followed."""
+        while self._following is not None:
+            await asyncio.shield(self._following)
+
+    async def _follow(self) -> None:
+        try:
+            while self._changes:
+                change = self._changes.popleft()
+                self._remove_topics(change)
+                missing = self._missing(change)
+                for start in range(0, len(missing), AT_ONCE):
+                    await asyncio.gather(
+                        *(self._make(topic, index) for topic, index in missing[start : start + AT_ONCE])
+                    )
+                self._install(change)
+        except BaseException as error:
+            self._on_failure(error)
+            raise
+        finally:
+            self._following = None
+
+    def _missing(self, change: ImageChange) -> list[tuple[TopicImage, int]]:
+        """The partitions placed here that have no log yet."""
+        return [
+            (topic, index)
+            for topic in change.changed_topics
+            for index, assigned in topic.partitions.items()
+            if self._broker_id in assigned.replicas
+            and self._log(topic, index) is None
+            and (topic.name, index) not in self._logs.offline
+        ]
+
+    def _log(self, topic: TopicImage, index: int) -> Log | None:
+        """The log of this very topic, not of an older one of the same name."""
+        found = self._logs.logs.get((topic.name, index))
+        return found if found is not None and found.topic_id in (ZERO_UUID, topic.id) else None
+
+    async def _make(self, topic: TopicImage, index: int) -> None:
+        if (topic.name, index) in self._logs.logs:
+            # An older topic of that name, deleted while this broker could not see it.
+            self._logs.delete(topic.name, index, self._clock())
+        config = self._config_for(topic.name)
+        await self._logs.get_or_create_in_thread(topic.name, index, topic.id, config, self._clock())
+
+    def _remove_topics(self, change: ImageChange) -> None:
         for topic in change.deleted_topics:
             self._remove(topic)
+
+    def _install(self, change: ImageChange) -> None:
         for topic in change.changed_topics:
             self._place(topic)
         for name in change.changed_topic_configs:
@@ -57,28 +127,23 @@ class ReplicaManager:
             self.by_id[topic.id] = partitions
             partition = partitions.get(index)
             if partition is None:
-                opened = self._open(topic, index)
-                if opened is None:
+                partition = self._new_partition(topic, index)
+                if partition is None:
                     continue
-                partition = Partition(topic.name, topic.id, index, opened, self._broker_id)
                 partitions[index] = partition
             partition.change_leader(
                 assigned.leader, assigned.leader_epoch, list(assigned.replicas), list(assigned.isr)
             )
 
-    def _open(self, topic: TopicImage, index: int) -> Log | None:
-        """The partition's log, loaded at the start or new; None when its records are damaged."""
-        known = self._logs.logs.get((topic.name, index))
-        if known is not None and known.topic_id not in (ZERO_UUID, topic.id):
-            # An older topic of that name, deleted while this broker could not see it.
-            self._logs.delete(topic.name, index, self._clock())
-            known = None
-        config = known.config if known is not None else self._config_for(topic.name)
-        try:
-            return self._logs.get_or_create(topic.name, index, topic.id, config, self._clock())
-        except KafkaStorageError as error:
-            log.error("%s", error)
+    def _new_partition(self, topic: TopicImage, index: int) -> Partition | None:
+        opened = self._log(topic, index)
+        if opened is None:
+            # Its records are damaged: it is not served.
+            log.error("%s-%d is offline: %s", topic.name, index, self._logs.offline[topic.name, index])
             return None
+        if opened.topic_id == ZERO_UUID:
+            opened.set_topic_id(topic.id)
+        return Partition(topic.name, topic.id, index, opened, self._broker_id)
 
     def _remove(self, topic: TopicImage) -> None:
         self.by_id.pop(topic.id, None)

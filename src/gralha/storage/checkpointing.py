@@ -108,7 +108,10 @@ class Checkpoints:
         if self.recovery_point(folder, key) or self.log_start_offset(folder, key):
             self.collect(logs)()
         path = f"{folder}/{HIGH_WATERMARK_FILE}"
-        self._written[path] = {other: offset for other, offset in self._written[path].items() if other != key}
+        if key in self._written[path]:
+            self._written[path] = {
+                other: offset for other, offset in self._written[path].items() if other != key
+            }
 
     def lower_recovery_point(self, log: Log, offset: int, logs: Mapping[PartitionKey, Log]) -> None:
         """Write a recovery point that truncation will bring about."""

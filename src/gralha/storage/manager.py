@@ -80,6 +80,8 @@ class LogManager:
         self._checkpoints = Checkpoints(disk, folders)
         self._flusher = Flusher()
         self._locks: list[FolderLock] = []
+        # How many logs are being made in each folder right now.
+        self._being_made = dict.fromkeys(folders, 0)
         # When to remove which files and folders.
         self._doomed: list[tuple[int, str, bool]] = []
         self._flushed_ms: dict[PartitionKey, int] = {}
@@ -142,7 +144,7 @@ class LogManager:
         if key[0] not in configs:
             configs[key[0]] = self.defaults.with_overrides(configs_for(key[0]))
         try:
-            self._open(folder, key, ZERO_UUID, configs[key[0]], clean, now_ms)
+            self._add(self._open(folder, key, ZERO_UUID, configs[key[0]], clean, now_ms))
         except DiskError:
             raise
         except Exception as error:
@@ -168,33 +170,61 @@ class LogManager:
             producer_expiration_ms=self._producer_expiration_ms,
         )
         log.high_watermark = self._checkpoints.high_watermark(folder, key)
-        log.request_flush = self._flusher.request
-        self.logs[key] = log
         return log
+
+    def _add(self, log: Log) -> None:
+        log.request_flush = self._flusher.request
+        self.logs[log.topic, log.partition] = log
 
     # Creating and deleting
 
     def get_or_create(
         self, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int
     ) -> Log:
-        """The partition's log. A new one goes to the data folder with the fewest partitions."""
+        """The partition's log. A new one goes to the data folder with the fewest partitions. May wait."""
+        log = self._find(topic, partition, topic_id)
+        if log is None:
+            folder = self._folder_for_new(topic, partition)
+            log = self._open(folder, (topic, partition), topic_id, config, False, now_ms)
+            self._add(log)
+        return log
+
+    async def get_or_create_in_thread(
+        self, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int
+    ) -> Log:
+        """As `get_or_create`, making files in a thread. One caller per partition at a time."""
+        log = self._find(topic, partition, topic_id)
+        if log is None:
+            folder = self._folder_for_new(topic, partition)
+            self._being_made[folder] += 1
+            try:
+                log = await asyncio.get_running_loop().run_in_executor(
+                    None, self._open, folder, (topic, partition), topic_id, config, False, now_ms
+                )
+            finally:
+                self._being_made[folder] -= 1
+            self._add(log)
+        return log
+
+    def _find(self, topic: str, partition: int, topic_id: bytes) -> Log | None:
         key = (topic, partition)
         log = self.logs.get(key)
-        if log is not None:
-            if log.topic_id == ZERO_UUID:
-                log.set_topic_id(topic_id)
-            return log
-        if key in self.offline:
+        if log is not None and log.topic_id == ZERO_UUID:
+            log.set_topic_id(topic_id)
+        if log is None and key in self.offline:
             raise KafkaStorageError(f"{topic}-{partition} is offline: {self.offline[key]}")
+        return log
+
+    def _folder_for_new(self, topic: str, partition: int) -> str:
         folder = self._emptiest_folder()
         # What is left in the checkpoints of a deleted partition of that name must not count for this one.
-        self._checkpoints.forget(folder, key, self.logs)
-        return self._open(folder, key, topic_id, config, False, now_ms)
+        self._checkpoints.forget(folder, (topic, partition), self.logs)
+        return folder
 
     def _emptiest_folder(self) -> str:
         if len(self.folders) == 1:
             return self.folders[0]
-        counts = dict.fromkeys(self.folders, 0)
+        counts = dict(self._being_made)
         for log in self.logs.values():
             counts[folder_of(log)] += 1
         return min(self.folders, key=counts.__getitem__)

@@ -7,6 +7,8 @@ commits a decision in the moment it is made, so tests wait for no disk and can s
 import asyncio
 from random import Random
 
+import pytest
+
 from gralha.broker.broker import Broker
 from gralha.broker.config import NodeConfig
 from gralha.broker.handlers import APIS
@@ -89,7 +91,7 @@ def make_broker(folder, brokers=1, fenced=(), **configs):
         epoch = controller.image.brokers[1].epoch
         return await controller.execute(lambda image: allocate_producer_ids(image, 1, epoch))
 
-    replicas = ReplicaManager(1, logs, config_for, lambda: NOW_MS)
+    replicas = ReplicaManager(1, logs, config_for, lambda: NOW_MS, pytest.fail)
     controller.subscribe(lambda change, image: replicas.apply(change))
     return Broker(
         config,
@@ -169,7 +171,7 @@ async def create_topic(broker, name, partitions=1, **configs):
     )
     request = CreateTopicsRequest(topics=[topic])
     context = broker.controller.context
-    response = await broker.controller.execute(lambda image: create_topics(image, request, context))
+    response = await broker.execute(lambda image: create_topics(image, request, context))
     assert response.topics[0].error_code == 0, response
     return response.topics[0].topic_id
 

@@ -41,7 +41,7 @@ async def _alter(broker: Broker, request: AlterConfigsRequest) -> list[AlterConf
         return []
     controller = broker.controller
     try:
-        response = await controller.execute(
+        response = await broker.execute(
             lambda image: configs.alter_configs(image, request, controller.context)
         )
     except KafkaError as error:

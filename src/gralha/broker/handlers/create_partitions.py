@@ -22,7 +22,7 @@ async def handle(
 ) -> CreatePartitionsResponse:
     controller = broker.controller
     try:
-        return await controller.execute(
+        return await broker.execute(
             lambda image: partitions.create_partitions(image, request, controller.context)
         )
     except KafkaError as error:

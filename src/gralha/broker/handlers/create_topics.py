@@ -28,9 +28,7 @@ async def create(broker: Broker, request: CreateTopicsRequest) -> CreateTopicsRe
     """Have the controller create topics; a request that fails as a whole fails for each of them."""
     controller = broker.controller
     try:
-        return await controller.execute(
-            lambda image: topics.create_topics(image, request, controller.context)
-        )
+        return await broker.execute(lambda image: topics.create_topics(image, request, controller.context))
     except KafkaError as error:
         return CreateTopicsResponse(
             topics=[

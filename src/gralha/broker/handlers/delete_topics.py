@@ -23,7 +23,7 @@ async def handle(
 ) -> DeleteTopicsResponse:
     controller = broker.controller
     try:
-        return await controller.execute(
+        return await broker.execute(
             lambda image: topics.delete_topics(image, request, controller.context, context.api_version)
         )
     except KafkaError as error:

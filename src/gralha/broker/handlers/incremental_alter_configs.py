@@ -49,7 +49,7 @@ async def _alter(
         return []
     controller = broker.controller
     try:
-        response = await controller.execute(
+        response = await broker.execute(
             lambda image: configs.incremental_alter_configs(image, request, controller.context)
         )
     except KafkaError as error:
