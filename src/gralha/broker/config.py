@@ -50,6 +50,7 @@ class NodeConfig:
         self.texts = dict(texts)
         self.values = dict(values)
         self.node_id = self.number("node.id")
+        self.texts.setdefault("broker.id", str(self.node_id))
         self.roles = self.items("process.roles")
         self.log_dirs = self.items("log.dirs") or self.items("log.dir") or ["/tmp/kafka-logs"]
         self.metadata_log_dir = self.text("metadata.log.dir") or self.log_dirs[0]

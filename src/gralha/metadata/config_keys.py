@@ -107,7 +107,8 @@ def effective_topic_config(
 ) -> EffectiveConfig:
     """One topic config with its source and synonyms. Raises KeyError for a name that is no topic config."""
     key = TOPIC_CONFIGS[name]
-    synonyms = list(_broker_synonyms(key.synonyms, layers))
+    # As in Kafka, of several units only the first shows its default: log.retention.ms has none.
+    synonyms = list(_broker_synonyms(key.synonyms, layers, key.synonyms[:1]))
     value = key.default_text
     if synonyms:
         factor = dict(key.synonyms)[synonyms[0].name]
@@ -166,13 +167,15 @@ def _convert(value: str | None, factor: int) -> str | None:
 
 
 def _broker_synonyms(
-    names: tuple[tuple[str, int], ...], layers: BrokerConfigLayers
+    names: tuple[tuple[str, int], ...],
+    layers: BrokerConfigLayers,
+    names_with_default: tuple[tuple[str, int], ...],
 ) -> Iterator[ConfigSynonym]:
     for layer, source in zip(layers, _LAYER_SOURCES, strict=True):
         for name, _ in names:
             if name in layer:
                 yield ConfigSynonym(name, layer[name], source)
-    for name, _ in names:
+    for name, _ in names_with_default:
         key = BROKER_CONFIGS.get(name)
         if key is not None and key.default is not None:
             yield ConfigSynonym(name, key.default_text, ConfigSource.DEFAULT_CONFIG)
@@ -202,7 +205,8 @@ def effective_broker_config(name: str, layers: BrokerConfigLayers) -> EffectiveC
     """One broker config with its source and synonyms. An unknown name may hold a secret, so it is hidden."""
     key = BROKER_CONFIGS.get(name)
     sensitive = key is None or key.sensitive
-    synonyms = list(_broker_synonyms(_UNIT_SYNONYMS.get(name, ((name, 1),)), layers))
+    units = _UNIT_SYNONYMS.get(name, ((name, 1),))
+    synonyms = list(_broker_synonyms(units, layers, units))
     # As in Kafka, what stands before the key's own first setting belongs to another unit and does not count.
     while synonyms and synonyms[0].name != name:
         del synonyms[0]
@@ -248,7 +252,7 @@ def effective_group_configs(
 def _effective_group_config(
     key: ConfigKey, overrides: Mapping[str, str], layers: BrokerConfigLayers
 ) -> EffectiveConfig:
-    synonyms = list(_broker_synonyms(key.synonyms, layers))
+    synonyms = list(_broker_synonyms(key.synonyms, layers, key.synonyms))
     value = synonyms[0].value if synonyms else key.default_text
     if key.name in overrides:
         value = overrides[key.name]

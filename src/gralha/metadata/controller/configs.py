@@ -68,7 +68,9 @@ def incremental_alter_configs(
     records: list[Message] = []
     for resource in request.resources:
         key = (resource.resource_type, resource.resource_name)
-        response = incremental.AlterConfigsResourceResponse(resource_type=key[0], resource_name=key[1])
+        response = incremental.AlterConfigsResourceResponse(
+            error_message=None, resource_type=key[0], resource_name=key[1]
+        )
         try:
             _check_once(counts[key], [config.name for config in resource.configs])
             changes = _incremental_changes(image, key, resource.configs)
@@ -136,7 +138,9 @@ def alter_configs(
     records: list[Message] = []
     for resource in request.resources:
         key = (resource.resource_type, resource.resource_name)
-        response = legacy.AlterConfigsResourceResponse(resource_type=key[0], resource_name=key[1])
+        response = legacy.AlterConfigsResourceResponse(
+            error_message=None, resource_type=key[0], resource_name=key[1]
+        )
         try:
             _check_once(counts[key], [config.name for config in resource.configs])
             nulls = [config.name for config in resource.configs if config.value is None]
