@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -64,6 +65,28 @@ def test_descriptors_stay_bounded(tmp_path: Path) -> None:
             file.append([b"%d-%d " % (number, turn)])
             assert open_descriptors(tmp_path) <= 9
     assert (tmp_path / "49").read_bytes() == b"49-0 49-1 49-2 "
+    for file in files:
+        file.close()
+    assert open_descriptors(tmp_path) == 0
+
+
+def test_threads_share_few_descriptors(tmp_path: Path) -> None:
+    """A descriptor that is taken away while a thread reads is not given to another file too early."""
+    disk = RealDisk(max_open_files=2)
+    files = [disk.open(str(tmp_path / str(number)), create=True) for number in range(20)]
+    for number, file in enumerate(files):
+        file.append([bytes([number]) * 20_000])
+
+    def read_all(seed: int) -> int:
+        wrong = 0
+        for turn in range(1500):
+            number = (seed + turn * 7) % 20
+            data = files[number].read(0, 20_000) if turn % 2 else files[number].read_nowait(0, 20_000)
+            wrong += data not in (bytes([number]) * 20_000, None)
+        return wrong
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(read_all, range(4))) == [0, 0, 0, 0]
     for file in files:
         file.close()
     assert open_descriptors(tmp_path) == 0

@@ -6,8 +6,8 @@ are bases; `RealDisk` and `RealFile` do the work.
 
 A `RealFile` holds a descriptor only while it is in use: the disk closes the ones that were not used lately
 once too many are open, and a file opens its own again when needed. Threads may read and sync a file while
-the event loop appends to it or the disk closes its descriptor: a call keeps the descriptor object alive
-until it returns, and the number is given back to the system with the last reference.
+the event loop appends to it or the disk takes its descriptor away: a system call keeps the descriptor object
+alive until it returns, and the number is given back to the system after the last reference.
 """
 
 from __future__ import annotations
@@ -156,13 +156,54 @@ class Disk:
 
 
 class _Descriptor:
-    """An open file number that closes itself with its last reference."""
+    """An open file number that is given back after its last reference is gone.
 
-    def __init__(self, number: int) -> None:
+    Threads share these objects, and compiled code is particular about that. The system calls are methods,
+    because whoever calls a method keeps the object alive until it returns, while a variable is let go after
+    its last use: with the number alone in hand, another thread could have it closed, and given to another
+    file, before the call. And the end of an object only notes the number for closing, because closing lets
+    other threads run, at a moment when the attribute that held the object may still point to it.
+    """
+
+    def __init__(self, number: int, closing: list[int]) -> None:
         self.number = number
+        self.closing = closing
 
     def __del__(self) -> None:
-        os.close(self.number)
+        self.closing.append(self.number)
+
+    def write(self, chunks: list[bytes | memoryview], position: int, length: int) -> None:
+        written = os.pwritev(self.number, chunks, position)
+        if written != length:
+            self.write_rest(b"".join(chunks)[written:], position + written)
+
+    def write_rest(self, rest: bytes, position: int) -> None:
+        while rest:
+            written = os.pwrite(self.number, rest, position)
+            position += written
+            rest = rest[written:]
+
+    def read(self, position: int, length: int) -> bytes:
+        data = os.pread(self.number, length, position)
+        while 0 < len(data) < length:
+            more = os.pread(self.number, length - len(data), position + len(data))
+            if not more:
+                break
+            data += more
+        return data
+
+    def read_nowait(self, position: int, length: int) -> bytes:
+        if length >= _DIRECT_READ_BYTES and _preadv2 is not None:
+            return _read_direct(self.number, position, length)
+        buffer = bytearray(length)
+        count = os.preadv(self.number, [buffer], position, os.RWF_NOWAIT)
+        return bytes(buffer if count == length else buffer[:count])
+
+    def truncate(self, size_bytes: int) -> None:
+        os.ftruncate(self.number, size_bytes)
+
+    def sync(self) -> None:
+        os.fdatasync(self.number)
 
 
 class _DescriptorPool:
@@ -171,24 +212,45 @@ class _DescriptorPool:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.open_files: dict[RealFile, None] = {}
+        self.closing: list[int] = []
         self.lock = threading.Lock()
 
-    def add(self, file: RealFile) -> None:
+    def open(self, file: RealFile, flags: int) -> _Descriptor:
         with self.lock:
-            self.open_files[file] = None
-            while len(self.open_files) > self.limit:
-                oldest = next(iter(self.open_files))
-                del self.open_files[oldest]
-                if oldest is file or oldest.recently_used:
-                    oldest.recently_used = False
-                    self.open_files[oldest] = None
-                else:
-                    oldest.descriptor = None
+            descriptor = file.descriptor
+            if descriptor is None:
+                number = os.open(file.path, flags | os.O_CLOEXEC, 0o644)
+                descriptor = _Descriptor(number, self.closing)
+                file.descriptor = descriptor
+                self.open_files[file] = None
+                self._make_room(file)
+        self._close_unused()
+        return descriptor
+
+    def _make_room(self, newest: RealFile) -> None:
+        while len(self.open_files) > self.limit:
+            oldest = next(iter(self.open_files))
+            del self.open_files[oldest]
+            if oldest is newest or oldest.recently_used:
+                oldest.recently_used = False
+                self.open_files[oldest] = None
+            else:
+                oldest.descriptor = None
 
     def discard(self, file: RealFile) -> None:
         with self.lock:
             self.open_files.pop(file, None)
             file.descriptor = None
+        self._close_unused()
+
+    def _close_unused(self) -> None:
+        closing = self.closing
+        while closing:
+            try:
+                number = closing.pop()
+            except IndexError:
+                return  # another thread was quicker
+            os.close(number)
 
 
 class RealFile(File):
@@ -206,11 +268,9 @@ class RealFile(File):
         descriptor = self.descriptor
         if descriptor is None:
             try:
-                descriptor = _Descriptor(os.open(self.path, flags | os.O_CLOEXEC, 0o644))
+                descriptor = self.pool.open(self, flags)
             except OSError as error:
                 raise DiskError("open", self.path, error.strerror) from error
-            self.descriptor = descriptor
-            self.pool.add(self)
         self.recently_used = True
         return descriptor
 
@@ -226,51 +286,28 @@ class RealFile(File):
         if self.broken:
             raise DiskError("append to", self.path, "an earlier write could not be undone")
         try:
-            written = os.pwritev(descriptor.number, chunks, position)
-            if written != length:
-                self._write_rest(descriptor.number, chunks, position, written)
+            descriptor.write(chunks, position, length)
         except OSError as error:
-            self._undo(descriptor.number, position)
+            self._undo(descriptor, position)
             raise DiskError("append to", self.path, error.strerror) from error
         self.size_bytes = position + length
 
-    def _write_rest(self, number: int, chunks: list[bytes | memoryview], position: int, written: int) -> None:
-        rest = b"".join(chunks)[written:]
-        position += written
-        while rest:
-            written = os.pwrite(number, rest, position)
-            position += written
-            rest = rest[written:]
-
-    def _undo(self, number: int, size_bytes: int) -> None:
+    def _undo(self, descriptor: _Descriptor, size_bytes: int) -> None:
         """Cut what a failed write left. If even that fails, nothing may be written behind the debris."""
         try:
-            os.ftruncate(number, size_bytes)
+            descriptor.truncate(size_bytes)
         except OSError:
             self.broken = True
 
     def read(self, position: int, length: int) -> bytes:
-        descriptor = self._open()
         try:
-            data = os.pread(descriptor.number, length, position)
-            while 0 < len(data) < length:
-                more = os.pread(descriptor.number, length - len(data), position + len(data))
-                if not more:
-                    break
-                data += more
+            return self._open().read(position, length)
         except OSError as error:
             raise DiskError("read", self.path, error.strerror) from error
-        return data
 
     def read_nowait(self, position: int, length: int) -> bytes | None:
-        descriptor = self._open()
         try:
-            if length >= _DIRECT_READ_BYTES and _preadv2 is not None:
-                data = _read_direct(descriptor.number, position, length)
-            else:
-                buffer = bytearray(length)
-                count = os.preadv(descriptor.number, [buffer], position, os.RWF_NOWAIT)
-                data = bytes(buffer if count == length else buffer[:count])
+            data = self._open().read_nowait(position, length)
         except OSError as error:
             if error.errno == errno.EAGAIN:
                 return None
@@ -283,26 +320,23 @@ class RealFile(File):
         return data
 
     def write_at(self, position: int, data: bytes) -> None:
-        descriptor = self._open()
         try:
-            self._write_rest(descriptor.number, [data], position, 0)
+            self._open().write_rest(data, position)
         except OSError as error:
             raise DiskError("write to", self.path, error.strerror) from error
         self.size_bytes = max(self.size(), position + len(data))
 
     def truncate(self, size_bytes: int) -> None:
-        descriptor = self._open()
         try:
-            os.ftruncate(descriptor.number, size_bytes)
+            self._open().truncate(size_bytes)
         except OSError as error:
             raise DiskError("truncate", self.path, error.strerror) from error
         self.size_bytes = size_bytes
         self.broken = False
 
     def sync(self) -> None:
-        descriptor = self._open()
         try:
-            os.fdatasync(descriptor.number)
+            self._open().sync()
         except OSError as error:
             raise DiskError("sync", self.path, error.strerror) from error
 
