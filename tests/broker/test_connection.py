@@ -168,7 +168,7 @@ async def test_a_frame_has_a_deadline_from_its_first_byte(door: Fixture) -> None
         await client.writer.drain()
         await asyncio.sleep(0.001)
     door.server.end_overdue(started + FRAME_DEADLINE_SECONDS - 1)
-    assert not door.server.connections()[0].is_closing
+    assert door.server.connections()[0].closing_since is None
     door.server.end_overdue(started + FRAME_DEADLINE_SECONDS + 1)
     assert await client.is_closed()
 

@@ -1,8 +1,9 @@
 """What request handlers see of the node they run on."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from gralha.broker.config import NodeConfig
 from gralha.broker.fetch_sessions import FetchSessions
@@ -14,6 +15,8 @@ from gralha.storage.manager import LogManager
 from gralha.transactions.producer_ids import ProducerIds
 
 Response = TypeVar("Response")
+
+READER_THREADS: Final = 8
 
 
 class Broker:
@@ -38,6 +41,9 @@ class Broker:
         self.producer_ids = producer_ids
         self.clock = clock
         self.random = random
+        # Threads of their own for what clients can ask for at will, so that a slow disk read holds up
+        # neither the metadata log nor the work on files.
+        self.readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="gralha-read")
         self.fetch_sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots"), random
         )

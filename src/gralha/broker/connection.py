@@ -85,10 +85,7 @@ class Connection(asyncio.BufferedProtocol):
         self._closed = False
         self.active_at = loop.time()
         self.frame_since: float | None = None
-
-    @property
-    def is_closing(self) -> bool:
-        return self._closed
+        self.closing_since: float | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -121,6 +118,7 @@ class Connection(asyncio.BufferedProtocol):
         if not self._closed:
             log.info("closing the connection of %s:%s: %s", self.peer.host, self.peer.port, why)
             self._closed = True
+            self.closing_since = self._loop.time()
             self._transport.close()
 
     def abort(self) -> None:
@@ -189,7 +187,9 @@ class Connection(asyncio.BufferedProtocol):
         if pipeline.out:
             self._write(pipeline.take_out())
         if pipeline.is_full() or self._write_paused:
+            # From here on it is the client who lets us wait, not its frame.
             self._backlog, self._backlog_start = data, position
+            self.frame_since = None
             self._pause()
         else:
             self._keep_partial(data, position)
@@ -229,6 +229,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._write_paused = False
+        self.active_at = self._loop.time()
         self._resume()
 
     def _pause(self) -> None:
@@ -242,6 +243,7 @@ class Connection(asyncio.BufferedProtocol):
         data, start = self._backlog, self._backlog_start
         self._backlog, self._backlog_start = b"", 0
         self._reading = True
+        self.active_at = self._loop.time()
         self._handle(data, start)
         # The backlog may have filled the pipeline again.
         if self._reading and not self._closed:

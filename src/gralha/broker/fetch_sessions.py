@@ -19,6 +19,8 @@ FINAL_EPOCH: Final = -1
 MAX_INT32: Final = 0x7FFFFFFF
 TOPIC_IDS_FROM_VERSION: Final = 13
 EVICTION_MS: Final = 120_000
+# Of all sessions together: some 100 MB. Who comes later is served without a session.
+MAX_PARTITIONS: Final = 200_000
 
 NONE: Final = 0
 FETCH_SESSION_ID_NOT_FOUND: Final = 70
@@ -94,16 +96,17 @@ class FetchSessions:
         self._max_sessions = max_sessions
         self._random = random
         self._sessions: dict[int, Session] = {}  # least recently used first
+        self._partitions = 0  # in all sessions
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def begin(self, request: FetchRequest, version: int, now_ms: int) -> Plan:
         if request.session_epoch == FINAL_EPOCH:
-            self._sessions.pop(request.session_id, None)
+            self._end(request.session_id)
             return Plan(NONE, None, False, list(wanted_of(request, version).values()))
         if request.session_epoch == INITIAL_EPOCH:
-            self._sessions.pop(request.session_id, None)
+            self._end(request.session_id)
             wanted = wanted_of(request, version)
             session = self._create(wanted, version >= TOPIC_IDS_FROM_VERSION, now_ms)
             return Plan(NONE, session, False, list(wanted.values()))
@@ -117,11 +120,15 @@ class FetchSessions:
             return Plan(INVALID_FETCH_SESSION_EPOCH, session, True, [])
         if session.uses_topic_ids != (version >= TOPIC_IDS_FROM_VERSION):
             return Plan(FETCH_SESSION_TOPIC_ID_ERROR, session, True, [])
-        self._update(session, request, version)
         del self._sessions[session.id]
+        self._partitions -= len(session.partitions)
+        self._update(session, request, version)
         if not session.partitions:
             # The client has no use for the session any more; it goes on without one.
             return Plan(NONE, None, False, [])
+        if self._partitions + len(session.partitions) > MAX_PARTITIONS:
+            return Plan(FETCH_SESSION_ID_NOT_FOUND, None, True, [])
+        self._partitions += len(session.partitions)
         self._sessions[session.id] = session
         session.used_ms = now_ms
         session.epoch = session.epoch + 1 if session.epoch < MAX_INT32 else 1
@@ -142,6 +149,9 @@ class FetchSessions:
     def _create(
         self, wanted: dict[PartitionKey, Wanted], uses_topic_ids: bool, now_ms: int
     ) -> Session | None:
+        while len(wanted) + self._partitions > MAX_PARTITIONS:
+            if not self._evict_stale(now_ms):
+                return None
         if len(self._sessions) >= self._max_sessions and not self._evict(len(wanted), now_ms):
             return None
         identifier = self._random.randint(1, MAX_INT32)
@@ -150,21 +160,30 @@ class FetchSessions:
         session = Session(identifier, uses_topic_ids, now_ms)
         session.partitions = wanted
         self._sessions[identifier] = session
+        self._partitions += len(wanted)
         return session
+
+    def _end(self, identifier: int) -> None:
+        session = self._sessions.pop(identifier, None)
+        if session is not None:
+            self._partitions -= len(session.partitions)
+
+    def _evict_stale(self, now_ms: int) -> bool:
+        oldest = next(iter(self._sessions.values()), None)
+        if oldest is None or now_ms - oldest.used_ms <= EVICTION_MS:
+            return False
+        self._end(oldest.id)
+        return True
 
     def _evict(self, newcomer_size: int, now_ms: int) -> bool:
         """Make room: the least recently used if it is stale, else the smallest one that is not young."""
-        oldest = next(iter(self._sessions.values()), None)
-        if oldest is None:
-            return False
-        if now_ms - oldest.used_ms > EVICTION_MS:
-            del self._sessions[oldest.id]
+        if self._evict_stale(now_ms):
             return True
         grown = [s for s in self._sessions.values() if now_ms - s.created_ms > EVICTION_MS]
         smallest = min(grown, key=lambda s: len(s.partitions), default=None)
         if smallest is None or len(smallest.partitions) > newcomer_size:
             return False
-        del self._sessions[smallest.id]
+        self._end(smallest.id)
         return True
 
 

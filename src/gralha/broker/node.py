@@ -8,6 +8,7 @@ cannot write its disk, or apply its metadata, must not go on.
 """
 
 import asyncio
+import errno
 import logging
 from collections.abc import Callable
 from random import Random
@@ -18,10 +19,12 @@ from gralha.broker.handlers import APIS
 from gralha.broker.server import Server
 from gralha.metadata.controller.brokers import BrokerIntroduction
 from gralha.metadata.formatting import FormatError, MetaProperties, prepare_folders, read_bootstrap_records
-from gralha.metadata.image import Endpoint, ImageChange, MetadataImage
+from gralha.metadata.image import Endpoint, ImageChange, MetadataError, MetadataImage
 from gralha.metadata.service import ControllerService
-from gralha.raft.driver import QuorumSettings
+from gralha.raft.driver import QuorumError, QuorumSettings
 from gralha.raft.log import MetadataLogConfig
+from gralha.raft.quorum_state import QuorumStateError
+from gralha.raft.snapshots import SnapshotError
 from gralha.replication.manager import ReplicaManager
 from gralha.storage.config import LogConfig
 from gralha.storage.disk import Disk, FolderLock
@@ -94,7 +97,10 @@ class Node:
         folders = await loop.run_in_executor(None, self._take_folders)
         previous_epoch = await loop.run_in_executor(None, self._logs.clean_shutdown_epoch)
         controller = self._controller = self._new_controller(folders[self.config.metadata_log_dir])
-        await controller.start()
+        try:
+            await controller.start()
+        except (QuorumError, QuorumStateError, SnapshotError, MetadataError) as error:
+            raise StartError(str(error)) from error
         await loop.run_in_executor(None, self._load_logs, controller)
         self._broker_epoch = await controller.register_broker(self._introduction(folders, previous_epoch))
         controller.subscribe(self._follow)
@@ -127,10 +133,12 @@ class Node:
             try:
                 port = await server.bind(listener.name, listener.host, listener.port)
             except OSError as error:
-                raise StartError(
-                    f"Cannot listen on {listener.host or '*'}:{listener.port}: {error.strerror or error}. "
-                    "Stop what uses the port, or take another one."
-                ) from None
+                advice = "Name an address of this machine in listeners."
+                if error.errno == errno.EADDRINUSE:
+                    advice = "Stop what uses the port, or take another one."
+                address = f"{listener.host or '*'}:{listener.port}"
+                reason = error.strerror or error
+                raise StartError(f"Cannot listen on {address}: {reason}. {advice}") from None
             advertised = next((one for one in config.advertised if one.name == listener.name), listener)
             self.addresses.append(advertised._replace(port=advertised.port or port))
         return server
@@ -221,13 +229,14 @@ class Node:
     # Stopping
 
     async def _close(self, tasks: "list[asyncio.Future[object]]") -> None:
-        """In order: clients, background work, logs with the mark of a clean end, metadata."""
+        """In order: clients, metadata (nothing is decided any more), work on files, logs with a clean end."""
         assert self._server is not None
         assert self._controller is not None
         await self._server.close()
+        await self._controller.close()
+        await self._replicas.settled()
         await _cancel(tasks)
         await asyncio.get_running_loop().run_in_executor(None, self._logs.close, self._broker_epoch)
-        await self._controller.close()
         if self._metadata_lock is not None:
             self._metadata_lock.release()
 

@@ -21,7 +21,7 @@ from gralha.protocol.message import Message
 from gralha.protocol.primitives import ProtocolError, Reader, Writer
 
 API_VERSIONS: Final = 18
-MAX_REQUESTS_INSIDE: Final = 256
+MAX_WEIGHT_INSIDE: Final = 256
 MAX_BYTES_OUT: Final = 4 * 1024 * 1024
 # Topics, partitions, ... in one request: some 100 MB as objects.
 MAX_ELEMENTS: Final = 500_000
@@ -44,6 +44,7 @@ class Api:
         flexible_from: int,
         decode: Callable[[Reader, int], Message],
         handle: Handler,
+        weight: int = 1,
     ) -> None:
         self.key = key
         self.name = name
@@ -52,6 +53,8 @@ class Api:
         self.flexible_from = flexible_from
         self.decode = decode
         self.handle = handle
+        # How much of a connection's room a request takes while it waits: a fetch may hold megabytes.
+        self.weight = weight
 
 
 class Peer:
@@ -82,6 +85,7 @@ class Slot:
         self.version = version
         self.correlation_id = correlation_id
         self.chunks: list[bytes | memoryview] | None = None
+        self.size_bytes: i64 = 0
         self.future: asyncio.Future[Message | None] | None = None
 
     def finished(self, future: "asyncio.Future[Message | None]") -> None:
@@ -106,12 +110,14 @@ class Pipeline:
         self.on_broken = on_broken
         self.out: list[bytes | memoryview] = []
         self.out_bytes: i64 = 0
+        self.held_bytes: i64 = 0  # of answers that wait for an earlier one
+        self.weight_inside: i64 = 0
         self.slots: deque[Slot] = deque()
         self.feeding: bool = False
 
     def is_full(self) -> bool:
         """Whether the client should read its answers before it is heard again."""
-        return self.out_bytes >= MAX_BYTES_OUT or len(self.slots) >= MAX_REQUESTS_INSIDE
+        return self.out_bytes + self.held_bytes >= MAX_BYTES_OUT or self.weight_inside >= MAX_WEIGHT_INSIDE
 
     def feed(self, data: bytes, start: int) -> int:
         """Handle the whole frames of `data` from `start` on; answers where the first unhandled one begins."""
@@ -179,8 +185,8 @@ class Pipeline:
             chunks = self._encode(api, version, correlation_id, result)
             if self.slots:
                 slot = Slot(self, api, version, correlation_id)
-                slot.chunks = chunks
-                self.slots.append(slot)
+                self._enter(slot)
+                self._hold(slot, chunks)
             else:
                 self._leave(chunks)
             return
@@ -189,25 +195,32 @@ class Pipeline:
     def _wait(self, slot: Slot, result: Awaitable[Message | None]) -> None:
         future = asyncio.ensure_future(result)
         slot.future = future
-        self.slots.append(slot)
+        self._enter(slot)
         future.add_done_callback(slot.finished)
+
+    def _enter(self, slot: Slot) -> None:
+        self.slots.append(slot)
+        self.weight_inside += slot.api.weight
+
+    def _hold(self, slot: Slot, chunks: list[bytes | memoryview]) -> None:
+        slot.chunks = chunks
+        for chunk in chunks:
+            slot.size_bytes += len(chunk)
+        self.held_bytes += slot.size_bytes
 
     def slot_finished(self, slot: Slot, future: "asyncio.Future[Message | None]") -> None:
         slot.future = None
-        if future.cancelled():
-            slot.chunks = []
-        else:
+        chunks: list[bytes | memoryview] = []
+        if not future.cancelled():
             try:
                 response = future.result()
-                slot.chunks = (
-                    []
-                    if response is None
-                    else self._encode(slot.api, slot.version, slot.correlation_id, response)
-                )
+                if response is not None:
+                    chunks = self._encode(slot.api, slot.version, slot.correlation_id, response)
             except Exception as error:
                 log.error("%s failed", slot.api.name, exc_info=error)
                 self.on_broken(f"{slot.api.name} failed")
                 return
+        self._hold(slot, chunks)
         self._advance()
         if not self.feeding:
             self.on_ready()
@@ -215,10 +228,13 @@ class Pipeline:
     def _advance(self) -> None:
         slots = self.slots
         while slots:
-            chunks = slots[0].chunks
+            slot = slots[0]
+            chunks = slot.chunks
             if chunks is None:
                 return
             slots.popleft()
+            self.weight_inside -= slot.api.weight
+            self.held_bytes -= slot.size_bytes
             self._leave(chunks)
 
     def _leave(self, chunks: list[bytes | memoryview]) -> None:

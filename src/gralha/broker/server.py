@@ -67,9 +67,9 @@ class Server:
 
     def end_overdue(self, now: float) -> None:
         for connection in self.connections():
-            if connection.is_closing:
-                # It had since the last sweep to read its answers.
-                connection.abort()
+            if connection.closing_since is not None:
+                if now - connection.closing_since > CLOSING_SECONDS:
+                    connection.abort()
             else:
                 why = connection.overdue(now, self._max_idle_seconds)
                 if why is not None:

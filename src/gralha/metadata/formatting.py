@@ -188,8 +188,9 @@ def format_folders(files: Files, plan: FormatPlan, now_ms: int, random: Random) 
     found = {folder: read_meta_properties(files, folder) for folder in sorted(set(plan.folders))}
     verify(found, plan.node_id, plan.cluster_id)
     taken = {properties.directory_id for properties in found.values() if properties is not None}
-    for folder, properties in found.items():
-        if properties is not None:
+    # The metadata folder first: after a crash in between, the others look like new disks, not like a loss.
+    for folder in sorted(found, key=lambda folder: folder != plan.metadata_folder):
+        if found[folder] is not None:
             continue
         directory_id = _directory_id(plan, folder, taken, random)
         taken.add(directory_id)

@@ -158,6 +158,8 @@ class MetadataLog:
                 "segment.ms": str(self.config.segment_ms),
                 "retention.bytes": "-1",
                 "retention.ms": "-1",
+                # A decision is one batch, whatever its size: all of it is committed, or nothing.
+                "max.message.bytes": str(2**31 - 1),
             }
         )
 

@@ -40,7 +40,7 @@ class ReplicaManager:
         self._config_for = config_for
         self._clock = clock
         self._on_failure = on_failure
-        self._changes: deque[ImageChange] = deque()
+        self._changes: deque[tuple[ImageChange, asyncio.Future[None]]] = deque()
         self._following: asyncio.Task[None] | None = None
         self.by_name: dict[str, dict[int, Partition]] = {}
         self.by_id: dict[bytes, dict[int, Partition]] = {}
@@ -49,39 +49,69 @@ class ReplicaManager:
         partitions = self.by_name.get(topic)
         return None if partitions is None else partitions.get(index)
 
+    def is_offline(self, topic: str, index: int) -> bool:
+        """Whether the partition is placed here, but its records are damaged."""
+        return (topic, index) in self._logs.offline
+
     # Following the metadata
 
     def apply(self, change: ImageChange) -> None:
-        """Follow a change: at once if no file has to be made and none is being made, else in a moment."""
+        """Follow a change: at once if it takes no work on files and none is under way, else in a moment."""
+        for topic in change.deleted_topics:
+            self._unlist(topic)
+        if self._following is None and not self._leaving(change) and not self._missing(change):
+            self._install(change)
+            return
+        self._changes.append((change, asyncio.get_running_loop().create_future()))
         if self._following is None:
-            self._remove_topics(change)
-            if not self._missing(change):
-                self._install(change)
-                return
             self._following = asyncio.ensure_future(self._follow())
-        self._changes.append(change)
 
     async def settled(self) -> None:
         """Wait until every change so far has been followed."""
-        while self._following is not None:
-            await asyncio.shield(self._following)
+        if self._changes:
+            await asyncio.shield(self._changes[-1][1])
 
     async def _follow(self) -> None:
+        """The owner of the work on files: one change after the other."""
         try:
             while self._changes:
-                change = self._changes.popleft()
-                self._remove_topics(change)
-                missing = self._missing(change)
-                for start in range(0, len(missing), AT_ONCE):
-                    await asyncio.gather(
-                        *(self._make(topic, index) for topic, index in missing[start : start + AT_ONCE])
-                    )
+                change, done = self._changes[0]
+                await self._work_on_files(change)
                 self._install(change)
+                self._changes.popleft()
+                done.set_result(None)
         except BaseException as error:
-            self._on_failure(error)
-            raise
+            self._give_up(error)
         finally:
             self._following = None
+
+    def _give_up(self, error: BaseException) -> None:
+        """The disk failed: the node ends, and nobody waits for what will not come."""
+        self._on_failure(error)
+        for _, done in self._changes:
+            done.set_exception(error)
+            done.exception()  # who waits gets it; if nobody does, that is no news
+        self._changes.clear()
+
+    async def _work_on_files(self, change: ImageChange) -> None:
+        for topic in change.deleted_topics:
+            self._unlist(topic)
+        for topic, index in self._leaving(change):
+            await self._logs.delete_in_thread(topic.name, index, self._clock())
+        missing = self._missing(change)
+        for start in range(0, len(missing), AT_ONCE):
+            await asyncio.gather(
+                *(self._make(topic, index) for topic, index in missing[start : start + AT_ONCE])
+            )
+
+    def _leaving(self, change: ImageChange) -> list[tuple[TopicImage, int]]:
+        """The partitions of deleted topics that still have files here."""
+        return [
+            (topic, index)
+            for topic in change.deleted_topics
+            for index in topic.partitions
+            if self._log(topic, index) is not None or self.is_offline(topic.name, index)
+        ]
 
     def _missing(self, change: ImageChange) -> list[tuple[TopicImage, int]]:
         """The partitions placed here that have no log yet."""
@@ -91,7 +121,7 @@ class ReplicaManager:
             for index, assigned in topic.partitions.items()
             if self._broker_id in assigned.replicas
             and self._log(topic, index) is None
-            and (topic.name, index) not in self._logs.offline
+            and not self.is_offline(topic.name, index)
         ]
 
     def _log(self, topic: TopicImage, index: int) -> Log | None:
@@ -101,14 +131,11 @@ class ReplicaManager:
 
     async def _make(self, topic: TopicImage, index: int) -> None:
         if (topic.name, index) in self._logs.logs:
-            # An older topic of that name, deleted while this broker could not see it.
-            self._logs.delete(topic.name, index, self._clock())
+            # Of an older topic of that name. The metadata does not say that it was deleted, so it stays.
+            path = await self._logs.set_aside_in_thread(topic.name, index)
+            log.warning("A folder of another topic named %s was set aside as %s", topic.name, path)
         config = self._config_for(topic.name)
         await self._logs.get_or_create_in_thread(topic.name, index, topic.id, config, self._clock())
-
-    def _remove_topics(self, change: ImageChange) -> None:
-        for topic in change.deleted_topics:
-            self._remove(topic)
 
     def _install(self, change: ImageChange) -> None:
         for topic in change.changed_topics:
@@ -145,11 +172,15 @@ class ReplicaManager:
             opened.set_topic_id(topic.id)
         return Partition(topic.name, topic.id, index, opened, self._broker_id)
 
-    def _remove(self, topic: TopicImage) -> None:
-        self.by_id.pop(topic.id, None)
-        for partition in self.by_name.pop(topic.name, {}).values():
+    def _unlist(self, topic: TopicImage) -> None:
+        """No request finds the topic any more; those that wait for it are told."""
+        partitions = self.by_id.pop(topic.id, None)
+        if partitions is None:
+            return
+        if self.by_name.get(topic.name) is partitions:
+            del self.by_name[topic.name]
+        for partition in partitions.values():
             partition.change_leader(NO_LEADER, partition.leader_epoch + 1, [], [])
-            self._logs.delete(partition.topic, partition.index, self._clock())
 
     def _configure(self, name: str) -> None:
         partitions = self.by_name.get(name)

@@ -50,6 +50,7 @@ class Partition:
         self.replicas: list[int] = []
         self.in_sync_replicas: list[int] = []
         self.waiters: list[Waiter] = []
+        self.untold_bytes: int = 0  # appended, but above the high watermark
         log.on_flushed = self.advance_high_watermark
 
     # Leadership
@@ -92,7 +93,8 @@ class Partition:
         end_before = log.log_end_offset
         result = log.append_as_leader(records, self.leader_epoch, now_ms)
         if log.log_end_offset != end_before:
-            self._advance(records.end - records.start)
+            self.untold_bytes += records.end - records.start
+            self.advance_high_watermark()
         return result
 
     def _check_enough_replicas(self) -> None:
@@ -116,9 +118,6 @@ class Partition:
         return min(log.log_end_offset, log.flushed_offset + unflushed_max - 1)
 
     def advance_high_watermark(self) -> None:
-        self._advance(0)
-
-    def _advance(self, new_bytes: int) -> None:
         """With one in-sync replica the leader alone decides; the high watermark never goes back."""
         if self.leader_id != self.broker_id:
             return
@@ -126,6 +125,8 @@ class Partition:
         offset = self.acknowledged_offset()
         if offset > log.high_watermark:
             log.high_watermark = offset
+            new_bytes = self.untold_bytes
+            self.untold_bytes = 0
             if self.waiters:
                 self._tell_waiters(new_bytes)
 

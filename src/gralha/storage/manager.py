@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from gralha.protocol.errors import KafkaStorageError
 from gralha.protocol.primitives import ZERO_UUID
@@ -53,6 +53,14 @@ class FolderLockedError(Exception):
     """Another process works on a data folder."""
 
 
+class _LeftFolder(NamedTuple):
+    """A folder that is served no more: where it goes, how long it stays there, and the move itself."""
+
+    path: str
+    delay_ms: int
+    move: Callable[[], None]
+
+
 class LogManager:
     def __init__(
         self,
@@ -72,6 +80,7 @@ class LogManager:
         self.logs: dict[PartitionKey, Log] = {}
         # Partitions whose records are damaged, and the reason; they are not served.
         self.offline: dict[PartitionKey, Exception] = {}
+        self._offline_folders: dict[PartitionKey, str] = {}
         self._random = random or Random(0)
         self._retention_check_interval_ms = retention_check_interval_ms
         self._checkpoint_interval_ms = checkpoint_interval_ms
@@ -150,6 +159,7 @@ class LogManager:
         except Exception as error:
             logger.exception("The partition %s is offline", name)
             self.offline[key] = error
+            self._offline_folders[key] = f"{folder}/{name}"
             self._checkpoints.offline.add(key)
 
     def _open(
@@ -230,17 +240,46 @@ class LogManager:
         return min(self.folders, key=counts.__getitem__)
 
     def delete(self, topic: str, partition: int, now_ms: int) -> None:
-        """Give a partition up: its folder is renamed now and removed after file.delete.delay.ms."""
+        """Give a partition up: its folder is renamed now and removed after file.delete.delay.ms. May wait."""
+        left = self._leave(topic, partition, "delete")
+        if left is not None:
+            left.move()
+            self._doomed.append((now_ms + left.delay_ms, left.path, True))
+
+    async def delete_in_thread(self, topic: str, partition: int, now_ms: int) -> None:
+        """As `delete`; a thread waits for a flush under way."""
+        left = self._leave(topic, partition, "delete")
+        if left is not None:
+            await self._in_thread(left.move)
+            self._doomed.append((now_ms + left.delay_ms, left.path, True))
+
+    async def set_aside_in_thread(self, topic: str, partition: int) -> str | None:
+        """Rename the folder of a partition that is not the one wanted by its name; it stays. The new path."""
+        left = self._leave(topic, partition, "stray")
+        if left is None:
+            return None
+        await self._in_thread(left.move)
+        return left.path
+
+    def _leave(self, topic: str, partition: int, suffix: str) -> _LeftFolder | None:
+        """Serve a partition no more; what remains is to move its folder."""
         key = (topic, partition)
         log = self.logs.pop(key, None)
-        if log is None:
-            return
-        self._flushed_ms.pop(key, None)
-        suffix = f"-{partition}.{self._random.getrandbits(128):032x}-delete"
-        path = f"{folder_of(log)}/{topic[: _NAME_BYTES_MAX - len(suffix)]}{suffix}"
-        log.delete(path)
-        self._doomed.append((now_ms + log.config.file_delete_delay_ms, path, True))
+        folder = self._offline_folders.pop(key, None) if log is None else log.folder
+        if folder is None:
+            return None
+        self.offline.pop(key, None)
+        self._checkpoints.offline.discard(key)
         self._checkpoints.outdated = True
+        self._flushed_ms.pop(key, None)
+        ending = f"-{partition}.{self._random.getrandbits(128):032x}-{suffix}"
+        path = f"{folder.rpartition('/')[0]}/{topic[: _NAME_BYTES_MAX - len(ending)]}{ending}"
+        if log is None:
+            return _LeftFolder(
+                path, self.defaults.file_delete_delay_ms, partial(self.disk.rename, folder, path)
+            )
+        log.closed = True
+        return _LeftFolder(path, log.config.file_delete_delay_ms, partial(log.delete, path))
 
     def truncate_to(self, log: Log, offset: int) -> bool:
         """`Log.truncate_to`; the recovery point goes back first, lest a crash look like damage. May wait."""

@@ -39,6 +39,9 @@ SERVED: Final = (
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
 )
 
+# A connection may have eight fetches inside; clients have one or two.
+FETCH_WEIGHT: Final = 32
+
 
 def _row(key: ApiKey) -> Api:
     """An API that loads its handler, and puts it in its place, when it is first used."""
@@ -66,6 +69,7 @@ def _row(key: ApiKey) -> Api:
         definition.flexible_from,
         decode,
         handle,
+        FETCH_WEIGHT if key is ApiKey.FETCH else 1,
     )
     return row
 

@@ -7,7 +7,9 @@ set dynamically for all brokers; a broker answers for itself and no other. Secre
 A group shows its settings whether it exists or not, as in Kafka.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers import broker_loggers, config_resources
@@ -45,13 +47,20 @@ from gralha.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
+RESOURCES_PER_TURN: Final = 50
 
-def handle(
+
+async def handle(
     broker: Broker, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
-    return DescribeConfigsResponse(
-        results=[_describe(broker, request, resource) for resource in request.resources]
-    )
+    results: dict[tuple[int, str], DescribeConfigsResult] = {}
+    for resource in request.resources:
+        key = (resource.resource_type, resource.resource_name)
+        if key not in results:
+            results[key] = _describe(broker, request, resource)
+            if len(results) % RESOURCES_PER_TURN == 0:
+                await asyncio.sleep(0)  # others have their turn
+    return DescribeConfigsResponse(results=list(results.values()))
 
 
 def _describe(

@@ -10,6 +10,7 @@ at least one whole batch (KIP-74). Follower fetches (replica_id >= 0) come with 
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable
 from typing import Final
 
@@ -27,14 +28,19 @@ from gralha.protocol.messages.fetch import (
 )
 from gralha.protocol.primitives import RecordBytes
 from gralha.replication.partition import Partition, Waiter
-from gralha.storage.disk import WouldBlock
+from gralha.storage.disk import DiskError, WouldBlock
+
+log = logging.getLogger("gralha.broker")
 
 UNKNOWN_TOPIC_OR_PARTITION: Final = 3
+KAFKA_STORAGE_ERROR: Final = 56
 UNKNOWN_TOPIC_ID: Final = 100
 INVALID_FETCH_SESSION_EPOCH: Final = 71
 TOPIC_IDS_FROM_VERSION: Final = 13
 READ_COMMITTED: Final = 1
 EMPTY: Final = RecordBytes(b"", 0, 0)
+# What a response holds in memory; a client that wants more asks again.
+MAX_RESPONSE_BYTES: Final = 16 * 1024 * 1024
 
 
 def handle(
@@ -42,14 +48,14 @@ def handle(
 ) -> Message | Awaitable[Message | None]:
     plan = broker.fetch_sessions.begin(request, context.api_version, broker.clock())
     if plan.error_code:
-        return FetchResponse(error_code=plan.error_code, session_id=plan.session_id())
+        return FetchResponse(error_code=plan.error_code)
     fetch = Fetch(broker, request, plan, context.api_version >= TOPIC_IDS_FROM_VERSION)
     fetch.read(False)
     if fetch.cold:
         return fetch.read_in_thread()
     if fetch.is_enough():
         return fetch.response()
-    return fetch.wait(request.max_wait_ms)
+    return fetch.wait()
 
 
 class Fetch(Waiter):
@@ -60,8 +66,9 @@ class Fetch(Waiter):
         self.plan = plan
         self.by_id = by_id
         self.read_committed: bool = request.isolation_level == READ_COMMITTED
-        self.min_bytes: int = request.min_bytes if request.max_wait_ms > 0 else 0
-        self.max_bytes: int = min(request.max_bytes, broker.config.fetch_max_bytes)
+        self.max_wait_ms: int = request.max_wait_ms
+        self.max_bytes: int = min(request.max_bytes, broker.config.fetch_max_bytes, MAX_RESPONSE_BYTES)
+        self.min_bytes: int = min(request.min_bytes, self.max_bytes) if request.max_wait_ms > 0 else 0
         self.results: list[PartitionData] = []
         self.partitions: list[Partition] = []
         self.bytes_read: int = 0
@@ -84,10 +91,7 @@ class Fetch(Waiter):
         for wanted in self.plan.wanted:
             partition = self._find(wanted)
             if partition is None:
-                code = (
-                    UNKNOWN_TOPIC_ID if self.by_id and not self._knows(wanted) else UNKNOWN_TOPIC_OR_PARTITION
-                )
-                self._fail(wanted, code)
+                self._fail(wanted, self._why_missing(wanted))
                 continue
             try:
                 data = self._read_partition(partition, wanted, left, blocking)
@@ -96,6 +100,10 @@ class Fetch(Waiter):
                 return
             except KafkaError as error:
                 self._fail(wanted, error.code)
+                continue
+            except DiskError as error:
+                log.error("%s", error)
+                self._fail(wanted, KAFKA_STORAGE_ERROR)
                 continue
             self.partitions.append(partition)
             self.results.append(data)
@@ -109,25 +117,32 @@ class Fetch(Waiter):
         topic = replicas.by_id.get(wanted.topic_id) if self.by_id else replicas.by_name.get(wanted.topic)
         return None if topic is None else topic.get(wanted.index)
 
-    def _knows(self, wanted: Wanted) -> bool:
-        return wanted.topic_id in self.broker.replicas.by_id
+    def _why_missing(self, wanted: Wanted) -> int:
+        topic = self.broker.image.topics_by_id.get(wanted.topic_id) if self.by_id else None
+        if self.by_id and topic is None:
+            return UNKNOWN_TOPIC_ID
+        name = topic.name if topic is not None else wanted.topic
+        if self.broker.replicas.is_offline(name, wanted.index):
+            return KAFKA_STORAGE_ERROR
+        return UNKNOWN_TOPIC_OR_PARTITION
 
     def _read_partition(
         self, partition: Partition, wanted: Wanted, left: int, blocking: bool
     ) -> PartitionData:
         partition.check_leader(wanted.leader_epoch)
-        log = partition.log
+        partition_log = partition.log
         end_offset = partition.end_offset(self.read_committed)
         first = self.bytes_read == 0
         if left > 0 or first:
-            records = log.read(wanted.fetch_offset, min(wanted.max_bytes, left), end_offset, first, blocking)
+            max_bytes = min(wanted.max_bytes, left)
+            records = partition_log.read(wanted.fetch_offset, max_bytes, end_offset, first, blocking)
         else:
             records = EMPTY
         return PartitionData(
             partition_index=wanted.index,
-            high_watermark=log.high_watermark,
-            last_stable_offset=log.last_stable_offset(),
-            log_start_offset=log.log_start_offset,
+            high_watermark=partition_log.high_watermark,
+            last_stable_offset=partition_log.last_stable_offset(),
+            log_start_offset=partition_log.log_start_offset,
             aborted_transactions=self._aborted(partition, wanted, end_offset)
             if self.read_committed
             else None,
@@ -160,16 +175,16 @@ class Fetch(Waiter):
     async def read_in_thread(self) -> Message | None:
         """The page cache has not everything: let a thread wait for the disk."""
         loop = asyncio.get_running_loop()
-        await loop.run_in_executor(None, self.read, True)
-        return self.response()
+        await loop.run_in_executor(self.broker.readers, self.read, True)
+        return self.response() if self.is_enough() else await self.wait()
 
     # Waiting
 
-    def wait(self, max_wait_ms: int) -> "asyncio.Future[Message | None]":
+    def wait(self) -> "asyncio.Future[Message | None]":
         loop = asyncio.get_running_loop()
         self.future = loop.create_future()
         self.future.add_done_callback(self._forget)
-        self.timer = loop.call_later(max_wait_ms / 1000, self._finish)
+        self.timer = loop.call_later(self.max_wait_ms / 1000, self._finish)
         self.awake = False
         for partition in self.partitions:
             partition.add_waiter(self)
@@ -192,35 +207,40 @@ class Fetch(Waiter):
             partition.remove_waiter(self)
 
     def _finish(self) -> None:
+        """Read again and answer with what there is now."""
         future = self.future
         if future is None or future.done():
             return
         self.awake = True
         for partition in self.partitions:
             partition.remove_waiter(self)
-        self.read(False)
-        if self.cold:
-            task = asyncio.ensure_future(self.read_in_thread())
-            task.add_done_callback(self._finish_cold)
-        else:
-            future.set_result(self.response())
+        try:
+            self.read(False)
+            if not self.cold:
+                future.set_result(self.response())
+                return
+        except Exception as error:
+            future.set_exception(error)
+            return
+        task = asyncio.get_running_loop().run_in_executor(self.broker.readers, self.read, True)
+        task.add_done_callback(self._finish_cold)
 
-    def _finish_cold(self, task: "asyncio.Future[Message | None]") -> None:
+    def _finish_cold(self, task: "asyncio.Future[None]") -> None:
         future = self.future
         if future is None or future.done():
             return
-        error = task.exception()
-        if error is not None:
+        try:
+            task.result()
+            future.set_result(self.response())
+        except BaseException as error:
             future.set_exception(error)
-        else:
-            future.set_result(task.result())
 
     # Answering
 
     def response(self) -> FetchResponse:
         plan = self.plan
         if plan.is_stale():
-            return FetchResponse(error_code=INVALID_FETCH_SESSION_EPOCH, session_id=plan.session_id())
+            return FetchResponse(error_code=INVALID_FETCH_SESSION_EPOCH)
         topics: list[FetchableTopicResponse] = []
         served: list[Wanted] = []
         topic: FetchableTopicResponse | None = None

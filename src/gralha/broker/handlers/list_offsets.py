@@ -68,7 +68,7 @@ def handle(
         ]
     )
     if answers.searches:
-        return _search_and_answer(answers.searches, response, context.api_version)
+        return _search_and_answer(broker, answers.searches, response, context.api_version)
     return _fit(response, context.api_version)
 
 
@@ -119,10 +119,10 @@ class _Search:
 
 
 async def _search_and_answer(
-    searches: list[_Search], response: ListOffsetsResponse, version: int
+    broker: Broker, searches: list[_Search], response: ListOffsetsResponse, version: int
 ) -> ListOffsetsResponse:
     loop = asyncio.get_running_loop()
-    await loop.run_in_executor(None, _run_all, searches)
+    await loop.run_in_executor(broker.readers, _run_all, searches)
     for search in searches:
         search.finish()
     return _fit(response, version)

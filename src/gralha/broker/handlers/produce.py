@@ -7,6 +7,7 @@ there an error closes the connection, which is all a client can notice.
 """
 
 import asyncio
+import logging
 from typing import Final
 
 from gralha.broker.broker import Broker
@@ -21,17 +22,22 @@ from gralha.protocol.messages.produce import (
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
+    TopicProduceData,
     TopicProduceResponse,
 )
 from gralha.protocol.primitives import ProtocolError, RecordBytes
 from gralha.protocol.records import RecordsRejectedError
 from gralha.replication.partition import ACKS_ALL, Partition, Waiter
+from gralha.storage.disk import DiskError
 from gralha.storage.log import AppendResult
+
+log = logging.getLogger("gralha.broker")
 
 NONE: Final = 0
 UNKNOWN_TOPIC_OR_PARTITION: Final = 3
 NOT_LEADER_OR_FOLLOWER: Final = 6
 REQUEST_TIMED_OUT: Final = 7
+KAFKA_STORAGE_ERROR: Final = 56
 INVALID_REQUIRED_ACKS: Final = 21
 UNKNOWN_TOPIC_ID: Final = 100
 TOPIC_IDS_FROM_VERSION: Final = 13
@@ -77,6 +83,7 @@ class Produce(Waiter):
     def __init__(self, broker: Broker, api_version: int, request: ProduceRequest) -> None:
         self.broker = broker
         self.api_version = api_version
+        self.by_id: bool = api_version >= TOPIC_IDS_FROM_VERSION
         self.acks: int = request.acks
         self.now_ms: int = broker.clock()
         self.failed: bool = False
@@ -88,22 +95,17 @@ class Produce(Waiter):
     # Appending
 
     def append_all(self, request: ProduceRequest) -> None:
-        by_id = self.api_version >= TOPIC_IDS_FROM_VERSION
         replicas = self.broker.replicas
         acks_are_valid = -1 <= self.acks <= 1
         for topic in request.topic_data:
-            if by_id:
-                partitions = replicas.by_id.get(topic.topic_id)
-                missing = UNKNOWN_TOPIC_ID
-            else:
-                partitions = replicas.by_name.get(topic.name)
-                missing = UNKNOWN_TOPIC_OR_PARTITION
+            partitions = (
+                replicas.by_id.get(topic.topic_id) if self.by_id else replicas.by_name.get(topic.name)
+            )
             answers: list[PartitionProduceResponse] = []
             for data in topic.partition_data:
                 partition = None if partitions is None else partitions.get(data.index)
                 if partition is None:
-                    code = missing if partitions is None else UNKNOWN_TOPIC_OR_PARTITION
-                    answers.append(self._refuse(data.index, code, None))
+                    answers.append(self._refuse(data.index, self._why_missing(topic, data.index), None))
                 elif not acks_are_valid:
                     answers.append(self._refuse(data.index, INVALID_REQUIRED_ACKS, None))
                 else:
@@ -112,10 +114,25 @@ class Produce(Waiter):
                 TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
             )
 
+    def _why_missing(self, topic: TopicProduceData, index: int) -> int:
+        name = topic.name
+        if self.by_id:
+            known = self.broker.image.topics_by_id.get(topic.topic_id)
+            if known is None:
+                return UNKNOWN_TOPIC_ID
+            name = known.name
+        if self.broker.replicas.is_offline(name, index):
+            return KAFKA_STORAGE_ERROR
+        return UNKNOWN_TOPIC_OR_PARTITION
+
     def _append(self, partition: Partition, data: PartitionProduceData) -> PartitionProduceResponse:
         try:
             records = self._one_batch(partition, data.records)
             result = partition.append(records, self.acks, self.now_ms)
+        except DiskError as error:
+            # Nothing of the batch is in the log: a full disk may have room again for the next try.
+            log.error("%s", error)
+            return self._refuse(data.index, KAFKA_STORAGE_ERROR, str(error))
         except KafkaError as error:
             answer = self._refuse(data.index, error.code, error.message)
             if isinstance(error, RecordsRejectedError):
