@@ -173,6 +173,22 @@ async def test_a_frame_has_a_deadline_from_its_first_byte(door: Fixture) -> None
     assert await client.is_closed()
 
 
+async def test_a_client_that_reads_slowly_is_no_frame_that_does_not_arrive(door: Fixture) -> None:
+    client = await door.connect()
+    requests = ask("x" * 1000) * 20_000
+    client.writer.write(requests[:500])
+    await client.writer.drain()
+    await asyncio.sleep(0.01)
+    sending = asyncio.ensure_future(_send(client, requests[500:]))
+    async with asyncio.timeout(20):
+        while not any(connection._reading is False for connection in door.server.connections()):
+            await asyncio.sleep(0.001)
+    door.server.end_overdue(asyncio.get_running_loop().time() + FRAME_DEADLINE_SECONDS + 1)
+    for _ in range(20_000):
+        assert await client.text() == "x" * 1000
+    await sending
+
+
 async def test_an_idle_connection_ends(door: Fixture) -> None:
     client = await door.connect()
     client.writer.write(ask("hello"))

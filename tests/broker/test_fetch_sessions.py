@@ -127,6 +127,23 @@ def test_a_full_cache_makes_room_only_for_good_reason() -> None:
     assert len(sessions) == 1
 
 
+def test_all_sessions_together_remember_a_bounded_number_of_partitions() -> None:
+    sessions = new_sessions(max_sessions=1000)
+    first = sessions.begin(request(0, INITIAL_EPOCH, dict.fromkeys(range(150_000), 0)), 12, NOW_MS)
+    assert first.session_id() != 0
+    many = dict.fromkeys(range(60_000), 0)
+    refused = sessions.begin(request(0, INITIAL_EPOCH, many), 12, NOW_MS)
+    assert (refused.session_id(), len(refused.wanted)) == (0, 60_000)
+    # The large one stays unused, and then makes room.
+    later = sessions.begin(request(0, INITIAL_EPOCH, many), 12, NOW_MS + EVICTION_MS + 1)
+    assert later.session_id() != 0
+    assert len(sessions) == 1
+    # A session cannot grow past the limit, either.
+    grown = request(later.session_id(), 1, dict.fromkeys(range(60_000, 250_000), 0))
+    assert sessions.begin(grown, 12, NOW_MS + EVICTION_MS + 2).error_code == FETCH_SESSION_ID_NOT_FOUND
+    assert len(sessions) == 0
+
+
 @given(
     st.lists(
         st.tuples(

@@ -118,6 +118,18 @@ async def test_a_client_that_sends_without_reading_is_not_heard_forever() -> Non
     assert door.pipeline.is_full()
 
 
+async def test_answers_that_wait_for_an_earlier_one_count_as_well() -> None:
+    door = Door(100_000_000)
+    large = frame("now" + "x" * 30_000, 2)
+    position = door.feed(frame("later", 1) + large * 1000)
+    assert position < 200 * len(large)
+    assert door.pipeline.is_full()
+    door.waiting["later"].set_result(FindCoordinatorResponse(host="later"))
+    await settle()
+    assert not door.pipeline.is_full()
+    assert door.pipeline.held_bytes == door.pipeline.weight_inside == 0
+
+
 async def test_a_request_of_very_many_tiny_parts_is_refused() -> None:
     api = Api(10, "FindCoordinator", 4, 4, 3, FindCoordinatorRequest.decode, lambda *_: None)
     peer = Peer("127.0.0.1", 1, "PLAINTEXT", "User:ANONYMOUS")

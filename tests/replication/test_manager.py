@@ -106,14 +106,33 @@ async def test_a_topic_created_again_is_empty(broker: Fixture) -> None:
     assert list(broker.replicas.by_id) == [NEW_ID]
 
 
-async def test_a_log_of_an_older_topic_of_that_name_is_not_taken_over(broker: Fixture) -> None:
-    """Its deletion was committed, then the broker was killed before it saw that."""
+async def test_a_log_of_another_topic_of_that_name_is_not_taken_over(broker: Fixture, tmp_path: Path) -> None:
     old = broker.logs.get_or_create("t", 0, OLD_ID, LogConfig(), NOW_MS)
     data = encode_batch([Record(b"key", b"value", NOW_MS)])
     old.append_as_leader(RecordBytes(data, 0, len(data)), 0, NOW_MS)
     broker.replicas.apply(change(topic("t", 1, NEW_ID)))
     await broker.replicas.settled()
     assert broker.append("t") == 0
+    # The metadata never said that the old one was deleted: it is set aside, with its record.
+    (stray,) = tmp_path.glob("t-0.*-stray")
+    assert (stray / f"{0:020d}.log").stat().st_size == len(data)
+
+
+async def test_a_damaged_partition_is_offline_and_can_be_deleted(tmp_path: Path) -> None:
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / "partition.metadata").write_text("nonsense")
+    broker = Fixture(tmp_path)
+    broker.replicas.apply(change(topic("t", 2)))
+    await broker.replicas.settled()
+    assert broker.replicas.is_offline("t", 0)
+    assert list(broker.replicas.by_name["t"]) == [1]
+    broker.replicas.apply(change(deleted=(topic("t", 2),)))
+    await broker.replicas.settled()
+    assert not broker.replicas.is_offline("t", 0)
+    broker.replicas.apply(change(topic("t", 1, NEW_ID)))
+    await broker.replicas.settled()
+    assert broker.append("t") == 0
+    broker.logs.release()
 
 
 async def test_logs_that_no_topic_claims_stay(broker: Fixture, tmp_path: Path) -> None:
