@@ -62,7 +62,7 @@ class InstantController:
                 callback(change, self.image)
 
 
-def make_broker(folder, brokers=1, fenced=(), **configs):
+def make_broker(folder, brokers=1, fenced=(), disk=None, **configs):
     """Broker 1 of a cluster; settings are given with `_` for `.`."""
     settings = {
         "process.roles": "broker,controller",
@@ -78,7 +78,7 @@ def make_broker(folder, brokers=1, fenced=(), **configs):
     config, _ = NodeConfig.parse(text, "test", lambda: "host1")
     context = ControllerContext(1, config.texts, Random(1))
     controller = InstantController(cluster(brokers, fenced), context)
-    logs = LogManager(RealDisk(), config.log_dirs, LogConfig())
+    logs = LogManager(disk or RealDisk(), config.log_dirs, LogConfig())
     logs.load(NOW_MS, lambda topic: {})
 
     def config_for(topic):
@@ -108,9 +108,10 @@ def make_broker(folder, brokers=1, fenced=(), **configs):
 class Client:
     """Asks a broker as a connection would: a frame goes in, a frame comes out."""
 
-    def __init__(self, broker, listener="PLAINTEXT"):
+    def __init__(self, broker, listener="PLAINTEXT", max_request_bytes=1 << 20):
         self.broker = broker
         self.listener = listener
+        self.max_request_bytes = max_request_bytes
 
     async def ask(self, request, version=None):
         api = apis.APIS[request.API_KEY]
@@ -132,8 +133,7 @@ class Client:
             broken.append(reason)
             answered.set()
 
-        peer = Peer("127.0.0.1", 50000, self.listener, "User:ANONYMOUS")
-        pipeline = Pipeline(self.broker, APIS, peer, 1 << 20, answered.set, on_broken)
+        pipeline = self._pipeline(answered.set, on_broken)
         assert pipeline.feed(data, 0) == len(data)
         out = b"".join(pipeline.take_out())
         if not out:
@@ -142,6 +142,17 @@ class Client:
         assert not broken, broken
         assert len(out) == 4 + int.from_bytes(out[:4])
         return out
+
+    def sent(self, request, version):
+        """The connection after a request that is not waited for."""
+        pipeline = self._pipeline(lambda: None, pytest.fail)
+        data = frame(request, version)
+        assert pipeline.feed(data, 0) == len(data)
+        return pipeline
+
+    def _pipeline(self, on_ready, on_broken):
+        peer = Peer("127.0.0.1", 50000, self.listener, "User:ANONYMOUS")
+        return Pipeline(self.broker, APIS, peer, self.max_request_bytes, on_ready, on_broken)
 
 
 def frame(request, version):

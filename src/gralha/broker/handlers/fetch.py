@@ -33,6 +33,7 @@ from gralha.storage.disk import DiskError, WouldBlock
 log = logging.getLogger("gralha.broker")
 
 UNKNOWN_TOPIC_OR_PARTITION: Final = 3
+NOT_LEADER_OR_FOLLOWER: Final = 6
 KAFKA_STORAGE_ERROR: Final = 56
 UNKNOWN_TOPIC_ID: Final = 100
 INVALID_FETCH_SESSION_EPOCH: Final = 71
@@ -101,8 +102,8 @@ class Fetch(Waiter):
             except KafkaError as error:
                 self._fail(wanted, error.code)
                 continue
-            except DiskError as error:
-                log.error("%s", error)
+            except DiskError as failure:  # not `error`: compiled code gives a name one type in a function
+                log.error("%s", failure)
                 self._fail(wanted, KAFKA_STORAGE_ERROR)
                 continue
             self.partitions.append(partition)
@@ -118,13 +119,13 @@ class Fetch(Waiter):
         return None if topic is None else topic.get(wanted.index)
 
     def _why_missing(self, wanted: Wanted) -> int:
-        topic = self.broker.image.topics_by_id.get(wanted.topic_id) if self.by_id else None
-        if self.by_id and topic is None:
-            return UNKNOWN_TOPIC_ID
-        name = topic.name if topic is not None else wanted.topic
-        if self.broker.replicas.is_offline(name, wanted.index):
+        image = self.broker.image
+        known = image.topics_by_id.get(wanted.topic_id) if self.by_id else image.topics.get(wanted.topic)
+        if known is None:
+            return UNKNOWN_TOPIC_ID if self.by_id else UNKNOWN_TOPIC_OR_PARTITION
+        if self.broker.replicas.is_offline(known.name, wanted.index):
             return KAFKA_STORAGE_ERROR
-        return UNKNOWN_TOPIC_OR_PARTITION
+        return NOT_LEADER_OR_FOLLOWER if wanted.index in known.partitions else UNKNOWN_TOPIC_OR_PARTITION
 
     def _read_partition(
         self, partition: Partition, wanted: Wanted, left: int, blocking: bool

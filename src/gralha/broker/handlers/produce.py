@@ -115,24 +115,22 @@ class Produce(Waiter):
             )
 
     def _why_missing(self, topic: TopicProduceData, index: int) -> int:
-        name = topic.name
-        if self.by_id:
-            known = self.broker.image.topics_by_id.get(topic.topic_id)
-            if known is None:
-                return UNKNOWN_TOPIC_ID
-            name = known.name
-        if self.broker.replicas.is_offline(name, index):
+        image = self.broker.image
+        known = image.topics_by_id.get(topic.topic_id) if self.by_id else image.topics.get(topic.name)
+        if known is None:
+            return UNKNOWN_TOPIC_ID if self.by_id else UNKNOWN_TOPIC_OR_PARTITION
+        if self.broker.replicas.is_offline(known.name, index):
             return KAFKA_STORAGE_ERROR
-        return UNKNOWN_TOPIC_OR_PARTITION
+        return NOT_LEADER_OR_FOLLOWER if index in known.partitions else UNKNOWN_TOPIC_OR_PARTITION
 
     def _append(self, partition: Partition, data: PartitionProduceData) -> PartitionProduceResponse:
         try:
             records = self._one_batch(partition, data.records)
             result = partition.append(records, self.acks, self.now_ms)
-        except DiskError as error:
+        except DiskError as failure:  # not `error`: compiled code gives a name one type in a function
             # Nothing of the batch is in the log: a full disk may have room again for the next try.
-            log.error("%s", error)
-            return self._refuse(data.index, KAFKA_STORAGE_ERROR, str(error))
+            log.error("%s", failure)
+            return self._refuse(data.index, KAFKA_STORAGE_ERROR, str(failure))
         except KafkaError as error:
             answer = self._refuse(data.index, error.code, error.message)
             if isinstance(error, RecordsRejectedError):
