@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMPS := build/stamps
-HOT := $(shell find src/gralha -name '*.py')
+HOT := $(shell sed -n 's|^    "\(src/.*\.py\)",|\1|p' setup.py)
 
 .PHONY: help up test check bench setup generate clean
 
@@ -24,31 +24,33 @@ bench: setup ## Gralha beside Apache Kafka on this machine
 generate: setup ## message classes from their definitions
 	@$(BIN)/python -m gralha.protocol.compiler
 
-setup: $(STAMPS)/python $(STAMPS)/compiled $(STAMPS)/system $(STAMPS)/java $(STAMPS)/node ## everything that running and testing need
+# Everything that running and testing need. What only the tests need (system packages, Java, Node) may be
+# missing: the platform runs without it, and `make test` says what to install.
+setup: $(STAMPS)/system $(STAMPS)/python $(STAMPS)/compiled $(STAMPS)/java $(STAMPS)/node ## all of the set-up
 
-$(STAMPS)/python: pyproject.toml
+$(STAMPS)/system: scripts/setup_system
 	@mkdir -p $(STAMPS)
+	@if scripts/setup_system; then touch $@; fi
+
+$(STAMPS)/python: pyproject.toml | $(STAMPS)/system
 	@echo "setup: Python packages into .venv"
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@test -x $(BIN)/pip || { rm -rf .venv; $(PYTHON) -m venv .venv; } || \
+		{ rm -rf .venv; echo "setup: run apt-get install python3-venv"; exit 1; }
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	@GRALHA_COMPILE=0 $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev]'
 	@touch $@
 
 $(STAMPS)/compiled: setup.py $(HOT) | $(STAMPS)/python
 	@echo "setup: compiling the hot modules"
-	@scripts/compile
-	@touch $@
+	@if scripts/compile; then touch $@; fi
 
-# Without the right to install, or without Java or Node, the platform still runs; tests say what is missing.
-$(STAMPS)/system: scripts/setup_system
-	@mkdir -p $(STAMPS)
-	@if scripts/setup_system; then touch $@; fi
-
-$(STAMPS)/java: scripts/setup_java $(wildcard tests/apache/pom.xml) $(wildcard tests/clients/java/*.java) | $(STAMPS)/system
-	@if command -v mvn javac >/dev/null; then scripts/setup_java && touch $@; fi
+$(STAMPS)/java: scripts/setup_java $(wildcard tests/apache/pom.xml tests/clients/java/*.java) | $(STAMPS)/system
+	@if command -v mvn >/dev/null && command -v javac >/dev/null; then \
+		if scripts/setup_java; then touch $@; else echo "setup: no Apache Kafka for the tests"; fi; fi
 
 $(STAMPS)/node: scripts/setup_node $(wildcard tests/clients/kafkajs/package-lock.json) | $(STAMPS)/system
-	@if command -v npm >/dev/null; then scripts/setup_node && touch $@; fi
+	@if command -v npm >/dev/null; then \
+		if scripts/setup_node; then touch $@; else echo "setup: no kafkajs for the tests"; fi; fi
 
 clean: ## remove what setup made
 	rm -rf build .venv

@@ -1,14 +1,19 @@
 """Compiles the hot modules with mypyc where a C compiler exists; everything also runs uncompiled.
 
-`GRALHA_COMPILE=0` leaves them out. A module may be listed here if it is typed, has plain native
-classes and is on the path of a produce or fetch request.
+A module may be listed here if it is typed, has plain native classes and is on the path of a produce or fetch
+request, or walks over whole logs. All of them are compiled, or none: they share one library.
+
+GRALHA_COMPILE=0 leaves them out; GRALHA_COMPILE=required makes a failure fail the build.
 """
 
 import os
 import shutil
+import sys
 import sysconfig
+from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.build_ext import build_ext
 
 HOT_MODULES = [
     "src/gralha/protocol/primitives.py",
@@ -22,7 +27,10 @@ HOT_MODULES = [
     "src/gralha/storage/index.py",
     "src/gralha/storage/segment.py",
     "src/gralha/storage/producer_state.py",
+    "src/gralha/storage/leader_epochs.py",
     "src/gralha/storage/validation.py",
+    "src/gralha/storage/retention.py",
+    "src/gralha/storage/recovery.py",
     "src/gralha/storage/log_state.py",
     "src/gralha/storage/log.py",
     "src/gralha/replication/partition.py",
@@ -31,20 +39,35 @@ HOT_MODULES = [
     "src/gralha/broker/handlers/produce.py",
     "src/gralha/broker/handlers/fetch.py",
 ]
+WANTED = os.environ.get("GRALHA_COMPILE", "1")
+
+
+def has_compiler() -> bool:
+    return any(shutil.which(name.split()[0]) for name in (sysconfig.get_config_var("CC") or "cc", "cc"))
 
 
 def compiled_modules() -> list:
-    compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
-    if os.environ.get("GRALHA_COMPILE", "1") == "0" or not (shutil.which(compiler) or shutil.which("cc")):
+    if WANTED == "0" or not has_compiler():
         return []
     from mypyc.build import mypycify
 
-    extensions = mypycify(
-        [path for path in HOT_MODULES if os.path.exists(path)], opt_level="2", debug_level="0", group_name="gralha"
-    )
-    for extension in extensions:
-        extension.optional = True  # a failing compiler leaves the plain modules, which work as well
-    return extensions
+    return mypycify(HOT_MODULES, opt_level="2", debug_level="0", group_name="gralha")
 
 
-setup(ext_modules=compiled_modules())
+class AllOrNothing(build_ext):
+    """A compiler that fails leaves the plain modules, which work as well, only slower."""
+
+    def run(self) -> None:
+        try:
+            super().run()
+        except Exception as error:
+            if WANTED == "required":
+                raise
+            print(f"gralha: the hot modules stay uncompiled: {error}", file=sys.stderr)
+            for extension in self.extensions:
+                Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
+            self.extensions = []
+
+
+if __name__ == "__main__":
+    setup(ext_modules=compiled_modules(), cmdclass={"build_ext": AllOrNothing})

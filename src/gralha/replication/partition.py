@@ -10,6 +10,8 @@ and regained in between, and an acknowledgement counts only in the epoch that wr
 
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from gralha.protocol.errors import (
     FencedLeaderEpochError,
     NotEnoughReplicasError,
@@ -29,6 +31,7 @@ INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state",
 NEVER: Final = (1 << 63) - 1  # flush.messages when the operating system decides
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Waiter:
     """Somebody who wants to know that a partition's high watermark has moved or its leader has changed."""
 
