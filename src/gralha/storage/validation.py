@@ -50,8 +50,6 @@ def check_batch(
     header = read_header(data, position)
     if header.size_bytes > end - position:
         raise InvalidRecordError(f"There is no whole record batch in the append to {name}")
-    if origin == CLIENT:
-        check_client_batch(header)
     if header.size_bytes > config.max_message_bytes:
         raise MessageTooLargeError(
             f"The record batch size in the append to {name} is {header.size_bytes} bytes which exceeds the "
@@ -59,6 +57,9 @@ def check_batch(
         )
     if not crc_is_valid(data, position, header):
         raise CorruptMessageError(f"Record is corrupt (stored crc = {header.crc}) in topic partition {name}.")
+    if origin == CLIENT:
+        # After the CRC: a flipped bit is CORRUPT_MESSAGE, which the client tries again, not INVALID_RECORD.
+        check_client_batch(header)
     return header
 
 
