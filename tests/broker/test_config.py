@@ -60,7 +60,21 @@ def test_unknown_names_warn() -> None:
 def test_every_wrong_value_is_named_with_its_line_and_what_is_allowed() -> None:
     text = complaint("process.roles=broker,controller\nnode.id=one\nnum.partitions=0\n")
     assert "server.properties line 2: node.id=one: Not a number of type INT; allowed: at least 0" in text
-    assert "server.properties line 3: num.partitions=0: Value must be at least 1; allowed: at least 1" in text
+    assert "server.properties line 3: num.partitions=0: Value must be at least 1" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("process.roles=broker,king", "String must be one of: broker, controller"),
+        ("num.partitions=0", "Value must be at least 1"),
+        ("compression.type=zip", "String must be one of: uncompressed, zstd, lz4, snappy, gzip, producer"),
+    ],
+)
+def test_a_complaint_does_not_repeat_itself(line: str, why: str) -> None:
+    assert complaint(f"node.id=1\nprocess.roles=broker,controller\n{line}\n") == (
+        f"server.properties line 3: {line}: {why}"
+    )
 
 
 def test_missing_names_are_named() -> None:
@@ -84,12 +98,71 @@ def test_missing_names_are_named() -> None:
         ("listeners=PLAINTEXT://a:1,PLAINTEXT://b:2", "PLAINTEXT occurs twice"),
         ("advertised.listeners=PLAINTEXT://0.0.0.0:9092", "no host that a client could connect to"),
         ("broker.id=2", "remove broker.id"),
-        ("log.dirs=\\u00zz", "malformed"),
     ],
 )
-def test_contradictions_are_explained(line: str, expected: str) -> None:
-    assert expected in complaint(MINIMAL + line + "\n")
+def test_contradictions_are_explained_with_their_line(line: str, expected: str) -> None:
+    text = complaint(MINIMAL + line + "\n")
+    assert text.startswith("server.properties line 3: ")
+    assert expected in text
 
 
 def test_roles_that_this_release_does_not_have() -> None:
-    assert "process.roles=broker,controller only" in complaint("process.roles=broker\nnode.id=1\n")
+    assert complaint("node.id=1\nprocess.roles=broker\n") == (
+        "server.properties line 2: process.roles: this release runs process.roles=broker,controller only"
+    )
+
+
+def test_what_is_wrong_without_a_line_names_the_file() -> None:
+    text = complaint(MINIMAL + "controller.listener.names=PLAINTEXT\n")
+    assert text.startswith("server.properties: listeners: there is none for clients")
+
+
+def test_an_override_replaces_a_line_and_is_named_when_it_is_wrong() -> None:
+    def parse_with(override: str) -> NodeConfig:
+        return NodeConfig.parse(MINIMAL + "num.partitions=0\n", "f", lambda: "machine", [override])[0]
+
+    assert parse_with("num.partitions=5").number("num.partitions") == 5
+    with pytest.raises(ConfigFileError, match=r"^--override: num.partitions=-1: Value must be at least 1$"):
+        parse_with("num.partitions=-1")
+
+
+@pytest.mark.parametrize(
+    ("line", "missing"),
+    [
+        ("authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "authorization"),
+        ("super.users=User:admin", "authorization"),
+        ("allow.everyone.if.no.acl.found=false", "authorization"),
+        ("ssl.keystore.location=/etc/broker.p12", "TLS"),
+        ("ssl.truststore.password=secret", "TLS"),
+        ("ssl.client.auth=required", "TLS"),
+        ("sasl.enabled.mechanisms=SCRAM-SHA-512", "SASL"),
+        ("listener.name.internal.ssl.keystore.location=/etc/broker.p12", "TLS"),
+        ("listener.name.internal.scram-sha-256.sasl.jaas.config=Module required;", "SASL"),
+        ("security.inter.broker.protocol=SASL_SSL", "protocol but PLAINTEXT"),
+    ],
+)
+def test_a_node_does_not_start_open_when_its_file_asks_for_security(line: str, missing: str) -> None:
+    text = complaint(MINIMAL + line + "\n")
+    name = line.partition("=")[0]
+    assert text == (
+        f"server.properties line 3: {name}: this release has no {missing} yet, and a node without it lets "
+        "everybody in. Remove the line only if that is what you want."
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "authorizer.class.name=",
+        "ssl.client.auth=none",
+        "ssl.endpoint.identification.algorithm=",
+        "security.inter.broker.protocol=PLAINTEXT",
+        "listener.name.internal.max.connections=5",
+    ],
+)
+def test_settings_that_ask_for_no_security_do_not_stop_a_node(line: str) -> None:
+    parse(MINIMAL + line + "\n")
+
+
+def test_a_malformed_escape_is_named() -> None:
+    assert "malformed" in complaint(MINIMAL + "log.dirs=\\u00zz\n")

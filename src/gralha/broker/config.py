@@ -1,10 +1,11 @@
 """A node's settings: Kafka's server.properties, checked before anything starts.
 
 `NodeConfig.parse` reads the text, warns of names it does not know and collects every wrong value, so that
-a person sees all mistakes at once, each with its line and what is allowed there.
+a person sees all mistakes at once, each with its line and what is allowed there. A file that asks for
+security which this release does not have is wrong too: the node must not start open instead.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from gralha.metadata.broker_configs import BROKER_CONFIGS
@@ -17,6 +18,23 @@ REQUIRED: Final = ("process.roles", "node.id")
 SERVED_PROTOCOLS: Final = ("PLAINTEXT",)
 SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 ANY_ADDRESS: Final = ("", "0.0.0.0", "::")
+# Settings, or beginnings of their names, that ask for something which this release does not have.
+MISSING_SECURITY: Final = {
+    "ssl.": "TLS",
+    "sasl.": "SASL",
+    "authorizer.class.name": "authorization",
+    "super.users": "authorization",
+    "allow.everyone.if.no.acl.found": "authorization",
+    "principal.builder.class": "authentication",
+    "security.inter.broker.protocol": "protocol but PLAINTEXT",
+    "delegation.token.secret.key": "delegation tokens",
+    "delegation.token.master.key": "delegation tokens",
+}
+HARMLESS_SECURITY: Final = (
+    ("ssl.client.auth", "none"),
+    ("security.inter.broker.protocol", "plaintext"),
+    ("allow.everyone.if.no.acl.found", "true"),
+)
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -112,75 +130,143 @@ class NodeConfig:
         ]
 
     @classmethod
-    def parse(cls, text: str, source: str, hostname: Callable[[], str]) -> "tuple[NodeConfig, list[str]]":
-        """The settings in a properties text and the warnings; ConfigFileError with all that is wrong."""
-        problems: list[str] = []
-        warnings: list[str] = []
-        texts: dict[str, str] = {}
-        values = {name: key.default for name, key in BROKER_CONFIGS.items()}
+    def parse(
+        cls, text: str, source: str, hostname: Callable[[], str], overrides: Sequence[str] = ()
+    ) -> "tuple[NodeConfig, list[str]]":
+        """The settings in a properties text and the warnings; ConfigFileError with all that is wrong.
+
+        `overrides` are lines of a command line that replace lines of the text.
+        """
+        settings = _Settings(source)
+        settings.add(text, lambda line: f"{source} line {line}")
+        for override in overrides:
+            settings.add(override, lambda _line: "--override")
+        settings.check()
+        if not settings.problems:
+            try:
+                config = cls(settings.texts, settings.values, hostname)
+                for name, problem in contradictions(config):
+                    settings.problem(name, problem)
+            except ConfigError as error:
+                settings.refuse(error)
+        if settings.problems:
+            raise ConfigFileError("\n".join(settings.problems))
+        return config, settings.warnings
+
+
+class _Settings:
+    """Settings while they are read: where each one stands, and what is wrong so far."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        # Of a name that occurs twice the last line counts, as in Java.
+        self.found: dict[str, str] = {}
+        self.places: dict[str, str] = {}
+        self.texts: dict[str, str] = {}
+        self.values: dict[str, ConfigValue] = {name: key.default for name, key in BROKER_CONFIGS.items()}
+        self.problems: list[str] = []
+        self.warnings: list[str] = []
+
+    def add(self, text: str, place: Callable[[int], str]) -> None:
         try:
             properties = parse_properties(text)
         except ValueError as error:
-            raise ConfigFileError(f"{source}: {error}") from None
+            raise ConfigFileError(f"{self.source}: {error}") from None
         for name, value, line in properties:
-            key = BROKER_CONFIGS.get(name)
-            if key is None:
-                warnings.append(f"{source} line {line}: unknown name {name}, ignored")
-                continue
-            texts[name] = value
-            try:
-                values[name] = parse_value(key, value)
-            except ConfigError as error:
-                problems.append(
-                    f"{source} line {line}: {name}={error.value}: {error.why}; allowed: {error.allowed}"
-                )
-        problems += [
-            f"{source}: {name} is missing; allowed: {BROKER_CONFIGS[name].allowed}"
+            self.found[name] = value
+            self.places[name] = place(line)
+
+    def check(self) -> None:
+        """Look at each setting by itself."""
+        for name, value in self.found.items():
+            self._check_one(name, value)
+        self.problems += [
+            f"{self.source}: {name} is missing; allowed: {BROKER_CONFIGS[name].allowed}"
             for name in REQUIRED
-            if name not in texts
+            if name not in self.found
         ]
-        if not problems:
+
+    def _check_one(self, name: str, value: str) -> None:
+        key = BROKER_CONFIGS.get(name)
+        missing = missing_security(name, value)
+        if missing is not None:
+            self.problem(
+                name,
+                f"{name}: this release has no {missing} yet, and a node without it lets everybody in. "
+                "Remove the line only if that is what you want.",
+            )
+        elif key is None:
+            self.warnings.append(f"{self.places[name]}: unknown name {name}, ignored")
+        else:
+            self.texts[name] = value
             try:
-                config = cls(texts, values, hostname)
-                problems += [f"{source}: {problem}" for problem in contradictions(config)]
+                self.values[name] = parse_value(key, value)
             except ConfigError as error:
-                problems.append(f"{source}: {error}; allowed: {error.allowed}")
-        if problems:
-            raise ConfigFileError("\n".join(problems))
-        return config, warnings
+                self.refuse(error)
+
+    def problem(self, name: str, text: str) -> None:
+        """Something is wrong with a setting, or with its absence."""
+        self.problems.append(f"{self.places.get(name, self.source)}: {text}")
+
+    def refuse(self, error: ConfigError) -> None:
+        """A value is wrong; Kafka's words for it often say already what is allowed."""
+        bare = error.allowed.removeprefix("one of ").removeprefix("a list of ").removesuffix(" (in any case)")
+        allowed = "" if bare in error.why else f"; allowed: {error.allowed}"
+        self.problem(error.name, f"{error.name}={error.value}: {error.why}{allowed}")
 
 
-def contradictions(config: NodeConfig) -> list[str]:
-    """What is wrong between settings that are right each by itself."""
-    problems = []
+def missing_security(name: str, value: str) -> str | None:
+    """What a setting asks for and this release does not have; None for all other settings."""
+    own_name = name
+    if name.startswith("listener.name."):
+        # listener.name.<listener>.<setting>, and in between a SASL mechanism where there is one.
+        own_name = name.removeprefix("listener.name.").partition(".")[2]
+        if ".sasl." in own_name:
+            own_name = "sasl." + own_name.partition(".sasl.")[2]
+    value = value.strip()
+    if not value or (own_name, value.lower()) in HARMLESS_SECURITY:
+        return None
+    if own_name in MISSING_SECURITY:
+        return MISSING_SECURITY[own_name]
+    return MISSING_SECURITY.get(own_name.partition(".")[0] + ".")
+
+
+def contradictions(config: NodeConfig) -> Iterator[tuple[str, str]]:
+    """What is wrong between settings that are right each by itself: the setting to change, and why."""
     if config.number("broker.id") not in (-1, config.node_id):
-        problems.append(f"broker.id and node.id differ; remove broker.id (node.id={config.node_id})")
+        yield "broker.id", f"broker.id and node.id differ; remove broker.id (node.id={config.node_id})"
     if "broker" not in config.roles or "controller" not in config.roles:
-        problems.append("process.roles: this release runs process.roles=broker,controller only")
+        yield "process.roles", "process.roles: this release runs process.roles=broker,controller only"
+    voters = "controller.quorum.voters"
     if len(config.voters) > 1:
-        problems.append("controller.quorum.voters: this release runs a quorum of one voter only")
+        yield voters, f"{voters}: this release runs a quorum of one voter only"
     elif config.voters and config.voters[0].node_id != config.node_id:
-        problems.append(f"controller.quorum.voters does not name this node (node.id={config.node_id})")
+        yield voters, f"{voters} does not name this node (node.id={config.node_id})"
     for name in config.controller_listener_names:
         if config.voters and name not in [one.name for one in config.listeners]:
-            problems.append(f"controller.listener.names: {name} is not among the listeners")
+            yield (
+                "controller.listener.names",
+                f"controller.listener.names: {name} is not among the listeners",
+            )
+    for problem in _wrong_listeners(config):
+        yield "listeners", f"listeners: {problem}"
+    for one in config.advertised:
+        if one.host in ANY_ADDRESS:
+            yield (
+                "advertised.listeners",
+                f"advertised.listeners: {one.name} has no host that a client could connect to; name one",
+            )
+
+
+def _wrong_listeners(config: NodeConfig) -> Iterator[str]:
     if not config.client_listeners:
-        problems.append("listeners: there is none for clients; add for example PLAINTEXT://localhost:9092")
-    problems += [
-        f"listeners: {one.name} uses {one.protocol}, which this release does not serve; served: PLAINTEXT"
-        for one in config.listeners
-        if one.protocol not in SERVED_PROTOCOLS
-    ]
-    problems += [
-        f"advertised.listeners: {one.name} has no host that a client could connect to; name one"
-        for one in config.advertised
-        if one.host in ANY_ADDRESS
-    ]
+        yield "there is none for clients; add for example PLAINTEXT://localhost:9092"
+    for one in config.listeners:
+        if one.protocol not in SERVED_PROTOCOLS:
+            yield f"{one.name} uses {one.protocol}, which this release does not serve; served: PLAINTEXT"
     names = [one.name for one in config.listeners]
-    problems += [
-        f"listeners: {name} occurs twice" for name in sorted({n for n in names if names.count(n) > 1})
-    ]
-    return problems
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"{name} occurs twice"
 
 
 def parse_listeners(items: list[str], protocols: Mapping[str, str], key: str) -> list[Listener]:
