@@ -33,10 +33,9 @@ def run_node(config: NodeConfig, on_ready: Callable[[Node], None]) -> int:
     _raise_file_limit()
     try:
         import uvloop
-
-        return uvloop.run(_run(config, on_ready))
     except ImportError:
         return asyncio.run(_run(config, on_ready))
+    return uvloop.run(_run(config, on_ready))
 
 
 async def _run(config: NodeConfig, on_ready: Callable[[Node], None]) -> int:
