@@ -35,20 +35,15 @@ class PartitionCalls(Calls):
     ) -> dict[TopicPartition, ListedOffset | KafkaError]:
         """For each partition the first offset at or after a timestamp, or what a negative number names."""
 
+        def question(partition: TopicPartition) -> ListOffsetsPartition:
+            return ListOffsetsPartition(partition_index=partition.partition, timestamp=questions[partition])
+
         def ask(broker: int, partitions: list[TopicPartition]) -> Answers[ListedOffset]:
             request = ListOffsetsRequest(
                 replica_id=-1,
                 isolation_level=int(read_committed),
                 topics=[
-                    ListOffsetsTopic(
-                        name=topic,
-                        partitions=[
-                            ListOffsetsPartition(
-                                partition_index=partition.partition, timestamp=questions[partition]
-                            )
-                            for partition in group
-                        ],
-                    )
+                    ListOffsetsTopic(name=topic, partitions=[question(partition) for partition in group])
                     for topic, group in by_topic(partitions).items()
                 ],
                 timeout_ms=self.cluster.request_timeout_ms,
@@ -70,18 +65,13 @@ class PartitionCalls(Calls):
     def delete_records(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | KafkaError]:
         """Delete all records below an offset (-1: the high watermark); each partition's new first offset."""
 
+        def order(partition: TopicPartition) -> DeleteRecordsPartition:
+            return DeleteRecordsPartition(partition_index=partition.partition, offset=offsets[partition])
+
         def ask(broker: int, partitions: list[TopicPartition]) -> Answers[int]:
             request = DeleteRecordsRequest(
                 topics=[
-                    DeleteRecordsTopic(
-                        name=topic,
-                        partitions=[
-                            DeleteRecordsPartition(
-                                partition_index=partition.partition, offset=offsets[partition]
-                            )
-                            for partition in group
-                        ],
-                    )
+                    DeleteRecordsTopic(name=topic, partitions=[order(partition) for partition in group])
                     for topic, group in by_topic(partitions).items()
                 ],
                 timeout_ms=self.cluster.request_timeout_ms,
