@@ -228,6 +228,15 @@ def test_versions_of_the_brokers(run: Run, bootstrap: str) -> None:
     assert lines[-1] == ")"
 
 
+def test_a_performance_test_with_records_that_are_too_large(run: Run, topic: str) -> None:
+    produced = run(
+        *["producer_perf_test", "--topic", topic, "--num-records", "3", "--record-size", "2000000"],
+        *["--throughput", "-1"],
+    )
+    assert produced.code == 1
+    assert produced.err == "A record could not be delivered: Broker: Message size too large\n"
+
+
 def test_both_performance_tests(run: Run, topic: str) -> None:
     produced = run(
         "producer_perf_test",

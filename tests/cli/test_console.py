@@ -139,6 +139,18 @@ def test_a_record_that_is_refused_is_reported_with_its_reason(produce: Command) 
     assert produced.stderr.count("\n") == 1
 
 
+def test_a_record_that_is_too_large_to_send_is_reported_and_the_others_are_sent(
+    produce: Command, consume: Command
+) -> None:
+    produced = produce("before\n" + "x" * 2_000_000 + "\nafter\n")
+    assert produced.returncode == 1
+    assert produced.stderr.startswith("Error when sending message to topic ")
+    assert "with key: null, value: 2000000 bytes with error: " in produced.stderr
+    assert produced.stderr.count("\n") == 1
+    consumed = consume("--from-beginning", "--max-messages", "2")
+    assert sorted(consumed.stdout.splitlines()) == ["after", "before"]
+
+
 def test_a_terminal_gets_kafkas_prompt(bootstrap: str, topic: str, consume: Command) -> None:
     controller, terminal = pty.openpty()
     line = command("kafka-console-producer", bootstrap, "--topic", topic)

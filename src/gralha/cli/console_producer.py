@@ -156,6 +156,8 @@ class _Sender:
         self._sync = sync
 
     def send(self, record: LineRecord) -> None:
+        from confluent_kafka import KafkaException
+
         while True:
             try:
                 self._producer.produce(
@@ -168,6 +170,10 @@ class _Sender:
                 break
             except BufferError:
                 self._producer.poll(0.1)
+            except KafkaException as error:
+                # A record that librdkafka does not even queue, such as one that is too large.
+                self._report(error.args[0], record.key, record.value)
+                break
         if self._sync:
             self.flush()
         else:
@@ -177,13 +183,13 @@ class _Sender:
         self._producer.flush()
 
     def _delivered(self, error: "KafkaError | None", message: "Message") -> None:
-        if error is None:
-            return
+        if error is not None:
+            self._report(error, message.key(), message.value())
+
+    def _report(self, error: "KafkaError", key: bytes | str | None, value: bytes | str | None) -> None:
         from gralha.cli.librdkafka import reason_of
 
         self.failed = True
-        key = message.key()
-        value = message.value()
         print(
             f"Error when sending message to topic {self._topic} with key: {_size(key)}, value: "
             f"{_size(value)} with error: {reason_of(error)}",

@@ -81,7 +81,8 @@ def create(client_class: Callable[[dict[str, Any]], Client], settings: dict[str,
 def reason_of(error: KafkaError) -> str:
     """What an error of librdkafka says to a person, without its log prefixes."""
     text = error.str() or error.name()
-    return text.rpartition("]: ")[2] or text
+    text = text.rpartition("]: ")[2] or text
+    return text.removeprefix("Unable to produce message: ")
 
 
 def _integer(name: str, value: str) -> int:

@@ -211,6 +211,8 @@ class _Test:
         self._statistics.silence()
 
     def _send(self, payload: bytes) -> None:
+        from confluent_kafka import KafkaException
+
         sent = time.time()
         statistics = self._statistics
         steady = self._steady
@@ -231,6 +233,9 @@ class _Test:
                 break
             except BufferError:
                 self._producer.poll(0.01)
+            except KafkaException as failure:
+                self._report(failure.args[0])
+                break
         self._producer.poll(0)
 
     def _report(self, error: "KafkaError") -> None:
