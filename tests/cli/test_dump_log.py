@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -185,3 +187,19 @@ def test_files_must_be_given(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, error = dumped(capsys, "--print-data-log")
     assert (code, error.count("\n")) == (1, 1)
     assert '"[files]"' in error
+
+
+def test_a_reader_that_has_seen_enough_is_no_error_of_the_file(tmp_path: Path) -> None:
+    log = tmp_path / LOG
+    log.write_bytes(encode_batch([Record(b"key", b"x" * 200_000)]))
+    script = Path(sys.executable).parent / "kafka-dump-log"
+    line = f"{script} --print-data-log --files {log}"
+    with subprocess.Popen(
+        [*line.split()], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as command:
+        assert command.stdout is not None
+        assert command.stderr is not None
+        command.stdout.readline()
+        command.stdout.close()
+        assert command.stderr.read() == ""
+        assert command.wait(10) == 141

@@ -5,7 +5,6 @@ the clock and the random generator given to it, so that a simulation can give ot
 """
 
 import asyncio
-import logging
 import random
 import resource
 import signal
@@ -17,7 +16,9 @@ from gralha.broker.config import NodeConfig
 from gralha.broker.node import Node, StartError
 from gralha.storage.disk import DiskError, RealDisk
 
-log = logging.getLogger("gralha")
+
+class NodeFailedError(Exception):
+    """The node did not start, or could not go on; the message is a sentence for a person."""
 
 
 def wall_clock_ms() -> int:
@@ -28,17 +29,21 @@ def hostname() -> str:
     return socket.gethostname()
 
 
-def run_node(config: NodeConfig, on_ready: Callable[[Node], None]) -> int:
-    """Run until a signal asks to stop; answers the exit status. A second signal ends at once."""
+def run_node(config: NodeConfig, on_ready: Callable[[Node], None]) -> None:
+    """Run until a signal asks to stop; NodeFailedError when the node ends by itself.
+
+    A second signal ends at once.
+    """
     _raise_file_limit()
     try:
         import uvloop
     except ImportError:
-        return asyncio.run(_run(config, on_ready))
-    return uvloop.run(_run(config, on_ready))
+        asyncio.run(_run(config, on_ready))
+    else:
+        uvloop.run(_run(config, on_ready))
 
 
-async def _run(config: NodeConfig, on_ready: Callable[[Node], None]) -> int:
+async def _run(config: NodeConfig, on_ready: Callable[[Node], None]) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -47,9 +52,7 @@ async def _run(config: NodeConfig, on_ready: Callable[[Node], None]) -> int:
     try:
         await node.run(stop, on_ready)
     except (StartError, DiskError) as error:
-        log.critical("%s", error)
-        return 1
-    return 0
+        raise NodeFailedError(str(error)) from error
 
 
 def _stop_or_exit(stop: asyncio.Event) -> None:

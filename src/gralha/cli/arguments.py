@@ -34,7 +34,14 @@ class StoreOnce(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
-class CommandParser(argparse.ArgumentParser):
+class ProgramParser(argparse.ArgumentParser):
+    """The options of a program of our own: argparse, but a wrong call ends as Kafka's commands end."""
+
+    def error(self, message: str) -> NoReturn:
+        raise CommandError(f"{message} (see {self.prog} --help)")
+
+
+class CommandParser(ProgramParser):
     """The options of one command."""
 
     def __init__(self, command: str, description: str) -> None:
@@ -84,7 +91,7 @@ class CommandParser(argparse.ArgumentParser):
                 help=_escape(help_text if name == names[0] else f"old name of --{names[0]}"),
             )
 
-    def parse(self, arguments: Sequence[str]) -> argparse.Namespace:
+    def parse(self, arguments: Sequence[str], *required: str) -> argparse.Namespace:
         """Parse, after showing the help or the version where that was asked for."""
         if not arguments:
             self.print_help(sys.stderr)
@@ -96,10 +103,8 @@ class CommandParser(argparse.ArgumentParser):
         if options.version:
             print(f"{__version__} (Gralha)")
             raise SystemExit(0)
+        self.require(options, *required)
         return options
-
-    def error(self, message: str) -> NoReturn:
-        raise CommandError(f"{message} (see {self.prog} --help)")
 
     def require(self, options: argparse.Namespace, *names: str) -> None:
         """Each of these options must have been given."""
@@ -146,3 +151,10 @@ def positive_int(text: str) -> int:
     if number <= 0:
         raise argparse.ArgumentTypeError(f"{text} is not greater than zero")
     return number
+
+
+def port_number(text: str) -> int:
+    """A TCP port; with 0 the system chooses one."""
+    if not text.isascii() or not text.isdigit() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"{text} is no port: give a number from 0 to 65535")
+    return int(text)

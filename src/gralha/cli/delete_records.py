@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gralha.cli.arguments import CommandParser
 from gralha.cli.connect import add_connection_options, open_admin
 from gralha.cli.program import CommandError, one_line, run
+from gralha.cli.text_file import read_text
 
 if TYPE_CHECKING:
     from gralha.client.values import TopicPartition
@@ -32,10 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: list[str]) -> int:
-    parser = _parser()
-    options = parser.parse(arguments)
-    parser.require(options, "bootstrap-server", "offset-json-file")
-    offsets = parse_offsets(_read(options.offset_json_file))
+    options = _parser().parse(arguments, "bootstrap-server", "offset-json-file")
+    offsets = parse_offsets(read_text(options.offset_json_file, "the offsets file"))
     from gralha.protocol.errors import KafkaError
 
     with open_admin(options, "kafka-delete-records") as admin:
@@ -48,14 +47,6 @@ def _main(arguments: list[str]) -> int:
         else:
             print(f"partition: {partition}\tlow_watermark: {result}")
     return 0
-
-
-def _read(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise CommandError(f"Cannot read the offsets file {path}: {error}") from None
 
 
 def parse_offsets(text: str) -> "dict[TopicPartition, int]":

@@ -87,9 +87,7 @@ def _parser() -> CommandParser:
 
 
 def _body(arguments: list[str]) -> int:
-    parser = _parser()
-    options = parser.parse(arguments)
-    parser.require(options, "files")
+    options = _parser().parse(arguments, "files")
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     mismatches = Mismatches()
     dump = _LogDump(options, mismatches)
@@ -97,6 +95,9 @@ def _body(arguments: list[str]) -> int:
         print(f"Dumping {name}")
         try:
             _dump(name, options, dump, mismatches)
+        except BrokenPipeError:
+            # That is our own output: its reader has seen enough.
+            raise
         except OSError as error:
             raise CommandError(f"{name} cannot be read: {error.strerror}") from None
     sys.stdout.flush()

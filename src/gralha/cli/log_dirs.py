@@ -28,9 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: list[str]) -> int:
-    parser = _parser()
-    options = parser.parse(arguments)
-    parser.require(options, "bootstrap-server", "describe")
+    options = _parser().parse(arguments, "bootstrap-server", "describe")
     topics = {topic for topic in (options.topic_list or "").split(",") if topic}
     wanted = parse_broker_list(options.broker_list)
     with open_admin(options, "log-dirs-tool") as admin:

@@ -3,16 +3,15 @@
 from collections.abc import Iterable
 
 from gralha.cli.program import CommandError
+from gralha.cli.text_file import read_text
 from gralha.protocol.properties import parse_properties
 
 
 def load_properties(path: str) -> dict[str, str]:
     """The properties of a file; a CommandError that names the file when it cannot be read."""
+    text = read_text(path, "the properties file")
     try:
-        with open(path, encoding="utf-8") as file:
-            return {entry.name: entry.value for entry in parse_properties(file.read())}
-    except OSError as error:
-        raise CommandError(f"Cannot read the properties file {path}: {error.strerror}") from None
+        return {entry.name: entry.value for entry in parse_properties(text)}
     except ValueError as error:
         raise CommandError(f"Cannot read the properties file {path}: {error}") from None
 

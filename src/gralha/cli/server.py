@@ -1,12 +1,13 @@
 """`gralha server --config server.properties`: one node with Kafka's settings, in the foreground."""
 
-import argparse
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from gralha.cli.arguments import ProgramParser
 from gralha.cli.program import CommandError, run
+from gralha.cli.text_file import read_text
 
 if TYPE_CHECKING:
     from gralha.broker.node import Node
@@ -17,7 +18,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _serve(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="gralha server", description="Run one node in the foreground.")
+    parser = ProgramParser(prog="gralha server", description="Run one node in the foreground.")
     parser.add_argument(
         "--config", required=True, metavar="FILE", help="server.properties with Kafka's names"
     )
@@ -25,26 +26,19 @@ def _serve(arguments: list[str]) -> int:
         "--override", action="append", default=[], metavar="NAME=VALUE", help="replaces a line of the file"
     )
     options = parser.parse_args(arguments)
-    try:
-        with open(options.config, encoding="utf-8") as file:
-            text = file.read()
-    except OSError as error:
-        raise CommandError(
-            f"Cannot read {options.config}: {error.strerror}. Name an existing properties file."
-        ) from None
-    overrides = "".join(f"{override}\n" for override in options.override)
+    text = read_text(options.config, "the properties file")
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
-    return serve(f"{text}\n{overrides}", options.config, _announce)
+    return serve(text, options.config, _announce, options.override)
 
 
-def serve(text: str, source: str, announce: "Callable[[Node], None]") -> int:
+def serve(text: str, source: str, announce: "Callable[[Node], None]", overrides: Sequence[str] = ()) -> int:
     """Check the settings, run the node, answer the exit status."""
     from gralha.broker.config import ConfigFileError, NodeConfig
-    from gralha.broker.run import hostname, run_node
+    from gralha.broker.run import NodeFailedError, hostname, run_node
 
     log = logging.getLogger("gralha")
     try:
-        config, warnings = NodeConfig.parse(text, source, hostname)
+        config, warnings = NodeConfig.parse(text, source, hostname, overrides)
     except ConfigFileError as error:
         print(error, file=sys.stderr)
         return 1
@@ -57,7 +51,11 @@ def serve(text: str, source: str, announce: "Callable[[Node], None]") -> int:
             listener.port,
             listener.name,
         )
-    return run_node(config, announce)
+    try:
+        run_node(config, announce)
+    except NodeFailedError as error:
+        raise CommandError(str(error)) from None
+    return 0
 
 
 def _announce(node: "Node") -> None:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from gralha.cli.program import CommandError, run
+from gralha.cli.text_file import read_text
 
 if TYPE_CHECKING:
     from gralha.broker.config import NodeConfig
@@ -95,12 +96,7 @@ def _load(path: str) -> NodeConfig:
     from gralha.broker.config import ConfigFileError, NodeConfig
     from gralha.broker.run import hostname
 
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise CommandError(f"{path} cannot be read: {reason}") from None
+    text = read_text(path, "the properties file")
     try:
         config, warnings = NodeConfig.parse(text, path, hostname)
     except ConfigFileError as error:

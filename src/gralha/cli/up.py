@@ -1,13 +1,14 @@
 """`gralha up`: the platform on this machine, without a configuration file."""
 
-import argparse
 import logging
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gralha.cli.program import run
+from gralha.cli.arguments import ProgramParser, port_number
+from gralha.cli.program import CommandError, run
 from gralha.cli.server import serve
 
 if TYPE_CHECKING:
@@ -26,12 +27,12 @@ def default_data_folder() -> Path:
 
 
 def _up(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="gralha up", description="Run the platform on this machine.")
+    parser = ProgramParser(prog="gralha up", description="Run the platform on this machine.")
     parser.add_argument(
         "--data", type=Path, metavar="DIR", help=f"where data is kept ({default_data_folder()})"
     )
     parser.add_argument(
-        "--port", type=int, default=DEFAULT_PORT, metavar="P", help=f"for clients ({DEFAULT_PORT})"
+        "--port", type=port_number, default=DEFAULT_PORT, metavar="P", help=f"for clients ({DEFAULT_PORT})"
     )
     options = parser.parse_args(arguments)
     data = (options.data or default_data_folder()).expanduser().resolve()
@@ -44,6 +45,8 @@ def _up(arguments: list[str]) -> int:
 
 
 def _properties(data: Path, port: int) -> str:
+    if "," in str(data):
+        raise CommandError(f"{data} cannot hold data: log.dirs would take its comma for a separator")
     settings = {
         "process.roles": "broker,controller",
         "node.id": "1",
@@ -53,7 +56,12 @@ def _properties(data: Path, port: int) -> str:
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
     }
-    return "".join(f"{name}={value}\n" for name, value in settings.items())
+    return "".join(f"{name}={_escaped(value)}\n" for name, value in settings.items())
+
+
+def _escaped(value: str) -> str:
+    """A value as properties files have it: the backslash is their escape character."""
+    return value.replace("\\", "\\\\")
 
 
 def _addresses(node: "Node") -> list[str]:
@@ -65,4 +73,15 @@ def _print_table(rows: list[tuple[str, str]], data: Path) -> None:
     for name, address in rows:
         print(f"  {name:<10}{address}")
     print(f"  {'data':<10}{data}")
-    print("Ctrl-C stops it. Try: kafka-topics --bootstrap-server " + rows[0][1] + " --list", flush=True)
+    print(f"Ctrl-C stops it. Try: {topics_command()} --bootstrap-server {rows[0][1]} --list", flush=True)
+
+
+def topics_command() -> str:
+    """How a person in this folder calls kafka-topics: by its name, else by where it was installed."""
+    if shutil.which("kafka-topics"):
+        return "kafka-topics"
+    installed = Path(sys.executable).parent / "kafka-topics"
+    if not installed.exists():
+        return f"{sys.executable} -m gralha.cli.main topics"
+    folder = Path.cwd()
+    return str(installed.relative_to(folder) if installed.is_relative_to(folder) else installed)
