@@ -62,3 +62,22 @@ def test_a_reader_that_went_away_is_no_error_to_speak_of() -> None:
 
 def test_one_line() -> None:
     assert one_line("a\nb ") == "a b"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_the_shell_closed_is_no_reason_to_fail(closed: str) -> None:
+    program = (
+        "import sys\n"
+        "from gralha.cli.program import run\n"
+        "def body(_arguments):\n"
+        "    print('out')\n"
+        "    print('err', file=sys.stderr)\n"
+        "    sys.stdin.read()\n"
+        "    return 7\n"
+        "sys.exit(run(body, []))"
+    )
+    line = ["/bin/sh", "-c", f'exec "$0" -c "$1" {closed}', sys.executable, program]
+    result = subprocess.run(line, capture_output=True, text=True, timeout=30)
+    assert result.returncode == 7
+    assert result.stdout == ("" if ">&-" in closed.split() else "out\n")
+    assert result.stderr == ("" if "2>&-" in closed else "err\n")

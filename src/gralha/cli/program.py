@@ -39,6 +39,7 @@ def stop_on_terminate() -> None:
 def run(body: Body, arguments: Sequence[str] | None = None, *, prefix: str = "") -> int:
     """Run a command's body and return its exit code; `prefix` opens the line of every failure."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
+    _open_standard_streams()
     try:
         code = body(argv)
         sys.stdout.flush()
@@ -52,6 +53,17 @@ def run(body: Body, arguments: Sequence[str] | None = None, *, prefix: str = "")
         return EXIT_BROKEN_PIPE
     except Exception as error:
         return _fail(error, prefix)
+
+
+def _open_standard_streams() -> None:
+    """Point streams that the shell closed (`>&-`) at nothing: Python has None for them.
+
+    They are opened in the order of their descriptors, so each gets its own number back and no file or socket
+    that is opened later can be taken for standard output.
+    """
+    sys.stdin = sys.stdin or os.fdopen(os.open(os.devnull, os.O_RDONLY))
+    sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    sys.stderr = sys.stderr or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
 
 
 def _fail(error: Exception, prefix: str) -> int:
