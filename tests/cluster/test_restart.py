@@ -1,5 +1,6 @@
 """A broker process that ends, well or badly, and comes back with everything it acknowledged."""
 
+import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -7,10 +8,18 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 from gralha.client.addresses import parse_address
 from gralha.client.connection import Connection
+from gralha.client.errors import ClientError
 from gralha.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from gralha.testing import GralhaCluster
 
@@ -203,3 +212,18 @@ def test_a_second_broker_on_the_same_folder_or_port_says_what_to_do(
     )
     used = start(cluster.ports[1], tmp_path / "other")
     assert "Stop what uses the port, or take another one." in used
+
+
+def test_the_limit_of_connections_can_be_changed_while_it_runs(cluster: GralhaCluster) -> None:
+    client = admin(cluster)
+    entry = ConfigEntry("max.connections.per.ip", "3", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
+    client.incremental_alter_configs([resource])[resource].result(TIMEOUT_S)
+    # The admin client holds one or two; this many more are too many for sure.
+    with contextlib.ExitStack() as stack, pytest.raises(ClientError):
+        connect_often(cluster, stack, 4)
+
+
+def connect_often(cluster: GralhaCluster, stack: contextlib.ExitStack, times: int) -> None:
+    for _ in range(times):
+        stack.enter_context(Connection.open(parse_address(cluster.bootstrap)))

@@ -30,8 +30,9 @@ class ConnectionLimits:
     """What all connections of a broker together may take."""
 
     def __init__(self, max_connections: int, max_connections_per_ip: int, max_partial_bytes: int) -> None:
-        self._max_connections = max_connections
-        self._max_connections_per_ip = max_connections_per_ip
+        # Both may change while the broker runs; connections that are in stay.
+        self.max_connections = max_connections
+        self.max_connections_per_ip = max_connections_per_ip
         self.max_partial_bytes = max_partial_bytes
         self.partial_bytes = 0  # of all large frames that are still arriving
         self._per_host: Counter[str] = Counter()
@@ -40,8 +41,8 @@ class ConnectionLimits:
         """Count a connection; False when it is one too many."""
         self._per_host[host] += 1
         return (
-            self._per_host.total() <= self._max_connections
-            and self._per_host[host] <= self._max_connections_per_ip
+            self._per_host.total() <= self.max_connections
+            and self._per_host[host] <= self.max_connections_per_ip
         )
 
     def leave(self, host: str) -> None:

@@ -17,6 +17,7 @@ from gralha.broker.broker import Broker
 from gralha.broker.config import Listener, NodeConfig
 from gralha.broker.handlers import APIS
 from gralha.broker.server import Server
+from gralha.metadata.config_keys import broker_config_value
 from gralha.metadata.controller.brokers import BrokerIntroduction
 from gralha.metadata.formatting import FormatError, MetaProperties, prepare_folders, read_bootstrap_records
 from gralha.metadata.image import Endpoint, ImageChange, MetadataError, MetadataImage
@@ -213,6 +214,16 @@ class Node:
 
     def _follow(self, change: ImageChange, image: MetadataImage) -> None:
         self._replicas.apply(change)
+        if change.broker_configs_changed:
+            self._limit_connections()
+
+    def _limit_connections(self) -> None:
+        assert self._controller is not None
+        assert self._server is not None
+        layers = self._controller.context.config_layers(self._controller.image)
+        limits = self._server.limits
+        limits.max_connections = int(broker_config_value("max.connections", layers) or 0)
+        limits.max_connections_per_ip = int(broker_config_value("max.connections.per.ip", layers) or 0)
 
     def _log_config(self, topic: str) -> LogConfig:
         assert self._controller is not None

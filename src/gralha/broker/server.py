@@ -28,7 +28,7 @@ class Server:
     ) -> None:
         self._apis = apis
         self._max_request_bytes = max_request_bytes
-        self._limits = ConnectionLimits(
+        self.limits = ConnectionLimits(
             max_connections, max_connections_per_ip, max(SMALLEST_PARTIAL_LIMIT_BYTES, 2 * max_request_bytes)
         )
         self._max_idle_seconds = max_idle_ms / 1000
@@ -38,7 +38,7 @@ class Server:
     async def bind(self, listener: str, host: str, port: int) -> int:
         """Take an address without serving it yet; answers the port, which matters when it was given as 0."""
         loop = asyncio.get_running_loop()
-        settings = ConnectionSettings(self._apis, listener, self._max_request_bytes, self._limits)
+        settings = ConnectionSettings(self._apis, listener, self._max_request_bytes, self.limits)
         server = await loop.create_server(
             lambda: Connection(settings, loop),
             host or None,

@@ -124,9 +124,9 @@ max.connections: int = 10000; at least 0; cluster-wide
 max.connections.per.ip: int = 5000; at least 0; cluster-wide
     How many connections one client address may hold. Apache Kafka sets no limit by default.
 max.connections.per.ip.overrides: string =; cluster-wide
-    Other limits for given addresses, as host:count separated by commas.
+    Accepted for Kafka's sake, without effect yet: other limits for given addresses, as host:count.
 max.connection.creation.rate: int = max; at least 0; cluster-wide
-    How many new connections per second the broker accepts.
+    Accepted for Kafka's sake, without effect yet: how many new connections per second are let in.
 connection.failed.authentication.delay.ms: int = 100; at least 0; low
     The pause before a connection that failed to authenticate is closed.
 request.timeout.ms: int = 30000; high

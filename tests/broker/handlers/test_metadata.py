@@ -171,3 +171,16 @@ async def test_a_leader_without_the_clients_listener(broker, version, code):
     assert response.brokers == []
     partition = response.topics[0].partitions[0]
     assert (partition.leader_id, partition.error_code) == (-1, code)
+
+
+async def test_a_damaged_partition_is_shown_as_offline(tmp_path):
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / "partition.metadata").write_text("nonsense")
+    broker = make_broker(tmp_path)
+    await create_topic(broker, "t", 2)
+    response = await Client(broker).ask(MetadataRequest(topics=[MetadataRequestTopic(name="t")]))
+    damaged, sound = response.topics[0].partitions
+    assert (damaged.leader_id, damaged.error_code) == (-1, ErrorCode.LEADER_NOT_AVAILABLE)
+    assert damaged.offline_replicas == [1]
+    assert (sound.leader_id, sound.error_code, sound.offline_replicas) == (1, 0, [])
+    broker.logs.release()

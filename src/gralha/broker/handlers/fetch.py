@@ -132,6 +132,8 @@ class Fetch(Waiter):
     ) -> PartitionData:
         partition.check_leader(wanted.leader_epoch)
         partition_log = partition.log
+        # Before the read: beside a thread it may move, and then the records are not up to it.
+        high_watermark = partition_log.high_watermark
         end_offset = partition.end_offset(self.read_committed)
         first = self.bytes_read == 0
         if left > 0 or first:
@@ -141,7 +143,7 @@ class Fetch(Waiter):
             records = EMPTY
         return PartitionData(
             partition_index=wanted.index,
-            high_watermark=partition_log.high_watermark,
+            high_watermark=high_watermark,
             last_stable_offset=partition_log.last_stable_offset(),
             log_start_offset=partition_log.log_start_offset,
             aborted_transactions=self._aborted(partition, wanted, end_offset)
@@ -177,7 +179,16 @@ class Fetch(Waiter):
         """The page cache has not everything: let a thread wait for the disk."""
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self.broker.readers, self.read, True)
-        return self.response() if self.is_enough() else await self.wait()
+        if self.is_enough() or self._was_overtaken():
+            return self.response()
+        return await self.wait()
+
+    def _was_overtaken(self) -> bool:
+        """Whether something happened beside the thread: nobody told this fetch, which did not wait yet."""
+        for partition, data in zip(self.partitions, self.results, strict=True):
+            if partition.log.high_watermark != data.high_watermark or not partition.is_leader():
+                return True
+        return False
 
     # Waiting
 
@@ -192,9 +203,12 @@ class Fetch(Waiter):
         return self.future
 
     def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
-        """Called while the partition is being written: only note it, and answer when the writer is done."""
+        """Called while the partition is being written: only note it, and answer when the writer is done.
+
+        Without new bytes it is the leader or its epoch that changed: what was asked may be an error now.
+        """
         self.bytes_read += new_bytes
-        if not self.awake and (self.bytes_read >= self.min_bytes or not partition.is_leader()):
+        if not self.awake and (self.bytes_read >= self.min_bytes or new_bytes == 0):
             self.awake = True
             asyncio.get_running_loop().call_soon(self._finish)
         return self.awake

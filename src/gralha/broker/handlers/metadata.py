@@ -145,32 +145,41 @@ class _Answer:
             name=topic.name,
             topic_id=topic.id,
             is_internal=is_internal(topic.name),
-            partitions=[self._partition(index, partition) for index, partition in topic.partitions.items()],
+            partitions=[
+                self._partition(topic.name, index, partition) for index, partition in topic.partitions.items()
+            ],
             topic_authorized_operations=self.operations,
         )
 
-    def _partition(self, index: int, partition: PartitionImage) -> MetadataResponsePartition:
+    def _partition(self, topic: str, index: int, partition: PartitionImage) -> MetadataResponsePartition:
+        available = self.available
+        if self.broker.replicas.is_offline(topic, index):
+            # Its records here are damaged, so this broker does not serve it.
+            available = available - {self.broker.config.node_id}
         answer = MetadataResponsePartition(
             partition_index=index,
             leader_id=partition.leader,
             leader_epoch=partition.leader_epoch,
             replica_nodes=list(partition.replicas),
             isr_nodes=list(partition.isr),
-            offline_replicas=endpoints.without(partition.replicas, self.available),
+            offline_replicas=endpoints.without(partition.replicas, available),
         )
         if self.version == 0:
-            self._hide_unavailable(answer)
+            self._hide_unavailable(answer, available)
         if partition.leader not in self.available:
             answer.leader_id = NO_LEADER
             answer.error_code = self._leader_error(partition.leader)
+        elif partition.leader not in available:
+            answer.leader_id = NO_LEADER
+            answer.error_code = ErrorCode.LEADER_NOT_AVAILABLE
         return answer
 
-    def _hide_unavailable(self, answer: MetadataResponsePartition) -> None:
+    def _hide_unavailable(self, answer: MetadataResponsePartition, available: set[int]) -> None:
         """Version 0 lists only replicas that can be reached, and says when that leaves some out."""
         if answer.offline_replicas:
             answer.error_code = ErrorCode.REPLICA_NOT_AVAILABLE
-            answer.replica_nodes = [node for node in answer.replica_nodes if node in self.available]
-            answer.isr_nodes = [node for node in answer.isr_nodes if node in self.available]
+            answer.replica_nodes = [node for node in answer.replica_nodes if node in available]
+            answer.isr_nodes = [node for node in answer.isr_nodes if node in available]
 
     def _leader_error(self, leader: int) -> int:
         known = leader in self.image.brokers and not self.image.brokers[leader].fenced
