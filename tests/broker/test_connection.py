@@ -1,7 +1,7 @@
 """Connections on a real loop and real sockets: frames in pieces, clients that do not read, limits."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
@@ -20,6 +20,7 @@ from gralha.protocol.primitives import Reader, RecordBytes, Writer
 
 MAX_REQUEST_BYTES = 8 * 1024 * 1024
 IDLE_MS = 600_000
+PATIENCE_S = 30
 
 
 def echo(broker: object, context: RequestContext, request: FindCoordinatorRequest) -> Message:
@@ -103,6 +104,13 @@ async def serve(max_connections: int = 10, per_ip: int = 10) -> Fixture:
     return Fixture(server, port)
 
 
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the loop run until something is so; TimeoutError if it never is."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
 @pytest.fixture
 async def door() -> AsyncIterator[Fixture]:
     fixture = await serve()
@@ -140,8 +148,7 @@ async def test_a_client_that_does_not_read_is_not_read_from(door: Fixture) -> No
     client = await door.connect()
     requests = ask("x" * 1000) * 20_000
     sending = asyncio.ensure_future(_send(client, requests))
-    while not any(connection._reading is False for connection in door.server.connections()):
-        await asyncio.sleep(0.001)
+    await until(lambda: any(connection._reading is False for connection in door.server.connections()))
     for _ in range(20_000):
         assert await client.text() == "x" * 1000
     await sending
@@ -180,9 +187,7 @@ async def test_a_client_that_reads_slowly_is_no_frame_that_does_not_arrive(door:
     await client.writer.drain()
     await asyncio.sleep(0.01)
     sending = asyncio.ensure_future(_send(client, requests[500:]))
-    async with asyncio.timeout(20):
-        while not any(connection._reading is False for connection in door.server.connections()):
-            await asyncio.sleep(0.001)
+    await until(lambda: any(connection._reading is False for connection in door.server.connections()))
     door.server.end_overdue(asyncio.get_running_loop().time() + FRAME_DEADLINE_SECONDS + 1)
     for _ in range(20_000):
         assert await client.text() == "x" * 1000
@@ -207,8 +212,7 @@ async def test_one_connection_too_many_is_closed(max_connections: int, per_ip: i
     assert await (await door.connect()).is_closed()
     clients[0].writer.close()
     await clients[0].writer.wait_closed()
-    while len(door.server.connections()) > 1:
-        await asyncio.sleep(0.001)
+    await until(lambda: len(door.server.connections()) == 1)
     late = await door.connect()
     late.writer.write(ask("late"))
     assert await late.text() == "late"
