@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMPS := build/stamps
 HOT := $(shell sed -n 's|^    "\(src/.*\.py\)",|\1|p' setup.py)
 
-.PHONY: help up test check bench setup generate clean
+.PHONY: help up test check bench soak setup generate clean
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -20,6 +20,9 @@ check: setup ## the quick half of `make test`: format, lint, types, imports
 
 bench: setup ## Gralha beside Apache Kafka on this machine
 	@$(BIN)/python -m bench
+
+soak: setup ## random histories and killed brokers for MINUTES=10
+	@scripts/soak $(MINUTES)
 
 generate: setup ## message classes from their definitions
 	@$(BIN)/python -m gralha.protocol.compiler
