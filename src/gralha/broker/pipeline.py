@@ -113,7 +113,6 @@ class Pipeline:
         self.held_bytes: i64 = 0  # of answers that wait for an earlier one
         self.weight_inside: i64 = 0
         self.slots: deque[Slot] = deque()
-        self.feeding: bool = False
 
     def is_full(self) -> bool:
         """Whether the client should read its answers before it is heard again."""
@@ -123,21 +122,15 @@ class Pipeline:
         """Handle the whole frames of `data` from `start` on; answers where the first unhandled one begins."""
         position: i64 = start
         length: i64 = len(data)
-        self.feeding = True
-        try:
-            while length - position >= 4 and not self.is_full():
-                size = i64(read_i32_be(data, position))
-                if size < SMALLEST_FRAME or size > self.max_request_bytes:
-                    raise ProtocolError(
-                        f"a request of {size} bytes; allowed are 8 to {self.max_request_bytes}"
-                    )
-                end = position + 4 + size
-                if end > length:
-                    break
-                self._request(data, position + 4, end)
-                position = end
-        finally:
-            self.feeding = False
+        while length - position >= 4 and not self.is_full():
+            size = i64(read_i32_be(data, position))
+            if size < SMALLEST_FRAME or size > self.max_request_bytes:
+                raise ProtocolError(f"a request of {size} bytes; allowed are 8 to {self.max_request_bytes}")
+            end = position + 4 + size
+            if end > length:
+                break
+            self._request(data, position + 4, end)
+            position = end
         return position
 
     def take_out(self) -> list[bytes | memoryview]:
@@ -222,8 +215,7 @@ class Pipeline:
                 return
         self._hold(slot, chunks)
         self._advance()
-        if not self.feeding:
-            self.on_ready()
+        self.on_ready()
 
     def _advance(self) -> None:
         slots = self.slots
