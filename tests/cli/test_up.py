@@ -1,0 +1,117 @@
+"""`gralha up` as a person runs it: a table when it is ready, Ctrl-C ends it well, the data stays."""
+
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from gralha.testing.process import free_ports
+
+SCRIPTS = Path(sys.executable).parent
+GRALHA = str(SCRIPTS / "gralha")
+CLEAN_SHUTDOWN_MARK = Path("broker-1", ".kafka_cleanshutdown")
+PATIENCE_S = 30
+
+
+@contextmanager
+def up(data: Path, port: int) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
+    """The running program, and the four lines that it prints when it is ready."""
+    line = [GRALHA, "up", "--data", str(data), "--port", str(port)]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout is not None
+            yield program, [program.stdout.readline() for _ in range(4)]
+        finally:
+            program.kill()
+
+
+def stop(program: "subprocess.Popen[str]", number: int) -> tuple[int, str, str]:
+    """Exit status and all that was printed after the table."""
+    program.send_signal(number)
+    output, errors = program.communicate(timeout=PATIENCE_S)
+    return program.returncode, output, errors
+
+
+def run(name: str, *arguments: str, lines: str = "") -> str:
+    done = subprocess.run(
+        [str(SCRIPTS / name), *arguments], input=lines, capture_output=True, text=True, timeout=PATIENCE_S
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def refused(*arguments: str) -> str:
+    """The one line that a program which does not start leaves."""
+    done = subprocess.run([GRALHA, "up", *arguments], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+    return done.stderr
+
+
+def test_a_table_shows_where_everything_is(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    with up(tmp_path, port) as (_, table):
+        assert table[:3] == [
+            "Gralha is up\n",
+            f"  broker    localhost:{port}\n",
+            f"  data      {tmp_path}\n",
+        ]
+        stops, _, hint = table[3].partition(" Try: ")
+        assert stops == "Ctrl-C stops it."
+        tried = subprocess.run(shlex.split(hint), capture_output=True, text=True, timeout=PATIENCE_S)
+        assert (tried.returncode, tried.stdout.strip(), tried.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_well_and_the_data_stays(tmp_path: Path, number: int) -> None:
+    (port,) = free_ports(1)
+    server = ["--bootstrap-server", f"localhost:{port}"]
+    with up(tmp_path, port) as (program, _):
+        assert not (tmp_path / CLEAN_SHUTDOWN_MARK).exists()
+        run("kafka-topics", *server, "--create", "--topic", "kept")
+        run("kafka-console-producer", *server, "--topic", "kept", lines="one\ntwo\n")
+        assert stop(program, number) == (0, "", "")
+    assert (tmp_path / CLEAN_SHUTDOWN_MARK).exists()
+    with up(tmp_path, port) as (program, table):
+        assert table[0] == "Gralha is up\n"
+        # A crash later on must not look like a clean shutdown.
+        assert not (tmp_path / CLEAN_SHUTDOWN_MARK).exists()
+        kept = run(
+            "kafka-console-consumer", *server, "--topic", "kept", "--from-beginning", "--max-messages", "2"
+        )
+        assert sorted(kept.splitlines()) == ["one", "two"]
+        assert stop(program, number) == (0, "", "")
+
+
+def test_data_has_a_place_of_its_own_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    line = [GRALHA, "up", "--port", "0"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        table = [program.stdout.readline() for _ in range(4)]
+        program.kill()
+    assert table[2] == f"  data      {tmp_path}/gralha\n"
+    assert (tmp_path / "gralha" / "broker-1" / "meta.properties").exists()
+
+
+@pytest.mark.parametrize("port", ["99999", "-1", "x"])
+def test_what_is_no_port_is_one_clear_line(tmp_path: Path, port: str) -> None:
+    assert f"{port} is no port" in refused("--data", str(tmp_path), f"--port={port}")
+
+
+def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert refused("--data", str(tmp_path), "--port", port).startswith(
+            f"Cannot listen on localhost:{port}: "
+        )
+
+
+def test_data_in_use_is_one_clear_line(tmp_path: Path) -> None:
+    with up(tmp_path, 0):
+        assert str(tmp_path / "broker-1") in refused("--data", str(tmp_path), "--port", "0")
