@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.partition_files import data_batches
+
 SCRIPTS = Path(sys.executable).parent
 CPU_SECONDS_MAX = 0.4
 ADMIN_MODULES = ("topics", "configs", "get_offsets", "delete_records", "log_dirs", "broker_api_versions")
@@ -23,30 +25,77 @@ def test_a_module_leaves_heavy_imports_to_those_who_need_them(module: str) -> No
     assert (result.stdout, result.stderr) == ("[]\n", "")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["kafka-topics", "--list"],
-        ["kafka-topics", "--describe"],
-        ["kafka-configs", "--describe", "--entity-type", "brokers"],
-        ["kafka-get-offsets"],
-        ["kafka-log-dirs", "--describe"],
-        ["kafka-broker-api-versions"],
-        ["kafka-console-consumer", "--include", "none", "--timeout-ms", "0"],
-    ],
-    ids=lambda arguments: " ".join(arguments[:2]),
-)
-def test_a_command_costs_little(bootstrap: str, arguments: list[str]) -> None:
-    """Processor time, not the clock: the machine may be busy with other tests."""
-    name, *options = arguments
-    with open(os.devnull, "wb") as nowhere:
-        command = subprocess.Popen(
-            [SCRIPTS / name, "--bootstrap-server", bootstrap, *options], stdout=nowhere, stderr=nowhere
-        )
+@pytest.fixture(scope="module")
+def topic(bootstrap: str) -> str:
+    """A topic with one record in it."""
+    name = f"speed-{os.getpid()}"
+    server = ["--bootstrap-server", bootstrap, "--topic", name]
+    subprocess.run([SCRIPTS / "kafka-topics", *server, "--create"], check=True, timeout=30)
+    producer = [SCRIPTS / "kafka-console-producer", *server]
+    subprocess.run(producer, input=b"a record\n", check=True, timeout=30)
+    return name
+
+
+def cpu_seconds(folder: Path, line: list[str | Path], typed: bytes = b"") -> tuple[float, bytes]:
+    """What a command costs and prints; it must succeed.
+
+    Processor time, not the clock: the machine may be busy with other tests.
+    """
+    (folder / "in").write_bytes(typed)
+    with (
+        (folder / "in").open("rb") as stdin,
+        (folder / "out").open("wb") as stdout,
+        (folder / "errors").open("wb") as stderr,
+    ):
+        command = subprocess.Popen(line, stdin=stdin, stdout=stdout, stderr=stderr)
         _, status, usage = os.wait4(command.pid, 0)
     command.returncode = os.waitstatus_to_exitcode(status)
-    assert command.returncode in (0, 1)
-    assert usage.ru_utime + usage.ru_stime < CPU_SECONDS_MAX
+    assert command.returncode == 0, (folder / "errors").read_text()
+    return usage.ru_utime + usage.ru_stime, (folder / "out").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["kafka-topics", "--list"], b"{topic}\n"),
+        (["kafka-topics", "--describe"], b"Topic: {topic}\t"),
+        (["kafka-configs", "--describe", "--entity-type", "brokers"], b"configs for broker"),
+        (["kafka-get-offsets"], b"{topic}:0:"),
+        (["kafka-log-dirs", "--describe"], b'"partition":"{topic}-0"'),
+        (["kafka-broker-api-versions"], b"Produce(0): "),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
+)
+def test_an_admin_command_costs_little(
+    bootstrap: str, topic: str, tmp_path: Path, arguments: list[str], shown: bytes
+) -> None:
+    name, *options = arguments
+    seconds, output = cpu_seconds(tmp_path, [SCRIPTS / name, "--bootstrap-server", bootstrap, *options])
+    assert shown.replace(b"{topic}", topic.encode()) in output
+    assert seconds < CPU_SECONDS_MAX
+
+
+def test_a_record_costs_little(bootstrap: str, topic: str, tmp_path: Path) -> None:
+    server = ["--bootstrap-server", bootstrap, "--topic", topic]
+    seconds, output = cpu_seconds(
+        tmp_path, [SCRIPTS / "kafka-console-consumer", *server, "--from-beginning", "--max-messages", "1"]
+    )
+    assert output == b"a record\n"
+    assert seconds < CPU_SECONDS_MAX
+    seconds, _ = cpu_seconds(tmp_path, [SCRIPTS / "kafka-console-producer", *server], b"another record\n")
+    assert seconds < CPU_SECONDS_MAX
+
+
+def test_a_command_without_a_broker_costs_little(tmp_path: Path) -> None:
+    seconds, output = cpu_seconds(tmp_path, [SCRIPTS / "kafka-storage", "random-uuid"])
+    assert len(output.strip()) == 22
+    assert seconds < CPU_SECONDS_MAX
+    file = tmp_path / f"{0:020d}.log"
+    file.write_bytes(b"".join(data_batches()))
+    line = [SCRIPTS / "kafka-dump-log", "--print-data-log", "--files", file]
+    seconds, output = cpu_seconds(tmp_path, line)
+    assert b"| offset: 0 " in output
+    assert seconds < CPU_SECONDS_MAX
 
 
 def test_admin_commands_never_load_librdkafka(bootstrap: str) -> None:
