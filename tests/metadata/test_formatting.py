@@ -123,6 +123,16 @@ class TestFormat:
         assert written[0] == BOOTSTRAP_CHECKPOINT
         assert len(written) == 3
 
+    def test_a_kill_in_the_middle_is_no_loss_of_metadata(self, tmp_path: Path) -> None:
+        """The metadata folder is formatted first, so what is missing looks like a new disk."""
+        folders = [str(tmp_path / name) for name in ("a", "b")]
+        plan = FormatPlan(CLUSTER, 1, folders, folders[1])
+        formatting = format_folders(DISK, plan, NOW, random.Random(5))
+        assert next(formatting).folder == folders[1]
+        next(formatting)  # the first is written, the second is not
+        found = prepare_folders(DISK, folders, folders[1], 1, NOW, random.Random(6))
+        assert {properties.cluster_id for properties in found.values()} == {CLUSTER}
+
     def test_a_dynamic_quorum_begins_with_a_snapshot_of_its_voters(self, tmp_path: Path) -> None:
         voters = [InitialVoter(1, "localhost", 9093, bytes(range(16))), InitialVoter(2, "b", 1, bytes(16))]
         assert formatted(tmp_path, "a", "b", voters=voters)[0] == "dynamic metadata voter directory"

@@ -375,6 +375,7 @@ class _RealFolderLock(FolderLock):
             self.number = -1
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class RealDisk(Disk):
     """The operating system's files, with a bound on open descriptors (half of what the process may have)."""
 
