@@ -259,6 +259,30 @@ def test_both_performance_tests(run: Run, topic: str) -> None:
     )
 
 
+def test_a_performance_test_of_a_topic_that_does_not_exist(run: Run, new_name: Callable[[str], str]) -> None:
+    name = new_name("cli-never")
+    consumed = run(
+        *["consumer_perf_test", "--topic", name, "--num-records", "1", "--timeout", "200", "--hide-header"],
+        *["--command-property", "allow.auto.create.topics=false"],
+    )
+    warning, numbers = consumed.out.splitlines()
+    assert warning.startswith("WARNING: Exiting before consuming the expected number of records")
+    assert numbers.split(", ")[4] == "0"
+    assert consumed.code == 0
+    assert consumed.err.startswith(f"Topic '{name}' does not exist, and the broker has not created it.")
+
+
+def test_admin_commands_refuse_tls_with_one_line(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("security.protocol=SSL\n")
+    listed = run("topics", "--list", "--command-config", str(file))
+    assert listed.code == 1
+    assert listed.err.count("\n") == 1
+    assert (
+        "security.protocol=SSL is not supported by this command yet: use a PLAINTEXT listener" in listed.err
+    )
+
+
 COMMANDS = (
     ("topics", "--list"),
     ("configs", "--describe", "--topic", "t"),

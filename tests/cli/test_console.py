@@ -151,6 +151,76 @@ def test_a_record_that_is_too_large_to_send_is_reported_and_the_others_are_sent(
     assert sorted(consumed.stdout.splitlines()) == ["after", "before"]
 
 
+def test_a_topic_that_does_not_exist_is_created_and_read(
+    bootstrap: str, new_name: Callable[[str], str]
+) -> None:
+    name = new_name("console-created")
+    line = command("kafka-console-consumer", bootstrap, "--topic", name, "--timeout-ms", "300")
+    consumed = subprocess.run(line, capture_output=True, text=True, timeout=30)
+    assert (consumed.returncode, consumed.stderr) == (0, "Processed a total of 0 messages\n")
+    describe = command("kafka-topics", bootstrap, "--describe", "--topic", name)
+    assert subprocess.run(describe, capture_output=True, timeout=30).returncode == 0
+
+
+# A broker that creates no topics gives this consumer the same answers as one that may not.
+CREATE_NOTHING = ["--command-property", "allow.auto.create.topics=false"]
+
+
+def missing(topic: str) -> str:
+    return (
+        f"Topic '{topic}' does not exist, and the broker has not created it. "
+        f"Create it: kafka-topics --bootstrap-server ... --create --topic {topic}\n"
+    )
+
+
+def test_the_wait_for_a_topic_that_never_appears_is_bounded(
+    bootstrap: str, new_name: Callable[[str], str]
+) -> None:
+    name = new_name("console-never")
+    line = command("kafka-console-consumer", bootstrap, "--topic", name, "--timeout-ms", "300")
+    consumed = subprocess.run([*line, *CREATE_NOTHING], capture_output=True, text=True, timeout=4)
+    assert consumed.returncode == 0
+    assert consumed.stderr == missing(name) + "Processed a total of 0 messages\n"
+
+
+def test_a_topic_that_appears_later_is_read(bootstrap: str, new_name: Callable[[str], str]) -> None:
+    name = new_name("console-later")
+    line = command("kafka-console-consumer", bootstrap, "--topic", name, "--from-beginning")
+    with subprocess.Popen(
+        [*line, *CREATE_NOTHING, "--max-messages", "1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as consumer:
+        assert consumer.stderr is not None
+        assert consumer.stderr.readline() == missing(name)
+        producer = command("kafka-console-producer", bootstrap, "--topic", name)
+        subprocess.run(producer, input="at last\n", text=True, check=True, timeout=30)
+        output, errors = consumer.communicate(timeout=20)
+    assert (output, errors) == ("at last\n", "Processed a total of 1 messages\n")
+
+
+@pytest.mark.parametrize("name", ["kafka-console-consumer", "kafka-console-producer"])
+def test_tls_on_a_port_without_it_is_one_line(bootstrap: str, name: str) -> None:
+    line = command(name, bootstrap, "--topic", "t", "--command-property", "security.protocol=SSL")
+    result = subprocess.run(line, capture_output=True, text=True, timeout=5, input="")
+    assert result.returncode == 1
+    assert result.stderr == (
+        f"What listens on {bootstrap} does not speak TLS. Check the port and security.protocol.\n"
+    )
+
+
+def test_a_password_where_none_is_asked_for_is_one_line(bootstrap: str) -> None:
+    line = command("kafka-console-producer", bootstrap, "--topic", "t")
+    properties = ["security.protocol=SASL_PLAINTEXT", "sasl.mechanism=PLAIN", "sasl.username=a"]
+    for assignment in [*properties, "sasl.password=b"]:
+        line += ["--command-property", assignment]
+    result = subprocess.run(line, capture_output=True, text=True, timeout=5, input="")
+    assert result.returncode == 1
+    assert result.stderr.startswith("No connection to the cluster: ")
+    assert result.stderr.count("\n") == 1
+
+
 def test_a_terminal_gets_kafkas_prompt(bootstrap: str, topic: str, consume: Command) -> None:
     controller, terminal = pty.openpty()
     line = command("kafka-console-producer", bootstrap, "--topic", topic)

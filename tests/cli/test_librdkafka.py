@@ -1,7 +1,7 @@
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaError, Producer
 
-from gralha.cli.librdkafka import create, to_librdkafka
+from gralha.cli.librdkafka import create, quiet_settings, reason_of, to_librdkafka
 from gralha.cli.program import CommandError
 
 
@@ -54,3 +54,36 @@ def test_unknown_properties_are_reported_and_left_out(capsys: pytest.CaptureFixt
 def test_a_wrong_value_is_an_error() -> None:
     with pytest.raises(CommandError, match="Wrong client property: Invalid value"):
         create(Producer, {"bootstrap.servers": "localhost:1", "acks": "some"})
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("Unable to produce message: Broker: Message size too large", "Broker: Message size too large"),
+        (
+            "ssl://localhost:1/bootstrap: Handshake failed (after 0ms in state SSL_HANDSHAKE)",
+            "Handshake failed",
+        ),
+        ("[thrd:main]: Something else", "Something else"),
+    ],
+)
+def test_a_reason_is_for_people(text: str, reason: str) -> None:
+    assert reason_of(KafkaError(KafkaError._SSL, text)) == reason
+
+
+def test_what_trying_again_does_not_mend_is_raised_once(capsys: pytest.CaptureFixture[str]) -> None:
+    report = quiet_settings()["error_cb"]
+    report(KafkaError(KafkaError._TRANSPORT, "Disconnected"))
+    refused = KafkaError(KafkaError._AUTHENTICATION, "wrong password")
+    with pytest.raises(CommandError, match="No connection to the cluster: wrong password"):
+        report(refused)
+    report(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    report(refused)
+    assert capsys.readouterr().err == ""
+
+
+def test_brokers_that_are_down_are_mentioned_once(capsys: pytest.CaptureFixture[str]) -> None:
+    report = quiet_settings()["error_cb"]
+    report(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    report(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
+    assert capsys.readouterr().err == "No broker answers at the moment; trying again\n"

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from gralha.client.addresses import Address
-from gralha.client.connection import Connection
+from gralha.client.connection import Connection, check_tls, open_socket
 from gralha.client.errors import (
     ConnectionFailedError,
     RequestTimeoutError,
@@ -156,3 +156,16 @@ def test_an_unknown_host_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "create_connection", fail)
     with pytest.raises(ConnectionFailedError, match="'kafka-nowhere' is not known"):
         Connection.open(Address("kafka-nowhere", 9092))
+
+
+# A TLS 1.2 record with the alert `handshake_failure`: an answer in TLS, if not a kind one.
+TLS_ALERT = bytes([21, 3, 3, 0, 2, 2, 40])
+
+
+def test_tls_is_told_from_other_answers() -> None:
+    with server_that_says(TLS_ALERT) as address, open_socket(address, 5000) as connected:
+        check_tls(address, connected)
+    for answer in (b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(20)):
+        with server_that_says(answer) as address, open_socket(address, 5000) as connected:  # noqa: SIM117
+            with pytest.raises(ConnectionFailedError, match="does not speak TLS"):
+                check_tls(address, connected)

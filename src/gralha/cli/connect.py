@@ -2,7 +2,7 @@
 
 import time
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from gralha.cli.arguments import CommandParser
@@ -10,12 +10,16 @@ from gralha.cli.program import CommandError
 from gralha.cli.properties import load_properties
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, Producer
+    from confluent_kafka import Consumer, KafkaError, Producer
     from confluent_kafka.admin._metadata import TopicMetadata
 
     from gralha.client.admin import Admin
 
-_METADATA_TIMEOUT_SECONDS = 10.0
+# How long to wait for the cluster's answer. Between the attempts librdkafka may tell why none comes.
+_METADATA_TIMEOUTS_SECONDS = (1.0, 3.0, 6.0)
+_PAUSE_SECONDS = 0.05
+_PAUSE_SECONDS_MAX = 1.0
+_WONDER_MS = 1_000
 # A topic that the broker creates by itself is there after some milliseconds; a misspelt one never.
 DEFAULT_TOPIC_WAIT_MS = 5_000
 
@@ -55,15 +59,18 @@ def _milliseconds(properties: Mapping[str, str], name: str, default: int) -> int
 
 
 def check_reachable(properties: Mapping[str, str]) -> None:
-    """Fail at once when no broker listens: librdkafka would go on trying without a word."""
+    """Fail at once when no broker listens, or none with TLS: librdkafka would go on trying without a word."""
     from gralha.client.addresses import parse_bootstrap_servers
-    from gralha.client.connection import open_socket
+    from gralha.client.connection import check_tls, open_socket
     from gralha.client.errors import ConnectionFailedError
 
+    with_tls = properties.get("security.protocol", "").upper() in ("SSL", "SASL_SSL")
     failure: ConnectionFailedError | None = None
     for address in parse_bootstrap_servers(properties["bootstrap.servers"]):
         try:
-            open_socket(address, timeout_ms=10_000).close()
+            with open_socket(address, timeout_ms=10_000) as connected:
+                if with_tls:
+                    check_tls(address, connected)
             return
         except ConnectionFailedError as error:
             failure = failure or error
@@ -84,32 +91,63 @@ def check_groups_served(properties: Mapping[str, str]) -> None:
             raise ClientError("The brokers do not serve consumer groups yet: read without a group.")
 
 
-def wait_for_topic(
-    client: "Producer | Consumer", topic: str, timeout_ms: int | None = None
-) -> "TopicMetadata":
-    """The topic's metadata; the broker gets a moment to create a topic that does not exist."""
-    from confluent_kafka import KafkaException
+def wait_for_topic(producer: "Producer", topic: str, timeout_ms: int | None = None) -> None:
+    """Return when the topic is there; the broker gets a moment to create one that does not exist."""
+    wait_ms = DEFAULT_TOPIC_WAIT_MS if timeout_ms is None else timeout_ms
+    reasons: list[str] = []
+    if look_for_topic(producer, topic, wait_ms, reasons.append) is None:
+        raise CommandError(f"{reasons[0]} (waited {wait_ms} ms)")
 
-    from gralha.cli.librdkafka import reason_of
 
-    deadline = time.monotonic() + (DEFAULT_TOPIC_WAIT_MS if timeout_ms is None else timeout_ms) / 1000
+def look_for_topic(
+    client: "Producer | Consumer", topic: str, timeout_ms: int | None, tell: Callable[[str], None]
+) -> "TopicMetadata | None":
+    """The topic's metadata as soon as it has some; None when that took longer than `timeout_ms`.
+
+    Asking makes the broker create the topic, if it creates topics at all. `tell` is called once with the
+    reason, when the wait is long enough for a person to wonder, or over.
+    """
+    started = time.monotonic()
+    pause_seconds = _PAUSE_SECONDS
+    told = False
     while True:
-        try:
-            metadata: TopicMetadata = client.list_topics(topic, timeout=_METADATA_TIMEOUT_SECONDS).topics[
-                topic
-            ]
-        except KafkaException as error:
-            raise CommandError(f"No answer from the cluster: {reason_of(error.args[0])}") from None
+        metadata = topics_of(client, topic)[topic]
         if metadata.error is None and metadata.partitions:
             return metadata
         if metadata.error is not None and not _may_appear(metadata.error.code()):
-            raise CommandError(f"Cannot use topic '{topic}': {reason_of(metadata.error)}")
-        if time.monotonic() >= deadline:
-            raise CommandError(
-                f"Topic '{topic}' does not exist and the broker does not create it by itself. "
-                f"Create it: kafka-topics --bootstrap-server ... --create --topic {topic}"
-            )
-        time.sleep(0.05)
+            raise CommandError(f"Cannot use topic '{topic}': {_reason(metadata.error)}")
+        waited_ms = (time.monotonic() - started) * 1000
+        is_over = timeout_ms is not None and waited_ms >= timeout_ms
+        if not told and (is_over or waited_ms >= _WONDER_MS):
+            told = True
+            tell(_why_not_there(topic, metadata))
+        if is_over:
+            return None
+        remaining = pause_seconds if timeout_ms is None else (timeout_ms - waited_ms) / 1000
+        time.sleep(min(pause_seconds, remaining))
+        pause_seconds = min(2 * pause_seconds, _PAUSE_SECONDS_MAX)
+
+
+def topics_of(client: "Producer | Consumer", topic: str | None) -> "dict[str, TopicMetadata]":
+    """What the cluster says about a topic, or about all; CommandError when no answer comes."""
+    from confluent_kafka import KafkaException
+
+    reason = ""
+    for timeout_seconds in _METADATA_TIMEOUTS_SECONDS:
+        try:
+            topics: dict[str, TopicMetadata] = client.list_topics(topic, timeout=timeout_seconds).topics
+            return topics
+        except KafkaException as error:
+            reason = _reason(error.args[0])
+            # Serves the error callback, which raises when the broker and we do not fit together.
+            client.poll(0)
+    raise CommandError(f"No answer from the cluster: {reason}")
+
+
+def _reason(error: "KafkaError") -> str:
+    from gralha.cli.librdkafka import reason_of
+
+    return reason_of(error)
 
 
 def _may_appear(code: int) -> bool:
@@ -119,4 +157,15 @@ def _may_appear(code: int) -> bool:
         KafkaError.UNKNOWN_TOPIC_OR_PART,
         KafkaError._UNKNOWN_TOPIC,
         KafkaError.LEADER_NOT_AVAILABLE,
+    )
+
+
+def _why_not_there(topic: str, metadata: "TopicMetadata") -> str:
+    from confluent_kafka import KafkaError
+
+    if metadata.error is None or metadata.error.code() == KafkaError.LEADER_NOT_AVAILABLE:
+        return f"Topic '{topic}' has no leader yet"
+    return (
+        f"Topic '{topic}' does not exist, and the broker has not created it. "
+        f"Create it: kafka-topics --bootstrap-server ... --create --topic {topic}"
     )

@@ -205,7 +205,7 @@ def _consume(
 
     in_group = "group.id" in properties
     if in_group:
-        subscribe(consumer, selection)
+        is_there = subscribe(consumer, selection, options.timeout_ms)
         messages = batches(consumer, timeout_ms=options.timeout_ms)
     else:
         assignment = Assignment(
@@ -214,9 +214,9 @@ def _consume(
             from_beginning=properties["auto.offset.reset"] == "earliest",
             look_again_ms=int(properties["metadata.max.age.ms"]),
         )
-        assignment.start()
+        is_there = assignment.start(options.timeout_ms)
         messages = batches(consumer, timeout_ms=options.timeout_ms, between=assignment.look_again)
-    if options.max_messages == 0:
+    if options.max_messages == 0 or not is_there:
         return
     for batch in messages:
         for message in printer.write(batch):

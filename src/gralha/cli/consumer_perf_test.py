@@ -128,9 +128,8 @@ class _Test:
     def run(self) -> None:
         from gralha.cli.consumption import batches
 
-        self._begin()
         options = self._options
-        for batch in batches(self._consumer, timeout_ms=options.timeout):
+        for batch in batches(self._consumer, timeout_ms=options.timeout) if self._begin() else ():
             self._count(batch)
             if self._progress.count >= options.num_records:
                 break
@@ -153,15 +152,16 @@ class _Test:
                 )
             )
 
-    def _begin(self) -> None:
+    def _begin(self) -> bool:
+        """Start reading; False when the topic did not appear in time."""
         from gralha.cli.consumption import Assignment, Selection, subscribe
 
         pattern = compile_expression(self._options.include) if self._options.include is not None else None
         selection = Selection(topic=self._options.topic, pattern=pattern)
         if self._in_group:
-            subscribe(self._consumer, selection, self._joined)
-        else:
-            Assignment(self._consumer, selection, from_beginning=not self._options.from_latest).start()
+            return subscribe(self._consumer, selection, self._options.timeout, self._joined)
+        assignment = Assignment(self._consumer, selection, from_beginning=not self._options.from_latest)
+        return assignment.start(self._options.timeout)
 
     def _joined(self) -> None:
         if self._join_ms == 0:

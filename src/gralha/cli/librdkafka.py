@@ -45,6 +45,7 @@ _DROPPED = frozenset(
     }
 )
 _JAAS_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;]+))""")
+_NOT_FOR_PEOPLE = re.compile(r"^Unable to produce message: |^\w+://\S+: | \(after \d+ms in state [^)]*\)$")
 _UNKNOWN_PROPERTY = re.compile(r'No such configuration property: "([^"]+)"')
 
 
@@ -82,7 +83,7 @@ def reason_of(error: KafkaError) -> str:
     """What an error of librdkafka says to a person, without its log prefixes."""
     text = error.str() or error.name()
     text = text.rpartition("]: ")[2] or text
-    return text.removeprefix("Unable to produce message: ")
+    return _NOT_FOR_PEOPLE.sub("", text)
 
 
 def _integer(name: str, value: str) -> int:
@@ -99,14 +100,26 @@ def _jaas_credentials(jaas: str) -> dict[str, str]:
 
 
 def quiet_settings() -> dict[str, Any]:
-    """Settings that keep librdkafka's log off the terminal: one line when no broker is there, no more."""
+    """Settings that keep librdkafka's log off the terminal: one line when no broker is there, no more.
+
+    What trying again does not mend (no TLS on that port, a wrong password) ends the command, as it ends
+    Kafka's own.
+    """
+    hopeless = {KafkaError._SSL, KafkaError._AUTHENTICATION}
     reported: set[int] = set()
 
     def report(error: KafkaError) -> None:
+        code = error.code()
+        if not hopeless.isdisjoint(reported):
+            # librdkafka calls for what else has happened before the error that was raised reaches anybody.
+            return
+        if code in hopeless:
+            reported.add(code)
+            raise CommandError(f"No connection to the cluster: {reason_of(error)}")
         if error.fatal():
             print(reason_of(error), file=sys.stderr)
-        elif error.code() == KafkaError._ALL_BROKERS_DOWN and error.code() not in reported:
-            reported.add(error.code())
+        elif code == KafkaError._ALL_BROKERS_DOWN and code not in reported:
+            reported.add(code)
             print("No broker answers at the moment; trying again", file=sys.stderr)
 
     return {"log_level": 0, "error_cb": report}

@@ -33,6 +33,14 @@ DEFAULT_REQUEST_TIMEOUT_MS: Final = 30_000
 MAX_HANDSHAKE_BYTES: Final = 1 << 20
 MAX_RESPONSE_BYTES: Final = 1 << 30
 _READ_BYTES: Final = 1 << 18
+# How OpenSSL says that an answer was not TLS at all, or that there was none.
+_NOT_TLS: Final = (
+    "WRONG_VERSION_NUMBER",
+    "RECORD_LAYER_FAILURE",
+    "HTTP_REQUEST",
+    "PACKET_LENGTH_TOO_LONG",
+    "UNEXPECTED_EOF_WHILE_READING",
+)
 
 
 AnyResponse = TypeVar("AnyResponse", bound=Message)
@@ -58,6 +66,24 @@ def open_socket(address: Address, timeout_ms: int) -> socket.socket:
         raise ConnectionFailedError(f"No connection to {address}: {error.strerror or error}.") from None
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connected
+
+
+def check_tls(address: Address, connected: socket.socket) -> None:
+    """ConnectionFailedError when what listens there does not answer in TLS. Nobody's identity is checked."""
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        context.wrap_socket(connected, server_hostname=address.host).close()
+    except OSError as error:
+        # Any other complaint, such as a missing client certificate, is made in TLS.
+        if isinstance(error, ssl.SSLError) and error.reason not in (None, *_NOT_TLS):
+            return
+        raise ConnectionFailedError(
+            f"What listens on {address} does not speak TLS. Check the port and security.protocol."
+        ) from None
 
 
 class Connection:
