@@ -4,7 +4,7 @@
     -> registered with the controller -> partitions follow the image -> unfenced -> clients let in
 
 Clients are let in last and turned away first. Whatever ends a background task ends the node: a broker that
-cannot write its disk, or apply its metadata, must not go on.
+cannot sync its disk, or apply its metadata, must not go on.
 """
 
 import asyncio
