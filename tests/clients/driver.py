@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 TIMEOUT_S = 15.0
+# Closing a consumer waits for the fetch under way, so short ones keep the suite quick.
+MAX_WAIT_MS = 100
 # What a client must be told before it even tries to send a message that the broker refuses.
 CLIENT_MESSAGE_LIMIT_BYTES = 8_000_000
 
@@ -97,11 +99,19 @@ class Driver(abc.ABC):
 
     @abc.abstractmethod
     def consume(
-        self, topic: str, partition: int, offset: int | str, count: int, *, reset: str = "none"
+        self,
+        topic: str,
+        partition: int,
+        offset: int | str,
+        count: int,
+        *,
+        reset: str = "none",
+        max_wait_ms: int = MAX_WAIT_MS,
     ) -> list[Message]:
         """Read that many records from an offset, from "earliest", or, with "latest", wait for new ones.
 
         `reset` is what to do when the offset is out of range: "earliest", "latest" or "none" (an error).
+        `max_wait_ms` is how long the broker may hold back a fetch that finds nothing.
         """
 
     def consume_seeking(

@@ -14,6 +14,7 @@ from aiokafka.errors import BrokerResponseError, KafkaError, KafkaTimeoutError, 
 
 from tests.clients.driver import (
     CLIENT_MESSAGE_LIMIT_BYTES,
+    MAX_WAIT_MS,
     TIMEOUT_S,
     ClientError,
     Driver,
@@ -104,21 +105,32 @@ class AiokafkaDriver(Driver):
 
     @contextlib.asynccontextmanager
     async def _consumer(
-        self, topic: str, partition: int, reset: str = "none"
+        self, topic: str, partition: int, reset: str = "none", max_wait_ms: int = MAX_WAIT_MS
     ) -> AsyncIterator[tuple[AIOKafkaConsumer, TopicPartition]]:
         where = TopicPartition(topic, partition)
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self.bootstrap, group_id=None, auto_offset_reset=reset, enable_auto_commit=False
+            bootstrap_servers=self.bootstrap,
+            group_id=None,
+            auto_offset_reset=reset,
+            enable_auto_commit=False,
+            fetch_max_wait_ms=max_wait_ms,
         )
         async with consumer:
             consumer.assign([where])
             yield consumer, where
 
     def consume(
-        self, topic: str, partition: int, offset: int | str, count: int, *, reset: str = "none"
+        self,
+        topic: str,
+        partition: int,
+        offset: int | str,
+        count: int,
+        *,
+        reset: str = "none",
+        max_wait_ms: int = MAX_WAIT_MS,
     ) -> list[Message]:
         async def consume() -> list[Message]:
-            async with self._consumer(topic, partition, reset) as (consumer, where):
+            async with self._consumer(topic, partition, reset, max_wait_ms) as (consumer, where):
                 if offset == "earliest":
                     await consumer.seek_to_beginning(where)
                 elif offset == "latest":

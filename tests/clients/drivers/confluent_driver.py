@@ -23,6 +23,7 @@ from confluent_kafka.admin import (
 
 from tests.clients.driver import (
     CLIENT_MESSAGE_LIMIT_BYTES,
+    MAX_WAIT_MS,
     TIMEOUT_S,
     ClientError,
     Driver,
@@ -111,13 +112,14 @@ class ConfluentDriver(Driver):
         return [placed[number] for number in range(len(records))]
 
     @contextlib.contextmanager
-    def _consumer(self, reset: str = "none") -> Iterator[Consumer]:
+    def _consumer(self, reset: str = "none", max_wait_ms: int = MAX_WAIT_MS) -> Iterator[Consumer]:
         consumer = Consumer(
             {
                 "bootstrap.servers": self.bootstrap,
                 "group.id": "never-joined",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error" if reset == "none" else reset,
+                "fetch.wait.max.ms": max_wait_ms,
             }
         )
         try:
@@ -128,10 +130,17 @@ class ConfluentDriver(Driver):
             consumer.close()
 
     def consume(
-        self, topic: str, partition: int, offset: int | str, count: int, *, reset: str = "none"
+        self,
+        topic: str,
+        partition: int,
+        offset: int | str,
+        count: int,
+        *,
+        reset: str = "none",
+        max_wait_ms: int = MAX_WAIT_MS,
     ) -> list[Message]:
         start = LOGICAL_OFFSETS[offset] if isinstance(offset, str) else offset
-        with self._consumer(reset) as consumer:
+        with self._consumer(reset, max_wait_ms) as consumer:
             consumer.assign([TopicPartition(topic, partition, start)])
             return read(consumer, count)
 

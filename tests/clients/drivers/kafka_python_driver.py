@@ -13,6 +13,7 @@ from kafka.errors import BrokerResponseError, KafkaError, KafkaTimeoutError, for
 
 from tests.clients.driver import (
     CLIENT_MESSAGE_LIMIT_BYTES,
+    MAX_WAIT_MS,
     TIMEOUT_S,
     ClientError,
     Driver,
@@ -84,8 +85,13 @@ class KafkaPythonDriver(Driver):
         return [Placed(place.partition, place.offset) for place in places]
 
     @contextlib.contextmanager
-    def _consumer(self, reset: str = "none") -> Iterator[KafkaConsumer]:
-        consumer = KafkaConsumer(bootstrap_servers=self.bootstrap, group_id=None, auto_offset_reset=reset)
+    def _consumer(self, reset: str = "none", max_wait_ms: int = MAX_WAIT_MS) -> Iterator[KafkaConsumer]:
+        consumer = KafkaConsumer(
+            bootstrap_servers=self.bootstrap,
+            group_id=None,
+            auto_offset_reset=reset,
+            fetch_max_wait_ms=max_wait_ms,
+        )
         try:
             with kafka_names():
                 yield consumer
@@ -93,10 +99,17 @@ class KafkaPythonDriver(Driver):
             consumer.close()
 
     def consume(
-        self, topic: str, partition: int, offset: int | str, count: int, *, reset: str = "none"
+        self,
+        topic: str,
+        partition: int,
+        offset: int | str,
+        count: int,
+        *,
+        reset: str = "none",
+        max_wait_ms: int = MAX_WAIT_MS,
     ) -> list[Message]:
         where = TopicPartition(topic, partition)
-        with self._consumer(reset) as consumer:
+        with self._consumer(reset, max_wait_ms) as consumer:
             consumer.assign([where])
             if offset == "earliest":
                 consumer.seek_to_beginning(where)

@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.clients.driver import (
     CLIENT_MESSAGE_LIMIT_BYTES,
+    MAX_WAIT_MS,
     TIMEOUT_S,
     ClientError,
     Driver,
@@ -113,12 +114,20 @@ class KcatDriver(Driver):
         return []
 
     def consume(
-        self, topic: str, partition: int, offset: int | str, count: int, *, reset: str = "none"
+        self,
+        topic: str,
+        partition: int,
+        offset: int | str,
+        count: int,
+        *,
+        reset: str = "none",
+        max_wait_ms: int = MAX_WAIT_MS,
     ) -> list[Message]:
         start = {"earliest": "beginning", "latest": "end"}.get(str(offset), str(offset))
         policy = "error" if reset == "none" else reset
         options = ["-t", topic, "-p", str(partition), "-o", start, "-c", str(count)]
-        lines = self._run("-C", "-J", "-q", *options, "-X", f"auto.offset.reset={policy}")
+        settings = ["-X", f"auto.offset.reset={policy}", "-X", f"fetch.wait.max.ms={max_wait_ms}"]
+        lines = self._run("-C", "-J", "-q", *options, *settings)
         return [message(json.loads(entry)) for entry in lines.splitlines()]
 
     def offsets(self, topic: str, partition: int) -> tuple[int, int]:

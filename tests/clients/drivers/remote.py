@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.clients.driver import (
     CLIENT_MESSAGE_LIMIT_BYTES,
+    MAX_WAIT_MS,
     TIMEOUT_S,
     ClientError,
     Driver,
@@ -115,7 +116,14 @@ class RemoteDriver(Driver):
         return [Placed(place[0], place[1]) for place in places]
 
     def consume(
-        self, topic: str, partition: int, offset: int | str, count: int, *, reset: str = "none"
+        self,
+        topic: str,
+        partition: int,
+        offset: int | str,
+        count: int,
+        *,
+        reset: str = "none",
+        max_wait_ms: int = MAX_WAIT_MS,
     ) -> list[Message]:
         records = self.call(
             "consume",
@@ -124,6 +132,7 @@ class RemoteDriver(Driver):
             offset=offset,
             count=count,
             reset=reset,
+            max_wait_ms=max_wait_ms,
             timeout_ms=int(TIMEOUT_S * 1000),
         )
         return [message(record) for record in records]

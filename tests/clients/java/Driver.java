@@ -46,6 +46,7 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  */
 public final class Driver {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final int MAX_WAIT_MS = 100;
 
     private final String bootstrap;
     private final Admin admin;
@@ -163,18 +164,22 @@ public final class Driver {
     }
 
     private KafkaConsumer<byte[], byte[]> consumer(String reset) {
+        return consumer(reset, MAX_WAIT_MS);
+    }
+
+    private KafkaConsumer<byte[], byte[]> consumer(String reset, int maxWaitMs) {
         Map<String, Object> config = new HashMap<>();
         config.put("bootstrap.servers", bootstrap);
         config.put("auto.offset.reset", reset);
         config.put("enable.auto.commit", false);
-        // Closing waits for the fetch under way, so a short one keeps the suite quick.
-        config.put("fetch.max.wait.ms", 100);
+        config.put("fetch.max.wait.ms", maxWaitMs);
         return new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer());
     }
 
     private JsonNode consume(TopicPartition where, JsonNode request) {
         JsonNode offset = request.get("offset");
-        try (var consumer = consumer(request.get("reset").asText())) {
+        int maxWaitMs = request.get("max_wait_ms").asInt();
+        try (var consumer = consumer(request.get("reset").asText(), maxWaitMs)) {
             consumer.assign(List.of(where));
             if (offset.isNumber()) {
                 consumer.seek(where, offset.asLong());

@@ -16,6 +16,7 @@ const { createLogger } = require('kafkajs/src/loggers')
 const consoleLogger = require('kafkajs/src/loggers/console')
 
 const TOPIC_RESOURCE = 2
+const MAX_WAIT_MS = 100
 const bootstrap = process.argv[2].split(',')
 const kafka = new Kafka({ clientId: 'suite', brokers: bootstrap, logLevel: logLevel.NOTHING, retry: { retries: 3 } })
 const admin = kafka.admin()
@@ -121,7 +122,7 @@ async function endpoint(topic, partition, latest) {
   return Number(answer.partitions[0].offset)
 }
 
-async function read(broker, topic, partition, start, count, timeoutMs) {
+async function read(broker, topic, partition, start, count, timeoutMs, maxWaitMs = MAX_WAIT_MS) {
   const records = []
   const deadline = Date.now() + timeoutMs
   let offset = start
@@ -130,7 +131,7 @@ async function read(broker, topic, partition, start, count, timeoutMs) {
       throw Object.assign(new Error(`${records.length} of ${count} records came`), { type: 'TIMEOUT' })
     }
     const { responses } = await broker.fetch({
-      maxWaitTime: 500,
+      maxWaitTime: maxWaitMs,
       isolationLevel: 0,
       topics: [{ topic, partitions: [{ partition, fetchOffset: String(offset), maxBytes: 10485760 }] }],
     })
@@ -151,15 +152,15 @@ async function read(broker, topic, partition, start, count, timeoutMs) {
   return records
 }
 
-async function consume({ topic, partition, offset, count, reset, timeout_ms }) {
+async function consume({ topic, partition, offset, count, reset, max_wait_ms, timeout_ms }) {
   const broker = await leaderOf(topic, partition)
   const start = typeof offset === 'number' ? offset : await endpoint(topic, partition, offset === 'latest')
   try {
-    return await read(broker, topic, partition, start, count, timeout_ms)
+    return await read(broker, topic, partition, start, count, timeout_ms, max_wait_ms)
   } catch (error) {
     if (error.type !== 'OFFSET_OUT_OF_RANGE' || reset === 'none') throw error
     const again = await endpoint(topic, partition, reset === 'latest')
-    return read(broker, topic, partition, again, count, timeout_ms)
+    return read(broker, topic, partition, again, count, timeout_ms, max_wait_ms)
   }
 }
 
