@@ -30,7 +30,7 @@ _BYTES_HEADER_SIZE: Final = bytes.__basicsize__ - 1
 
 
 class DiskError(Exception):
-    """A file operation failed. After a failed sync nobody knows what the disk holds: then the broker stops."""
+    """A file operation failed. After a failed sync nobody knows what is on the disk: the broker stops."""
 
     def __init__(self, action: str, path: str, reason: object) -> None:
         super().__init__(f"Cannot {action} {path}: {reason}")
