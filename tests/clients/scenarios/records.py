@@ -188,6 +188,7 @@ def waits_for_new_records(stage: Stage) -> None:
     """
     topic = stage.topic()
     stage.reference.produce(topic, numbered(1), partition=0)
+    stage.client.consume(topic, 0, 0, 1)  # a client's first time takes long
 
     def write() -> None:
         time.sleep(0.7)  # until the consumer waits
