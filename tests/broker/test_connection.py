@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from gralha.broker.connection import FRAME_DEADLINE_SECONDS, LARGE_FRAME_BYTES, SHARED_BUFFER_BYTES
+from gralha.broker.connection import FRAME_DEADLINE_SECONDS, MAX_KEPT_BYTES, SHARED_BUFFER_BYTES
 from gralha.broker.pipeline import Api, RequestContext
 from gralha.broker.server import Server
 from gralha.protocol.message import Message
@@ -128,7 +128,7 @@ async def test_a_frame_that_comes_byte_by_byte(door: Fixture) -> None:
 
 
 @pytest.mark.parametrize(
-    "size", [1, LARGE_FRAME_BYTES, SHARED_BUFFER_BYTES - 30, SHARED_BUFFER_BYTES + 1, 5_000_000]
+    "size", [1, MAX_KEPT_BYTES, SHARED_BUFFER_BYTES - 30, SHARED_BUFFER_BYTES + 1, 5_000_000]
 )
 async def test_frames_of_all_sizes_in_pieces(door: Fixture, size: int) -> None:
     client, other = await door.connect(), await door.connect()

@@ -18,9 +18,10 @@ from gralha.broker.pipeline import Api, Peer, Pipeline
 from gralha.protocol.primitives import ProtocolError
 
 SHARED_BUFFER_BYTES: Final = 1024 * 1024
-# A longer frame that has not wholly arrived gets a buffer of its own: keeping a piece aside copies it at
-# every read, which a client that sends byte by byte would make us pay for.
-LARGE_FRAME_BYTES: Final = 64 * 1024
+# A piece of a frame is kept aside up to this size, and copied at the next read. A larger one gets a buffer of
+# its own, or a client that sends byte by byte would make us copy it every time.
+MAX_KEPT_BYTES: Final = 256 * 1024
+FIRST_LARGE_BUFFER_BYTES: Final = 64 * 1024
 FRAME_DEADLINE_SECONDS: Final = 30.0
 
 log = logging.getLogger("gralha.broker")
@@ -204,8 +205,8 @@ class Connection(asyncio.BufferedProtocol):
             return
         if rest >= 4:
             size = 4 + int.from_bytes(data[position : position + 4])
-            if size > LARGE_FRAME_BYTES:
-                self._large = bytearray(min(max(LARGE_FRAME_BYTES, 2 * rest), size))
+            if size > SHARED_BUFFER_BYTES or rest > MAX_KEPT_BYTES:
+                self._large = bytearray(min(max(FIRST_LARGE_BUFFER_BYTES, 2 * rest), size))
                 self._large[:rest] = data[position:]
                 self._large_filled, self._large_size = rest, size
                 self._limits.partial_bytes += rest
