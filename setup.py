@@ -58,6 +58,9 @@ class AllOrNothing(build_ext):
     """A compiler that fails leaves the plain modules, which work as well, only slower."""
 
     def run(self) -> None:
+        # What an earlier build left may be of modules that are not compiled any more.
+        for stale in Path(self.build_lib).rglob("*.so"):
+            stale.unlink()
         try:
             super().run()
         except Exception as error:
