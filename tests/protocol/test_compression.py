@@ -55,6 +55,14 @@ def test_any_kind_of_buffer_is_taken(codec: int) -> None:
     assert compression.decompress(codec, bytearray(packed), len(TEXT)) == TEXT
 
 
+@pytest.mark.parametrize("codec", [compression.GZIP, compression.ZSTD])
+def test_a_few_frames_are_one_and_very_many_are_refused(codec: int) -> None:
+    frame = compression.compress(codec, b"x")
+    assert compression.decompress(codec, frame * 100, 1000) == b"x" * 100
+    with pytest.raises(CorruptMessageError, match="more than 256 frames"):
+        compression.decompress(codec, frame * 300, 1000)
+
+
 @pytest.mark.parametrize("codec", CODECS)
 def test_every_cut_is_noticed(codec: int) -> None:
     packed = compression.compress(codec, TEXT)

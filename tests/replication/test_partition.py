@@ -98,6 +98,23 @@ def test_flush_messages_bounds_what_is_acknowledged_and_not_on_the_disk(
     assert partition.log.high_watermark == 3
 
 
+def test_after_a_crash_a_log_that_must_flush_flushes_what_it_found(tmp_path: Path) -> None:
+    partition = new_partition(tmp_path, flush_messages="1")
+    partition.change_leader(BROKER, 0, [BROKER], [BROKER])
+    partition.append(batch(3), ACKS_ALL, NOW_MS)
+    partition.log.flush()
+    partition.log.release()
+    again = new_partition(tmp_path, flush_messages="1")
+    asked: list[int] = []
+    again.log.request_flush = lambda log, offset: asked.append(offset)
+    again.change_leader(BROKER, 1, [BROKER], [BROKER])
+    assert (again.log.log_end_offset, asked) == (3, [3])
+    again.log.flush()
+    assert again.log.on_flushed is not None
+    again.log.on_flushed()
+    assert again.log.high_watermark == 3
+
+
 def test_too_few_in_sync_replicas_refuse_acks_all_only(tmp_path: Path) -> None:
     partition = new_partition(tmp_path, min_insync_replicas="2")
     partition.change_leader(BROKER, 0, [BROKER, 2, 3], [BROKER])

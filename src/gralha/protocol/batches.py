@@ -59,6 +59,8 @@ NO_LEADER_EPOCH: Final = -1
 MAX_DECOMPRESSED_BYTES: Final = 128 * 1024 * 1024
 
 _HEADER_SIZE: Final[i64] = 61
+# Size, attributes, two deltas, key, value and headers of a record without any: a byte each.
+_SMALLEST_RECORD: Final[i64] = 7
 _LOG_OVERHEAD: Final[i64] = 12
 _SIZE_UP_TO_MAGIC: Final[i64] = 17
 # The smallest length Kafka's readers let pass: that of the oldest format.
@@ -223,6 +225,9 @@ def check_client_batch(header: BatchHeader) -> None:
         raise InvalidRecordError(f"The batch claims to have {count} records")
     if count != last + 1:
         raise InvalidRecordError(f"The batch has {count} records at the offsets 0 to {last}")
+    room = header.size_bytes - _HEADER_SIZE if header.compression == 0 else i64(MAX_DECOMPRESSED_BYTES)
+    if count > room // _SMALLEST_RECORD:
+        raise InvalidRecordError(f"The batch claims to have {count} records in {room} bytes")
     if header.is_control:
         raise InvalidRecordError("Only brokers write control records")
     if header.producer_id > NO_PRODUCER_ID and header.base_sequence < 0:

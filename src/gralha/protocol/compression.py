@@ -40,6 +40,10 @@ _ZSTD_LEVEL_DEFAULT: Final = 3
 
 Buffer = bytes | bytearray | memoryview
 
+# A producer writes one frame. Many empty ones cost the square of their number, because each copies the rest.
+_FRAMES_MAX: Final = 256
+_TOO_MANY_FRAMES: Final = f"it has more than {_FRAMES_MAX} frames"
+
 
 def codec_name(codec: int) -> str:
     """Kafka's name of a codec, as in `compression.type`."""
@@ -122,7 +126,7 @@ def _decompress_gzip(data: Buffer, max_bytes: int) -> bytes:
     room = max_bytes
     rest: Buffer = data
     try:
-        while True:  # one turn per gzip member: Java's stream reads concatenated ones as one
+        for _ in range(_FRAMES_MAX):  # gzip members: Java's stream reads concatenated ones as one
             stream = zlib.decompressobj(31)
             while not stream.eof:
                 chunk = stream.decompress(rest, min(CHUNK_BYTES, room + 1))
@@ -136,6 +140,7 @@ def _decompress_gzip(data: Buffer, max_bytes: int) -> bytes:
             rest = stream.unused_data
             if rest[:2] != b"\x1f\x8b":  # Java ignores what follows the last member
                 return _join(chunks)
+        raise EOFError(_TOO_MANY_FRAMES)
     except (zlib.error, EOFError) as error:
         raise _corrupt("gzip", error) from None
 
@@ -180,7 +185,7 @@ def _decompress_zstd(data: Buffer, max_bytes: int) -> bytes:
     room = max_bytes
     rest: Buffer = data
     try:
-        while True:  # one turn per frame: zstd-jni reads concatenated ones as one
+        for _ in range(_FRAMES_MAX):  # zstd-jni reads concatenated frames as one
             stream = zstd.ZstdDecompressor()
             room -= _drain(stream, rest, room, chunks)
             if room < 0:
@@ -188,6 +193,7 @@ def _decompress_zstd(data: Buffer, max_bytes: int) -> bytes:
             rest = stream.unused_data
             if not rest:
                 return _join(chunks)
+        raise EOFError(_TOO_MANY_FRAMES)
     except (zstd.ZstdError, EOFError) as error:
         raise _corrupt("zstd", error) from None
 

@@ -73,8 +73,16 @@ class Partition:
         if epoch_is_new and self.is_leader():
             self.log.assign_epoch_start(leader_epoch, self.log.log_end_offset)
         self.advance_high_watermark()
+        self._flush_what_is_owed()
         if epoch_is_new:
             self._tell_waiters(0)
+
+    def _flush_what_is_owed(self) -> None:
+        """With flush.messages, what was acknowledged before a crash waits for a flush to be seen again."""
+        log = self.log
+        owed = self.is_leader() and self.acknowledged_offset() < log.log_end_offset
+        if owed and log.request_flush is not None:
+            log.request_flush(log, log.log_end_offset)
 
     def check_leader(self, leader_epoch: int) -> None:
         """Refuse a client whose idea of the leader is older, or newer, than ours (KIP-320)."""

@@ -57,8 +57,10 @@ class Flusher:
             asyncio.get_running_loop().call_soon(self._start, log)
 
     def _start(self, log: LogState) -> None:
+        if log in self._running or self._failure is not None:
+            return  # what is asked for stays in `_next`: the end of the running flush starts it
         flush = self._next.pop(log, None)
-        if flush is None or log in self._running or self._failure is not None:
+        if flush is None:
             return
         self._running[log] = flush
         loop = asyncio.get_running_loop()

@@ -36,6 +36,7 @@ RAFT_LEADER: Final[i64] = 2
 _HEADER_SIZE: Final[i64] = 61
 _LONG_MAX: Final[i64] = LONG_MAX
 # A batch may decompress to this many times max.message.bytes, and at least to some megabytes.
+_NAMED_BATCH_BYTES_MAX: Final[i64] = 64 * 1024
 _EXPANSION_MAX: Final[i64] = 128
 _DECOMPRESSED_MIN: Final[i64] = 16 * 1024 * 1024
 _DECOMPRESSED_MAX: Final[i64] = 1024 * 1024 * 1024
@@ -91,7 +92,10 @@ def check_timestamps(data: bytes, position: i64, header: BatchHeader, config: Lo
             "LogAppendTime."
         )
     if not config.log_append_time and header.max_timestamp - now_ms > config.timestamp_after_max_ms:
-        walk_records(data, position, header, config, now_ms)
+        # Naming the records is a service for small batches only: a client must not make us decompress one
+        # that is refused anyway.
+        if header.compression == 0 and header.size_bytes <= _NAMED_BATCH_BYTES_MAX:
+            walk_records(data, position, header, config, now_ms)
         raise RecordsRejectedError([], untimely=True)
 
 
