@@ -15,14 +15,24 @@ async def test_a_late_start_does_not_drop_what_was_asked_for_meanwhile(tmp_path:
     flusher = Flusher()
     go_on = threading.Event()
     disk.before = lambda action, path: go_on.wait(10) if action == "sync" else None  # type: ignore[assignment]
-    append(log)
-    flusher.request(log, log.log_end_offset)  # plans a start for the next turn of the loop
-    await flusher.wait(0)  # the manager's tick starts it first
-    append(log)
-    second = flusher.flush_soon(log)  # while the first runs, and before the planned start comes
+    asked: list[asyncio.Future[None]] = []
+
+    def append_and_ask() -> None:
+        append(log)
+        asked.append(flusher.flush_soon(log))
+
+    # One turn of the loop: an append plans a start for the next turn, the manager's tick starts the flush at
+    # once, another append asks for the next one. Then the planned start comes, and finds one running.
+    loop = asyncio.get_running_loop()
+    loop.call_soon(append_and_ask)
+    ticking = asyncio.ensure_future(flusher.wait(10))
+    loop.call_soon(append_and_ask)
+    while len(asked) < 2:
+        await asyncio.sleep(0)
     await asyncio.sleep(0)
     go_on.set()
-    await asyncio.wait_for(second, 10)
+    await asyncio.wait_for(asyncio.gather(*asked), 10)
     assert log.flushed_offset == log.log_end_offset == 2
+    ticking.cancel()
     flusher.close()
     log.release()
