@@ -50,6 +50,9 @@ class WrappedFile(File):
     def close(self) -> None:
         self.file.close()
 
+    def retire(self) -> None:
+        self.file.retire()
+
 
 class QuietDisk(Disk):
     """Does not sync, but notes what was done: (action, path, bytes). Reads without waiting fail if `cold`."""

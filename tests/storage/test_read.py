@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gralha.protocol.errors import OffsetOutOfRangeError
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, encode_batch
-from gralha.storage.disk import WouldBlock
+from gralha.storage.disk import DiskError, WouldBlock
 from gralha.storage.log import Log
 from tests.storage.disks import QuietDisk
 from tests.storage.logs import (
@@ -141,6 +141,19 @@ def test_a_cold_cache_is_told(tmp_path: Path) -> None:
         with pytest.raises(WouldBlock):
             log.read(offset, 1000, END, True, False)
         assert offsets(log.read(offset, 1, END, True, True))[0][0] == offset // 3 * 3
+
+
+@pytest.mark.parametrize("length", [-12, -100, 0])
+def test_a_batch_of_no_size_is_an_error_and_no_endless_walk(tmp_path: Path, length: int) -> None:
+    log = make_log(QuietDisk(), tmp_path)
+    for _ in range(3):
+        append(log)
+    size = log.active.size_bytes // 3
+    log.active.file.write_at(size + 8, length.to_bytes(4, "big", signed=True))
+    with pytest.raises(DiskError, match=f"no batch begins at {size}"):
+        log.read(2, 1000, 3, True, True)
+    with pytest.raises(DiskError, match=f"no batch begins at {size}"):
+        log.read(0, 1000, 3, True, True)
 
 
 def test_the_high_watermark_stays_within_the_log(tmp_path: Path) -> None:

@@ -107,8 +107,13 @@ def test_whole_batches_missing_between_segments_end_the_log(disk: QuietDisk, tmp
         append(log)
     whole = log_file(log, 0).read_bytes()
     log_file(log, 0).write_bytes(whole[: batches(whole, 0, len(whole))[3][0]])
+    disk.events.clear()
     log = crash(disk, log)
     assert (log.log_end_offset, len(log.segments)) == (3, 1)
+    # Another crash must not bring the removed segments back.
+    removals = [number for number, event in enumerate(disk.events) if event[1].endswith(".log.deleted")]
+    syncs = [number for number, event in enumerate(disk.events) if event[:2] == ("sync", log.folder)]
+    assert max(removals) < max(syncs, default=-1)
 
 
 def test_damage_below_the_recovery_point_is_not_cut(disk: QuietDisk, tmp_path: Path) -> None:

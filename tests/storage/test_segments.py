@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from random import Random
 
@@ -137,6 +138,44 @@ def test_deleted_files_are_renamed_first_and_readable_still(tmp_path: Path) -> N
     found = first.read(0, 1000, int(first.size_bytes), True, True)
     assert found is not None
     assert found.size() == 2 * SIZE
+
+
+@pytest.mark.parametrize("how", ["retention", "truncation", "a new start"])
+def test_removed_files_hold_no_space(tmp_path: Path, how: str) -> None:
+    """A descriptor of a removed file keeps its bytes on the disk."""
+    log = segmented(tmp_path, {"retention.ms": "0"})
+    log.flush()
+    log.high_watermark = 10
+    gone = log.segments[2]
+    if how == "retention":
+        log.apply_retention(NOW)
+    elif how == "truncation":
+        log.truncate_to(1)
+    else:
+        log.truncate_fully_and_start_at(50)
+    # A reader in a thread that found the segment before may come late.
+    assert gone.read(4, 1000, int(gone.size_bytes), True, True) is not None
+    for path in log.doomed_files:
+        log.disk.remove(path)
+    held = [os.readlink(link) for link in Path("/proc/self/fd").iterdir() if os.path.lexists(link)]
+    assert [name for name in held if name.startswith(str(tmp_path)) and "deleted" in name] == []
+    log.release()
+
+
+@pytest.mark.parametrize("how", ["truncation", "a new start"])
+def test_truncated_segments_are_gone_for_good(tmp_path: Path, how: str) -> None:
+    log = segmented(tmp_path)
+    log.flush()
+    disk = log.disk
+    assert isinstance(disk, QuietDisk)
+    disk.events.clear()
+    if how == "truncation":
+        log.truncate_to(5)
+    else:
+        log.truncate_fully_and_start_at(50)
+    renames = [number for number, event in enumerate(disk.events) if event[0] == "rename"]
+    syncs = [number for number, event in enumerate(disk.events) if event[:2] == ("sync", log.folder)]
+    assert max(renames) < max(syncs)
 
 
 def test_retention_needs_no_records_read_after_a_restart(tmp_path: Path) -> None:

@@ -36,6 +36,8 @@ class DiskError(Exception):
         super().__init__(f"Cannot {action} {path}: {reason}")
         self.action = action
         self.path = path
+        # Any other operation may be tried again.
+        self.is_fatal = action == "sync"
 
 
 class WouldBlock(Exception):  # noqa: N818 - not an error: the caller repeats the read in a thread
@@ -81,6 +83,10 @@ class File:
     def close(self) -> None:
         """Give the descriptor back. The file opens again when it is used."""
         raise NotImplementedError
+
+    def retire(self) -> None:
+        """As `close`, for a file about to be removed: a descriptor kept would keep its space taken."""
+        self.close()
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -221,10 +227,11 @@ class _DescriptorPool:
             if descriptor is None:
                 number = os.open(file.path, flags | os.O_CLOEXEC, 0o644)
                 descriptor = _Descriptor(number, self.closing)
-                file.descriptor = descriptor
-                self.open_files[file] = None
-                self._make_room(file)
-        self._close_unused()
+                if not file.retired:
+                    file.descriptor = descriptor
+                    self.open_files[file] = None
+                    self._make_room(file)
+        self.close_unused()
         return descriptor
 
     def _make_room(self, newest: RealFile) -> None:
@@ -237,13 +244,15 @@ class _DescriptorPool:
             else:
                 oldest.descriptor = None
 
-    def discard(self, file: RealFile) -> None:
+    def discard(self, file: RealFile, for_good: bool) -> None:
         with self.lock:
+            if for_good:
+                file.retired = True
             self.open_files.pop(file, None)
             file.descriptor = None
-        self._close_unused()
+        self.close_unused()
 
-    def _close_unused(self) -> None:
+    def close_unused(self) -> None:
         closing = self.closing
         while closing:
             try:
@@ -261,6 +270,8 @@ class RealFile(File):
         self.pool = pool
         self.descriptor: _Descriptor | None = None
         self.recently_used = False
+        # Whether it is about to be removed, so that each use opens a descriptor of its own.
+        self.retired = False
         self.size_bytes = -1
         self.broken = False
 
@@ -362,7 +373,10 @@ class RealFile(File):
         self.path = path
 
     def close(self) -> None:
-        self.pool.discard(self)
+        self.pool.discard(self, False)
+
+    def retire(self) -> None:
+        self.pool.discard(self, True)
 
 
 class _RealFolderLock(FolderLock):
@@ -420,6 +434,8 @@ class RealDisk(Disk):
             raise DiskError("rename", path, error.strerror) from error
 
     def remove(self, path: str) -> None:
+        # Who read the file until now may have left a descriptor to close.
+        self.pool.close_unused()
         try:
             os.unlink(path)
         except FileNotFoundError:

@@ -294,6 +294,9 @@ class LogState:
             self.active.truncate_to(offset)
             self.log_start_offset = min(self.log_start_offset, offset)
             self._set_end(self.active.read_next_offset())
+            if doomed:
+                # Else a crash could bring them back, behind records that are new.
+                self.disk.sync_folder(self.folder)
             self.epochs.truncate_from_end(self.log_end_offset)
             self.producers.remove_snapshots_outside(self.log_start_offset, self.log_end_offset)
             rebuild_producers(
@@ -315,13 +318,11 @@ class LogState:
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything and begin anew at the offset. May wait."""
         with self.flush_lock:
-            doomed = self.segments
-            for segment in doomed:
-                self.producers.remove_snapshot(segment.base_offset)
-                self.doomed_files += segment.rename_deleted()
+            self._doom(self.segments)
             segment = Segment(self.disk, self.folder, offset, 0, self._jitter_ms(), False)
             segment.create()
             self.folder_unsynced = True
+            self.disk.sync_folder(self.folder)
             self._set_segments([segment])
             self.log_start_offset = offset
             self._set_end(offset)

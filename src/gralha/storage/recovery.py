@@ -322,6 +322,9 @@ class LogLoader:
             for path in segment.rename_deleted():
                 self.disk.remove(path)
             self.producers.remove_snapshot(segment.base_offset)
+        if first < len(self.segments):
+            # Else another crash could bring them back, behind records that are new.
+            self.disk.sync_folder(self.folder)
         del self.segments[first:]
 
     def _create_segment(self) -> None:

@@ -266,16 +266,23 @@ class Segment:
         self.max_timestamp_offset = offset
 
     def rename_deleted(self) -> list[str]:
-        """Mark the files as deleted; the names to remove later. Readers go on with the new names."""
+        """Mark the files as deleted; the names to remove later. Readers go on with the new names.
+
+        No descriptor stays open: it would keep the space on the disk taken after the files are removed.
+        """
         paths = [self.file_path(LOG_SUFFIX) + DELETED_SUFFIX]
         self.file.rename(paths[0])
+        self.file.retire()
         if self.transaction_index.file is not None:
             paths.append(self.transaction_index.path + DELETED_SUFFIX)
             self.transaction_index.rename(paths[-1])
+            self.transaction_index.file.retire()
         for index in (self.offset_index, self.time_index):
             if index.exists:
                 paths.append(index.path + DELETED_SUFFIX)
             index.rename(index.path + DELETED_SUFFIX)
+            if index.file is not None:
+                index.file.retire()
         return paths
 
     def close(self) -> None:
@@ -318,11 +325,16 @@ class Segment:
                 if read_i64_be(data, at) + i64(read_i32_be(data, at + 23)) >= offset:
                     self._remember(offset, position + at)
                     return position + at
-                at += i64(read_i32_be(data, at + 8)) + _LOG_OVERHEAD
-            if at < _HEADER_SIZE:
-                raise DiskError("read", self.file_path(LOG_SUFFIX), f"no batch begins at {position}")
+                at += self._batch_size(data, at, position)
             position += at
         return -1
+
+    def _batch_size(self, data: bytes, at: i64, start: i64) -> i64:
+        """The size of the batch at that place of data that was read from `start` on."""
+        size = i64(read_i32_be(data, at + 8)) + _LOG_OVERHEAD
+        if size < _HEADER_SIZE:
+            raise DiskError("read", self.file_path(LOG_SUFFIX), f"no batch begins at {start + at}")
+        return size
 
     def _remember(self, offset: i64, position: i64) -> None:
         remembered = self.remembered
@@ -361,7 +373,7 @@ class Segment:
         last: i64 = 0
         count: i64 = 0
         while length - at >= _HEADER_SIZE:
-            size = i64(read_i32_be(data, at + 8)) + _LOG_OVERHEAD
+            size = self._batch_size(data, at, start)
             if size > length - at:
                 break
             if count == _TRIM_BATCHES_MAX:
