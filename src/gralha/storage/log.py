@@ -256,12 +256,13 @@ class Log(LogState):
             number += 1
             if segment.base_offset >= end_offset:
                 break
-            # The size before the end offset: in a thread, the loop may append between any two lines, and then
-            # only a look at the batches themselves says which of the bytes are below the bound.
             end_position = segment.size_bytes
-            ends = segments[number].base_offset if number < len(segments) else self.log_end_offset
+            is_last = number == len(segments)
+            ends = self.log_end_offset if is_last else segments[number].base_offset
             try:
-                if blocking or end_offset < ends:
+                # In a thread, the loop may append between any two of these lines: then only a look at the
+                # batches themselves says which of the bytes are below the bound.
+                if end_offset < ends or (blocking and is_last):
                     bound = segment.position_of(end_offset, blocking)
                     if bound >= 0:
                         end_position = bound
