@@ -43,36 +43,47 @@ def offset_index(folder: str, offsets: list[int]) -> OffsetIndex:
 @given(
     STEPS,
     st.sampled_from([1, 7, 40]),
-    st.booleans(),
+    st.sampled_from(["memory", "file", "both", "whole"]),
     st.lists(st.integers(-5, 3000), min_size=1, max_size=20),
 )
-def test_offset_lookups(steps: list[int], repeat: int, in_file: bool, targets: list[int]) -> None:
+def test_offset_lookups(steps: list[int], repeat: int, where: str, targets: list[int]) -> None:
     offsets = rising(steps, repeat)
     with tempfile.TemporaryDirectory() as folder:
         index = offset_index(folder, offsets)
-        if in_file:
+        if where != "memory":
             index.save(sync=True)
             index.release_memory()
+        if where in ("both", "whole"):
+            index.load()
+            offsets.append(offsets[-1] + 3 if offsets else 3)
+            index.append(BASE + offsets[-1], (len(offsets) - 1) * 100)
+        if where == "whole":
+            index.load_whole()
         assert index.count() == len(offsets)
+        for slot, offset in list(enumerate(offsets))[::50]:
+            assert index.key_at(index.entry(slot, True), 0) == BASE + offset
         for target in targets:
             slot = bisect_right(offsets, target) - 1
             assert index.lookup(BASE + target, False) == max(slot, 0) * 100
 
 
 @settings(max_examples=60, deadline=None)
-@given(STEPS, st.integers(0, 2000), st.booleans())
-def test_offset_truncation(steps: list[int], offset: int, saved_before: bool) -> None:
-    offsets = rising(steps, 1)
+@given(STEPS, st.sampled_from([1, 40]), st.integers(0, 2000), st.sampled_from(["memory", "saved", "loaded"]))
+def test_offset_truncation(steps: list[int], repeat: int, offset: int, where: str) -> None:
+    offsets = rising(steps, repeat)
     with tempfile.TemporaryDirectory() as folder:
         index = offset_index(folder, offsets)
-        if saved_before:
+        if where != "memory":
             index.save(sync=False)
+        if where == "loaded":
+            index.release_memory()
+            index.load()
         index.truncate_to(BASE + offset)
         kept = [entry for entry in offsets if entry < offset]
-        index.append(BASE + 5000, 7)
+        index.append(BASE + 50_000, 7)
         index.save(sync=False)
         entries = struct.iter_unpack(">ii", Path(f"{folder}/i.index").read_bytes())
-        assert [entry[0] for entry in entries] == [*kept, 5000]
+        assert [entry[0] for entry in entries] == [*kept, 50_000]
 
 
 @settings(max_examples=60, deadline=None)

@@ -167,6 +167,74 @@ def test_a_clean_start_reads_little(disk: QuietDisk, tmp_path: Path) -> None:
     assert log.recovery_point == 2000
 
 
+def test_the_first_append_after_a_start_reads_nothing(disk: QuietDisk, tmp_path: Path) -> None:
+    log = make_log(disk, tmp_path, {"index.interval.bytes": "50"})
+    for number in range(2000):
+        append(log, timestamp=NOW + number)
+    log = reopen(disk, log)
+    disk.events.clear()
+    append(log, timestamp=NOW + 5000)
+    log.roll(NOW)
+    assert disk.reads() == []
+    assert len(log.segments) == 2
+    log = reopen(disk, log)
+    assert len(all_offsets(log)) == 2001
+    assert log.offset_for_timestamp(NOW + 1000) == (NOW + 1000, 1000, 0)
+    assert log.offset_of_max_timestamp() == (NOW + 5000, 2000, 0)
+
+
+def test_a_clean_end_leaves_everything_on_the_device(disk: QuietDisk, tmp_path: Path) -> None:
+    """The next start trusts the indexes, also those of the active segment."""
+    log = make_log(disk, tmp_path, {"index.interval.bytes": "50"})
+    for number in range(3):
+        idempotent(log, number, transactional=True)
+    end_transaction(log, 7, commit=False)
+    log.flush()
+    log.save_indexes()
+    disk.events.clear()
+    log.close()
+    unsynced: set[str] = set()
+    for action, path, _ in disk.events:
+        if action in ("append", "write"):
+            unsynced |= {path, log.folder}
+        elif action == "sync":
+            unsynced.discard(path)
+    assert unsynced == set()
+    synced = {Path(path).suffix for action, path, _ in disk.events if action == "sync"}
+    assert {".index", ".timeindex", ".txnindex", ".snapshot"} <= synced
+    log = make_log(disk, tmp_path, clean=True)
+    disk.events.clear()
+    log.close()
+    assert [event for event in disk.events if event[0] in ("sync", "append", "write")] == []
+
+
+@pytest.mark.parametrize("damage", ["zeros", "short", "empty", "odd", "last"])
+def test_implausible_indexes_are_built_anew(disk: QuietDisk, tmp_path: Path, damage: str) -> None:
+    """What a broker left whose indexes never reached the device; retention would delete by their times."""
+    log = make_log(disk, tmp_path, {"index.interval.bytes": "50", "retention.ms": "1000"})
+    for number in range(20):
+        append(log, timestamp=NOW + number)
+    log.close()
+    for ending in (".index", ".timeindex"):
+        path = tmp_path / "t-0" / f"{0:020d}{ending}"
+        right = path.read_bytes()
+        changed = {
+            "zeros": bytes(len(right)),
+            "short": bytes(8 if ending == ".index" else 12),
+            "empty": b"",
+            "odd": right[:-1],
+            "last": right[:-8] + bytes(8),
+        }[damage]
+        path.write_bytes(changed)
+    log = make_log(disk, tmp_path, {"index.interval.bytes": "50", "retention.ms": "1000"}, clean=True)
+    log.high_watermark = log.log_end_offset
+    assert log.log_end_offset == 20
+    assert log.apply_retention(NOW + 500) == 0
+    assert log.offset_of_max_timestamp() == (NOW + 19, 19, 0)
+    log.close()
+    assert path.read_bytes() == right
+
+
 def test_indexes_are_built_anew(disk: QuietDisk, tmp_path: Path) -> None:
     log = make_log(disk, tmp_path, SMALL)
     for number in range(40):

@@ -8,9 +8,10 @@ An entry of the offset index says at which position the batch with that *last* o
 time index says that no record up to that offset is younger than the timestamp. About every
 `index.interval.bytes` there is an entry.
 
-The entries of a segment that is being written are in memory and go to the file on flush, roll and close; once
-it is rolled they are searched in the file: by single entries down to a block, and the last block read is
-kept, because who reads a segment reads it in order.
+The entries of a segment that is being written are in memory and go to the file on flush, roll and close; of
+those that an earlier run wrote only the last few are, so that a start reads little and keeps little. The
+others are searched in the file: by single entries down to a block, and the last block read is kept, because
+who reads a segment reads it in order.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from mypy_extensions import i64
 from gralha.storage.disk import Disk, File, WouldBlock
 
 _BLOCK_ENTRIES: Final[i64] = 512
+# How many of the entries in a file are taken into memory to go on writing.
+_LOADED_ENTRIES: Final[i64] = 128
 RELATIVE_OFFSET_MAX: Final[i64] = 2147483647
 
 
@@ -37,10 +40,14 @@ class SparseIndex:
         self.path = path
         self.base_offset: i64 = base_offset
         self.entry_size: i64 = entry_size
-        # All entries while they live in memory, None once they are in the file.
+        # The last entries, or all, while the segment is written; None once all are in the file.
         self.memory: bytearray | None = None
-        # How many bytes of them the file has as well.
+        # How many bytes of entries before these are only in the file.
+        self.file_bytes: i64 = 0
+        # How many bytes of those in memory the file has as well.
         self.saved_bytes: i64 = 0
+        # Whether the file was changed since it was synced.
+        self.unsynced = False
         self.file: File | None = None
         self.block = b""
         self.block_is_last = False
@@ -58,21 +65,51 @@ class SparseIndex:
     def count(self) -> i64:
         memory = self.memory
         if memory is not None:
-            return len(memory) // self.entry_size
+            return (self.file_bytes + len(memory)) // self.entry_size
         return self.open().size() // self.entry_size
 
     def start_empty(self) -> None:
         """Begin in memory with nothing, whatever the file holds."""
         self.memory = bytearray()
+        self.file_bytes = 0
         self.saved_bytes = 0
 
     def load(self) -> None:
-        """Take the file's entries into memory, to go on writing."""
+        """Take the file's last entries into memory, to go on writing."""
         if self.memory is None:
             size = self.count() * self.entry_size
-            self.memory = bytearray(self.open().read(0, size))
-            self.saved_bytes = size
+            start = max(size - _LOADED_ENTRIES * self.entry_size, 0)
+            self.file_bytes = start
+            self.saved_bytes = size - start
             self.block = b""
+            self.memory = bytearray(self.open().read(start, size - start)) if size else bytearray()
+
+    def load_whole(self) -> None:
+        """Take all of the file's entries into memory. May wait."""
+        self.load()
+        memory = self.memory
+        if memory is not None and self.file_bytes:
+            whole = bytearray(self.open().read(0, self.file_bytes))
+            whole += memory
+            self.saved_bytes += self.file_bytes
+            # In this order: a reader in a thread that sees only the first change finds what it seeks.
+            self.memory = whole
+            self.file_bytes = 0
+
+    def rises_from(self, least: i64) -> bool:
+        """Whether the file has whole entries, and the keys in memory rise from at least that."""
+        memory = self.memory
+        if memory is None or (self.exists and self.open().size() % self.entry_size != 0):
+            return False
+        data = bytes(memory)
+        position: i64 = 0
+        while position < len(data):
+            key = self.key_at(data, position)
+            if key < least:
+                return False
+            least = key + 1
+            position += self.entry_size
+        return True
 
     def save(self, sync: bool) -> None:
         """Bring the file up to date with the entries in memory. One thread at a time."""
@@ -80,16 +117,21 @@ class SparseIndex:
         if not self.exists:
             self.file = self.disk.open(self.path, create=True)
             self.exists = True
+            self.unsynced = True
         file = self.open()
         if memory is not None:
-            if file.size() != self.saved_bytes:
-                file.truncate(self.saved_bytes)
+            size = self.file_bytes + self.saved_bytes
+            if file.size() != size:
+                self.unsynced = True
+                file.truncate(size)
             new = bytes(memory[self.saved_bytes :])
             if new:
+                self.unsynced = True
                 file.append([new])
                 self.saved_bytes += len(new)
-        if sync:
+        if sync and self.unsynced:
             file.sync()
+            self.unsynced = False
 
     def has_unsaved(self) -> bool:
         memory = self.memory
@@ -107,7 +149,8 @@ class SparseIndex:
     def entry(self, slot: i64, blocking: bool) -> bytes:
         memory = self.memory
         start = slot * self.entry_size
-        if memory is not None:
+        if memory is not None and start >= self.file_bytes:
+            start -= self.file_bytes
             return bytes(memory[start : start + self.entry_size])
         return self._read(start, self.entry_size, blocking)
 
@@ -132,7 +175,10 @@ class SparseIndex:
             if self.key_at(last, 0) <= key:
                 return last
             slot = self._find_in_memory(memory, key, count)
-            return b"" if slot < 0 else bytes(memory[slot * size : (slot + 1) * size])
+            if slot >= 0:
+                return bytes(memory[slot * size : (slot + 1) * size])
+            if self.file_bytes == 0:
+                return b""
         block = self.block
         if not self._covers(block, key):
             block = self._load_block(key, blocking)
@@ -170,8 +216,9 @@ class SparseIndex:
     def _load_block(self, key: i64, blocking: bool) -> bytes:
         """Read the block of entries around the key; the next entry is part of it where there is one."""
         low: i64 = 0
-        high: i64 = self.count()
-        count = high
+        in_memory = self.memory is not None
+        count: i64 = self.file_bytes // self.entry_size if in_memory else self.count()
+        high = count
         while high - low > _BLOCK_ENTRIES:
             middle = (low + high) // 2
             if self.key_at(self._read(middle * self.entry_size, self.entry_size, blocking), 0) <= key:
@@ -183,11 +230,12 @@ class SparseIndex:
             return b""
         block = self._read(low * self.entry_size, (end - low) * self.entry_size, blocking)
         self.block = block
-        self.block_is_last = end == count
+        # While the file grows, no block stays the last one.
+        self.block_is_last = end == count and not in_memory
         return block
 
     def keep(self, count: i64) -> None:
-        """Drop all entries after the first `count`. They must be in memory."""
+        """Drop all entries after the first `count`. All must be in memory."""
         memory = self.memory
         assert memory is not None
         del memory[count * self.entry_size :]
@@ -212,7 +260,8 @@ class OffsetIndex(SparseIndex):
         return i64(read_i32_be(entry, 4)) if entry else 0
 
     def truncate_to(self, offset: i64) -> None:
-        """Drop the entries of that offset and later ones."""
+        """Drop the entries of that offset and later ones. May wait."""
+        self.load_whole()
         memory = self.memory
         assert memory is not None
         self.keep(self._find_in_memory(memory, offset - 1, self.count()) + 1)
@@ -247,7 +296,8 @@ class TimeIndex(SparseIndex):
         return read_i64_be(entry, 0), self.base_offset + i64(read_i32_be(entry, 8))
 
     def truncate_to(self, offset: i64) -> None:
-        """Drop the entries of that offset and later ones."""
+        """Drop the entries of that offset and later ones. May wait."""
+        self.load_whole()
         count = self.count()
         while count and self.base_offset + i64(read_i32_be(self.entry(count - 1, True), 8)) >= offset:
             count -= 1
@@ -277,6 +327,8 @@ class TransactionIndex:
         self.path = path
         self.file: File | None = disk.open(path) if exists else None
         self.known: list[AbortedTransaction] | None = None
+        # Whether the file was changed since it was synced.
+        self.unsynced = False
 
     def rename(self, path: str) -> None:
         if self.file is not None:
@@ -289,6 +341,7 @@ class TransactionIndex:
             file = self.disk.open(self.path, create=True)
             self.file = file
         self.known = None
+        self.unsynced = True
         file.append(
             [
                 _TRANSACTION.pack(
@@ -322,9 +375,13 @@ class TransactionIndex:
         file = self.file
         if file is not None:
             kept = sum(1 for entry in self.entries() if entry.last_offset < offset)
+            self.unsynced = True
             file.truncate(kept * _TRANSACTION.size)
             self.known = None
 
     def sync(self) -> None:
-        if self.file is not None:
+        """A thread may call this while the event loop appends."""
+        if self.file is not None and self.unsynced:
+            # In this order: what is appended meanwhile needs the next sync.
+            self.unsynced = False
             self.file.sync()

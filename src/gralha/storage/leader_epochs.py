@@ -8,7 +8,7 @@ above the recovery point, and recovery reads those in the batches themselves.
 from __future__ import annotations
 
 from gralha.storage.checkpoints import LEADER_EPOCH_FILE, decode_epochs, encode_epochs
-from gralha.storage.disk import Disk
+from gralha.storage.disk import Disk, DiskError
 
 UNDEFINED_EPOCH = -1
 UNDEFINED_OFFSET = -1
@@ -72,7 +72,11 @@ class LeaderEpochs:
             self.unsaved = False
             entries = [entry for entry in self.entries if entry[1] < log_end_offset]
             if entries != self.saved:
-                self.disk.write_file_atomically(self._path(), encode_epochs(entries))
+                try:
+                    self.disk.write_file_atomically(self._path(), encode_epochs(entries))
+                except DiskError:
+                    self.unsaved = True
+                    raise
                 self.saved = entries
             self.unsaved = self.unsaved or len(entries) < len(self.entries)
 

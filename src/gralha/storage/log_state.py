@@ -3,6 +3,9 @@
     log start offset <= last stable offset <= high watermark <= log end offset
     recovery point <= flushed offset <= log end offset
 
+A failed sync is passed on and ends the broker. A failed write (a full disk) of what recovery can do without
+(indexes, epochs, snapshots of producers) only keeps the recovery point where it is until it succeeds.
+
 `Log` adds appending and reading. All methods belong to the event loop's thread, and none of them waits for
 the disk, except those that say "may wait": call these in a thread. `flush` may run in a thread beside
 appends; truncation and `close` wait until a running flush is done.
@@ -10,21 +13,25 @@ appends; truncation and `close` wait until a running flush is done.
 
 from __future__ import annotations
 
+import logging
 import threading
 from bisect import bisect_right
 from collections.abc import Callable
 from random import Random
+from typing import Final
 
 from mypy_extensions import i64
 
 from gralha.protocol.errors import OffsetOutOfRangeError
 from gralha.storage.checkpoints import PARTITION_METADATA_FILE, encode_partition_metadata
 from gralha.storage.config import LogConfig
-from gralha.storage.disk import Disk
+from gralha.storage.disk import Disk, DiskError
 from gralha.storage.producer_state import ProducerEntry
 from gralha.storage.recovery import LoadedLog, rebuild_producers
 from gralha.storage.retention import count_before_start, count_deletable, count_expired, count_oversize
 from gralha.storage.segment import Segment
+
+logger: Final = logging.getLogger(__name__)
 
 
 class LogState:
@@ -59,8 +66,12 @@ class LogState:
         self.log_end_offset: i64 = loaded.log_end_offset
         # All batches below are on the device.
         self.flushed_offset: i64 = loaded.recovery_point
+        # The epochs of all batches below are on the device.
+        self.saved_offset: i64 = loaded.recovery_point
         # All segments before this one are on the device with their indexes.
         self.unsealed_base: i64 = loaded.unsealed_base
+        # Why the last attempt to save indexes, epochs or snapshots failed; the next flush tries again.
+        self.save_error: DiskError | None = None
         self._high_watermark: i64 = loaded.log_start_offset
         self.closed = False
         # Whether its folder was given up, so that its paths lead nowhere, or to another log.
@@ -98,9 +109,10 @@ class LogState:
     @property
     def recovery_point(self) -> i64:
         """Recovery after a crash begins with the segment that has this offset."""
+        point = min(self.flushed_offset, self.saved_offset)
         if self.unsealed_base < self.active.base_offset:
-            return min(self.flushed_offset, self.unsealed_base)
-        return self.flushed_offset
+            return min(point, self.unsealed_base)
+        return point
 
     @property
     def latest_epoch(self) -> int:
@@ -154,7 +166,11 @@ class LogState:
         self.folder_unsynced = True
         self._set_segments([*self.segments, segment])
         self.producers.end_offset = base_offset
-        self.producers.take_snapshot()
+        try:
+            self.producers.take_snapshot()
+        except DiskError as error:
+            # Recovery can begin with an older one.
+            self._note_unsaved(error)
         self._ask_flush(base_offset)
 
     def _jitter_ms(self) -> int:
@@ -175,31 +191,57 @@ class LogState:
             target = reached if end_offset is None else min(end_offset, reached)
             segments = self.segments
             active = segments[-1]
-            folder_unsynced = self.folder_unsynced
-            if target > self.flushed_offset or folder_unsynced or self.unsealed_base < active.base_offset:
-                self.folder_unsynced = False
-                for segment in segments[:-1]:
-                    if segment.base_offset >= self.unsealed_base:
-                        segment.seal()
+            unsealed = [segment for segment in segments[:-1] if segment.base_offset >= self.unsealed_base]
+            if target > self.flushed_offset or unsealed or self.folder_unsynced:
+                for segment in unsealed:
+                    segment.file.sync()
                 if target <= active.base_offset:
                     reached = min(reached, active.base_offset)
                 else:
-                    active.sync()
-                self.producers.sync_snapshots()
+                    active.file.sync()
             else:
                 reached = self.flushed_offset
             reached = max(reached, self.flushed_offset)
-            self.epochs.save(reached)
-            if folder_unsynced:
+            saved = self._save(unsealed, active, reached)
+            if self.folder_unsynced:
+                # In this order: of a file that is created meanwhile the next flush takes care.
+                self.folder_unsynced = False
                 self._sync_folder()
-            self.unsealed_base = active.base_offset
             self.flushed_offset = reached
+            if saved:
+                self.unsealed_base = active.base_offset
+                self.saved_offset = reached
+
+    def _save(self, unsealed: list[Segment], active: Segment, end_offset: i64) -> bool:
+        """Save what makes the next start short; whether that succeeded."""
+        try:
+            for segment in unsealed:
+                segment.seal_indexes()
+            if end_offset > active.base_offset:
+                active.save_indexes()
+            self.producers.sync_snapshots()
+            self.epochs.save(end_offset)
+        except DiskError as error:
+            self._note_unsaved(error)
+            return False
+        self.save_error = None
+        return True
+
+    def _note_unsaved(self, error: DiskError) -> None:
+        if error.is_fatal:
+            raise error
+        if self.save_error is None:
+            logger.error("%s keeps its recovery point until this succeeds: %s", self.name, error)
+        self.save_error = error
 
     def save_indexes(self) -> None:
         """Let the index files of the active segment catch up, for who looks at them. May wait."""
         with self.flush_lock:
             if not self.closed:
-                self.active.save_indexes()
+                try:
+                    self.active.save_indexes()
+                except DiskError as error:
+                    self._note_unsaved(error)
 
     def _sync_folder(self) -> None:
         self.disk.sync_file(f"{self.folder}/{PARTITION_METADATA_FILE}")
@@ -312,6 +354,7 @@ class LogState:
     def _set_end(self, offset: i64) -> None:
         self.log_end_offset = offset
         self.flushed_offset = min(self.flushed_offset, offset)
+        self.saved_offset = min(self.saved_offset, offset)
         self.unsealed_base = min(self.unsealed_base, self.active.base_offset)
         self._high_watermark = min(self._high_watermark, offset)
 
@@ -349,17 +392,22 @@ class LogState:
         self.producers.remove_expired(now_ms, self.producer_expiration_ms)
 
     def close(self) -> None:
-        """Flush, write the indexes and a snapshot of the producers, give the descriptors back. May wait."""
+        """Bring all to the device, indexes and a snapshot of the producers too; give the descriptors back.
+
+        May wait. The next start trusts what it finds, so nothing may be missing: a failed write is raised.
+        """
         if self.closed:
             return
         self.closed = True
         if self.active.size_bytes > 0 or len(self.segments) > 1:
             self.producers.take_snapshot()
             self.active.finish()
-            self.flush()
             with self.flush_lock:
-                self.active.save_indexes()
-                self.producers.sync_snapshots()
+                if self.active.sync_indexes() or self.producers.unsynced_snapshots:
+                    self.folder_unsynced = True
+            self.flush()
+            if self.save_error is not None:
+                raise self.save_error
         self.release()
 
     def delete(self, new_folder: str) -> None:

@@ -174,6 +174,12 @@ class LogLoader:
         active = self.segments[-1]
         if active.size_bytes == 0:
             active.start_empty()
+        else:
+            # Here and not with the first append: that one is on the event loop.
+            active.load_to_append()
+            if not active.indexes_are_plausible():
+                self._rebuild_indexes(active)
+                active.load_to_append()
         return active.read_next_offset()
 
     def _load_producers(self, loaded: LoadedLog) -> None:
@@ -297,7 +303,7 @@ class LogLoader:
         )
 
     def _rebuild_indexes(self, segment: Segment) -> None:
-        """An index file is missing: walk over the headers of the segment to write it again."""
+        """An index file is missing or wrong: walk over the headers of the segment to write it again."""
         logger.warning("%s: building the indexes of segment %d anew", self.name, segment.base_offset)
         size = segment.size_bytes
         segment.start_empty()
@@ -315,7 +321,7 @@ class LogLoader:
                 )
         segment.size_bytes = size
         segment.finish()
-        segment.seal()
+        segment.seal_indexes()
 
     def _remove_segments(self, first: int) -> None:
         for segment in self.segments[first:]:

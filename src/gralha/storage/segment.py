@@ -115,10 +115,21 @@ class Segment:
         self.size_bytes = self.file.size()
 
     def load_to_append(self) -> None:
-        """Take the indexes into memory, because the segment is about to be written."""
+        """Take the ends of the indexes into memory, because the segment is about to be written. May wait."""
         self.offset_index.load()
         self.time_index.load()
         self.load_timestamps()
+
+    def indexes_are_plausible(self) -> bool:
+        """Whether what `load_to_append` found may be true of the file of batches."""
+        if not self.offset_index.rises_from(self.base_offset + 1) or not self.time_index.rises_from(0):
+            return False
+        count = self.offset_index.count()
+        if count:
+            position = i64(read_i32_be(self.offset_index.entry(count - 1, True), 4))
+            if position <= 0 or position >= self.size_bytes:
+                return False
+        return self.max_timestamp >= self.first_timestamp and self.max_timestamp_offset >= self.base_offset
 
     def timestamps_unknown(self) -> bool:
         return self.max_timestamp == _UNKNOWN or self.first_timestamp == _UNKNOWN
@@ -215,26 +226,30 @@ class Segment:
         if self.time_index.memory is not None:
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
 
-    def sync(self) -> None:
-        """Bring the batches to the device while the segment is written. A thread may call this.
-
-        The indexes are only saved: recovery builds those of the active segment anew.
-        """
-        self.file.sync()
-        self.save_indexes()
-
     def save_indexes(self) -> None:
-        """Bring the index files up to date. One thread at a time."""
+        """Bring the index files up to date while the segment is written. One thread at a time.
+
+        They are not synced: recovery builds the indexes of the active segment anew.
+        """
         if self.offset_index.memory is not None:
             self.offset_index.save(sync=False)
             self.time_index.save(sync=False)
 
-    def seal(self) -> None:
-        """Bring all to the device after the segment was rolled. A thread may call this."""
-        self.file.sync()
+    def sync_indexes(self) -> bool:
+        """Bring the indexes to the device: the next start will trust them. Whether they were not there yet.
+
+        A thread may call this, one at a time.
+        """
+        self.save_indexes()
+        unsynced = self.offset_index.unsynced or self.time_index.unsynced or self.transaction_index.unsynced
         self.offset_index.save(sync=True)
         self.time_index.save(sync=True)
         self.transaction_index.sync()
+        return unsynced
+
+    def seal_indexes(self) -> None:
+        """Bring the indexes to the device after the segment was rolled. A thread may call this."""
+        self.sync_indexes()
         self.offset_index.release_memory()
         self.time_index.release_memory()
 
