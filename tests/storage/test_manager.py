@@ -36,6 +36,12 @@ def make(manager: LogManager, topic: str, partition: int = 0, config: LogConfig 
     return manager.get_or_create(topic, partition, TOPIC_ID, config or LogConfig(), NOW)
 
 
+def full(action: str, path: str) -> None:
+    """For `QuietDisk.before`: a disk without room."""
+    if action in ("append", "write"):
+        raise DiskError(action, path, "No space left on device")
+
+
 @asynccontextmanager
 async def running(manager: LogManager) -> AsyncIterator[asyncio.Task[None]]:
     task = asyncio.create_task(manager.run(lambda: NOW))
@@ -137,6 +143,29 @@ class TestLoading:
         assert make(manager, "a").topic_id == TOPIC_ID
         manager.close()
         assert loaded(tmp_path).logs["a", 0].topic_id == TOPIC_ID
+
+    @pytest.mark.parametrize("clean", [False, True])
+    @pytest.mark.parametrize("damage", ["torn", "torn early", "half zeros", "zeros", "empty"])
+    def test_a_lost_topic_id_is_given_again(self, tmp_path: Path, damage: str, clean: bool) -> None:
+        """The file is not synced when a partition is created; its records are of more worth."""
+        manager = loaded(tmp_path)
+        append(make(manager, "a"), 5)
+        manager.close() if clean else manager.release()
+        path = tmp_path / "a-0" / "partition.metadata"
+        right = path.read_bytes()
+        left = {
+            "torn": right[:-1],
+            "torn early": right[:5],
+            "half zeros": right[:30] + bytes(len(right) - 30),
+            "zeros": bytes(len(right)),
+            "empty": b"",
+        }
+        path.write_bytes(left[damage])
+        manager = loaded(tmp_path)
+        assert manager.offline == {}
+        log = make(manager, "a")
+        assert (log.topic_id, log.log_end_offset, path.read_bytes()) == (TOPIC_ID, 5, right)
+        manager.close()
 
     def test_without_checkpoints_all_is_checked_and_found(self, tmp_path: Path) -> None:
         manager = loaded(tmp_path)
@@ -304,6 +333,70 @@ class TestBackground:
         again = loaded(tmp_path).logs["a", 0]
         assert (again.log_start_offset, again.high_watermark, again.recovery_point) == (2, 4, 5)
 
+    async def test_a_full_disk_is_waited_out(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        disk = QuietDisk()
+        manager = loaded(tmp_path, disk, checkpoint_interval_ms=10, high_watermark_checkpoint_interval_ms=10)
+        config = LogConfig({"index.interval.bytes": "50", "segment.bytes": "300", "retention.ms": "0"})
+        log = make(manager, "a", config=config)
+        append(log, epoch=1)
+        log.high_watermark = 1
+        manager.begin(NOW)
+        await manager.turn(NOW + 10)
+        append(log, epoch=2)
+        append(log, epoch=2)
+        log.roll(NOW)
+        log.high_watermark = 3
+        disk.before = full
+        await manager.flush_soon(log)
+        for passed_ms in (20, 30, 40):
+            await manager.turn(NOW + passed_ms)
+            await asyncio.sleep(0)
+        assert (log.flushed_offset, log.recovery_point) == (3, 0)
+        assert (tmp_path / "replication-offset-checkpoint").read_text() == "0\n1\na 0 1\n"
+        assert len([record for record in caplog.records if record.levelname == "ERROR"]) == 2
+        with pytest.raises(DiskError):
+            append(log, epoch=2)
+        disk.before = None
+        await manager.turn(NOW + 50)
+        await until(lambda: log.recovery_point == 3)
+        await manager.turn(NOW + 60)
+        for name in ("replication-offset", "recovery-point-offset"):
+            assert (tmp_path / f"{name}-checkpoint").read_text() == "0\n1\na 0 3\n"
+        append(log, epoch=2)
+        manager.close()
+        assert (tmp_path / ".kafka_cleanshutdown").exists()
+        assert loaded(tmp_path).logs["a", 0].epochs.entries == [(1, 0), (2, 1)]
+
+    async def test_a_failed_sync_of_a_checkpoint_is_fatal(self, tmp_path: Path) -> None:
+        disk = QuietDisk()
+        manager = loaded(tmp_path, disk, checkpoint_interval_ms=10)
+        append(make(manager, "a"))
+        manager.begin(NOW)
+        disk.before = failing("sync", "checkpoint.tmp")
+        with pytest.raises(DiskError):
+            await manager.turn(NOW + 10)
+        manager.release()
+
+    @pytest.mark.parametrize("ending", [".snapshot", ".index", "-checkpoint.tmp", "cleanshutdown.tmp"])
+    def test_without_room_there_is_no_mark_of_a_clean_end(self, tmp_path: Path, ending: str) -> None:
+        disk = QuietDisk()
+        manager = loaded(tmp_path, disk)
+        log = make(manager, "a", config=LogConfig({"index.interval.bytes": "50"}))
+        for _ in range(3):
+            append(log)
+
+        def before(action: str, path: str) -> None:
+            if path.endswith(ending):
+                full(action, path)
+
+        disk.before = before
+        manager.close()
+        disk.before = None
+        assert not (tmp_path / ".kafka_cleanshutdown").exists()
+        manager = loaded(tmp_path, disk)
+        assert manager.logs["a", 0].log_end_offset == 3
+        manager.close()
+
     async def test_idle_producers_expire(self, tmp_path: Path) -> None:
         manager = loaded(tmp_path, producer_expiration_ms=1000)
         log = make(manager, "a")
@@ -370,6 +463,49 @@ class TestDeleting:
         log = loaded(tmp_path).logs["a", 0]
         assert (log.log_start_offset, log.log_end_offset) == (0, 3)
 
+    async def test_a_deleted_name_is_forgotten_in_a_thread(self, tmp_path: Path) -> None:
+        disk = QuietDisk()
+        manager = loaded(tmp_path, disk)
+        for partition in range(3):
+            append(make(manager, "a", partition), 10)
+        manager.close()
+        manager = loaded(tmp_path, disk)
+        for partition in range(3):
+            manager.delete("a", partition, NOW)
+        threads: set[threading.Thread] = set()
+        disk.before = lambda action, path: (
+            threads.add(threading.current_thread()) if path.endswith("checkpoint.tmp") else None
+        )
+        creations = [
+            manager.get_or_create_in_thread("a", partition, TOPIC_ID, LogConfig(), NOW)
+            for partition in range(3)
+        ]
+        for log in await asyncio.gather(*creations):
+            append(log, 3)
+        assert threads
+        assert threading.main_thread() not in threads
+        manager.release()
+        assert [int(log.log_end_offset) for log in loaded(tmp_path).logs.values()] == [3, 3, 3]
+
+    async def test_what_was_not_written_is_not_forgotten(self, tmp_path: Path) -> None:
+        """A checkpoint that still lists a deleted partition would make the new one look damaged."""
+        disk = QuietDisk()
+        manager = loaded(tmp_path, disk)
+        append(make(manager, "a"), 10)
+        manager.close()
+        manager = loaded(tmp_path, disk)
+        manager.delete("a", 0, NOW)
+        disk.before = full
+        await manager.turn(NOW)
+        with pytest.raises(DiskError):
+            await manager.get_or_create_in_thread("a", 0, TOPIC_ID, LogConfig(), NOW)
+        disk.before = None
+        append(await manager.get_or_create_in_thread("a", 0, TOPIC_ID, LogConfig(), NOW), 3)
+        manager.release()
+        again = loaded(tmp_path)
+        assert again.offline == {}
+        assert again.logs["a", 0].log_end_offset == 3
+
     async def test_a_flush_never_touches_the_next_log_of_that_name(self, tmp_path: Path) -> None:
         disk = QuietDisk()
         manager = loaded(tmp_path, disk)
@@ -421,7 +557,7 @@ class TestDeleting:
         manager.close()
 
 
-def test_a_crash_after_truncation_is_no_damage(tmp_path: Path) -> None:
+async def test_a_crash_after_truncation_is_no_damage(tmp_path: Path) -> None:
     manager = loaded(tmp_path)
     log = make(manager, "a")
     for _ in range(10):
@@ -431,13 +567,35 @@ def test_a_crash_after_truncation_is_no_damage(tmp_path: Path) -> None:
     manager = loaded(tmp_path)
     log = manager.logs["a", 0]
     assert log.recovery_point == 10
-    manager.truncate_to(log, 4)
+    await manager.truncate_in_thread(log, 4)
     append(log, 2)
     manager.release()
     manager = loaded(tmp_path)
     assert manager.offline == {}
     log = manager.logs["a", 0]
     assert log.log_end_offset == 6
-    manager.truncate_fully_and_start_at(log, 100)
+    await manager.truncate_fully_in_thread(log, 100)
     manager.release()
     assert loaded(tmp_path).logs["a", 0].log_end_offset == 100
+
+
+async def test_a_collection_during_truncation_does_not_raise_the_recovery_point(tmp_path: Path) -> None:
+    disk = QuietDisk()
+    manager = loaded(tmp_path, disk, checkpoint_interval_ms=10)
+    log = make(manager, "a")
+    for _ in range(10):
+        append(log)
+    log.flush()
+    manager.begin(NOW)
+    await manager.turn(NOW + 10)
+    checkpoint = tmp_path / "recovery-point-offset-checkpoint"
+    assert checkpoint.read_text() == "0\n1\na 0 10\n"
+    with log.flush_lock:
+        truncation = asyncio.create_task(manager.truncate_in_thread(log, 4))
+        await until(lambda: checkpoint.read_text() == "0\n1\na 0 4\n")
+        make(manager, "b")
+        await manager.turn(NOW + 20)
+        assert checkpoint.read_text() == "0\n2\na 0 4\nb 0 0\n"
+    await truncation
+    assert (log.log_end_offset, log.recovery_point) == (4, 4)
+    manager.close()

@@ -1,8 +1,11 @@
 """Which offsets the checkpoint files of the data folders hold, and when they must be written.
 
-The event loop's thread collects what is to be written (`collect...`), a thread writes it. A partition that is
-created again under the name of a deleted one must not inherit its offsets after a crash: `forget` sees to it
-that the files do not list it.
+The event loop's thread collects what is to be written (`collect...`), and a thread calls the result to write
+it. A partition that is created again under the name of a deleted one must not inherit its offsets after a
+crash: `forget` sees to it that the files do not list it.
+
+A write that fails (a full disk) leaves a file as it was, which is safe: more is checked at the next start. It
+is written again with the next collection.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final
 
 from gralha.storage.checkpoints import (
@@ -21,7 +25,7 @@ from gralha.storage.checkpoints import (
     read_offsets,
     write_offsets,
 )
-from gralha.storage.disk import Disk
+from gralha.storage.disk import Disk, DiskError
 from gralha.storage.log import Log
 
 logger: Final = logging.getLogger(__name__)
@@ -36,12 +40,17 @@ class Checkpoints:
         self.outdated = False
         # Partitions that are offline: what the files say of them stays.
         self.offline: set[PartitionKey] = set()
+        # Recovery points to which truncations under way lead.
+        self.lowered: _Offsets = {}
         # What each file holds, or is about to hold.
         self._written: dict[str, _Offsets] = {
             f"{folder}/{name}": {}
             for folder in folders
             for name in (RECOVERY_POINT_FILE, LOG_START_OFFSET_FILE, HIGH_WATERMARK_FILE)
         }
+        # Files that do not hold that yet, and are not being written.
+        self._unwritten: set[str] = set()
+        self._failing = False
         self._lock = threading.Lock()
 
     def read(self, folder: str) -> None:
@@ -68,7 +77,8 @@ class Checkpoints:
         offsets = self._of_offline_partitions()
         for key, log in logs.items():
             folder = log.folder.rpartition("/")[0]
-            offsets[f"{folder}/{RECOVERY_POINT_FILE}"][key] = int(log.recovery_point)
+            point = int(log.recovery_point)
+            offsets[f"{folder}/{RECOVERY_POINT_FILE}"][key] = min(point, self.lowered.get(key, point))
             # Where the first segment begins tells the start offset as well.
             if log.log_start_offset > log.segments[0].base_offset:
                 offsets[f"{folder}/{LOG_START_OFFSET_FILE}"][key] = int(log.log_start_offset)
@@ -88,35 +98,52 @@ class Checkpoints:
         return self._writer(offsets, (HIGH_WATERMARK_FILE,))
 
     def _writer(self, offsets: dict[str, _Offsets], names: tuple[str, ...]) -> Callable[[], None]:
-        changed = {
-            path: entries
-            for path, entries in offsets.items()
-            if path.endswith(names) and entries != self._written[path]
-        }
-        self._written.update(changed)
-        return lambda: self._write(changed)
+        paths = [path for path in offsets if path.endswith(names)]
+        for path in paths:
+            if offsets[path] != self._written[path]:
+                self._change(path, offsets[path])
+        return partial(self._write, paths)
 
-    def _write(self, changed: dict[str, _Offsets]) -> None:
+    def _change(self, path: str, entries: _Offsets) -> None:
+        # In this order: a thread that sees only the first change writes the new entries, twice at worst.
+        self._written[path] = entries
+        self._unwritten.add(path)
+
+    def _write(self, paths: list[str]) -> None:
+        """Write the files that are not up to date. If that fails, later is early enough."""
+        try:
+            self.write_now(paths)
+        except DiskError as error:
+            if error.is_fatal:
+                raise
+            if not self._failing:
+                logger.error("Checkpoints are not written until this succeeds: %s", error)
+            self._failing = True
+        else:
+            self._failing = self._failing and bool(self._unwritten)
+
+    def write_now(self, paths: list[str] | None = None) -> None:
+        """As `_write` (all files, without paths), but raise what went wrong. Waits for other writers."""
         with self._lock:
-            for path, entries in changed.items():
-                # A later collection may have been written first.
-                if self._written[path] is entries:
-                    write_offsets(self.disk, path, entries)
+            for path in list(self._written) if paths is None else paths:
+                if path in self._unwritten:
+                    # In this order: what is collected meanwhile is yet to be written.
+                    self._unwritten.discard(path)
+                    try:
+                        write_offsets(self.disk, path, self._written[path])
+                    except DiskError:
+                        self._unwritten.add(path)
+                        raise
 
-    def forget(self, folder: str, key: PartitionKey, logs: Mapping[PartitionKey, Log]) -> None:
-        """Make sure that the files do not list a partition that is about to be created. May wait, rarely."""
+    def forget(self, folder: str, key: PartitionKey, logs: Mapping[PartitionKey, Log]) -> Callable[[], None]:
+        """Let go of a partition that is about to be created; the result makes sure the files do not list it.
+
+        Its call may wait, and raises a disk error.
+        """
         if self.recovery_point(folder, key) or self.log_start_offset(folder, key):
-            self.collect(logs)()
+            self.collect(logs)
         path = f"{folder}/{HIGH_WATERMARK_FILE}"
         if key in self._written[path]:
-            self._written[path] = {
-                other: offset for other, offset in self._written[path].items() if other != key
-            }
-
-    def lower_recovery_point(self, log: Log, offset: int, logs: Mapping[PartitionKey, Log]) -> None:
-        """Write a recovery point that truncation will bring about."""
-        self.collect(logs)()
-        path = f"{log.folder.rpartition('/')[0]}/{RECOVERY_POINT_FILE}"
-        lowered = {**self._written[path], (log.topic, log.partition): offset}
-        self._written[path] = lowered
-        self._write({path: lowered})
+            entries = {other: offset for other, offset in self._written[path].items() if other != key}
+            self._change(path, entries)
+        return self.write_now

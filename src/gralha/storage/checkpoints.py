@@ -15,7 +15,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from gralha.protocol.primitives import uuid_from_string, uuid_to_string
+from gralha.protocol.primitives import ZERO_UUID, uuid_from_string, uuid_to_string
 from gralha.storage.disk import Disk
 
 RECOVERY_POINT_FILE: Final = "recovery-point-offset-checkpoint"
@@ -104,6 +104,14 @@ def decode_partition_metadata(path: str, data: bytes) -> bytes:
     except (ValueError, IndexError) as error:
         raise CheckpointError(f"{path} does not hold a version and a topic id") from error
     raise CheckpointError(f"{path} has version {version}; this program knows version {_VERSION}")
+
+
+def is_unfinished_partition_metadata(data: bytes) -> bool:
+    """Whether a crash can have left this of a file that was not synced: a part of it, or zeros."""
+    written = data.rstrip(b"\0")
+    whole = encode_partition_metadata(ZERO_UUID)
+    start = whole[: -len(uuid_to_string(ZERO_UUID))]
+    return start.startswith(written) or (written.startswith(start) and len(written) < len(whole))
 
 
 def write_clean_shutdown(disk: Disk, folder: str, broker_epoch: int) -> None:

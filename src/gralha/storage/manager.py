@@ -1,8 +1,8 @@
 """All logs of a node: loaded at the start, flushed, trimmed and checkpointed meanwhile, closed at the end.
 
 Appends happen on the event loop; what waits for the disk happens here in threads, started and awaited by
-`run`, the owner task. A disk error in any of them ends `run`, and with it the node: after a failed fsync
-nobody knows what the device holds.
+`run`, the owner task. A failed sync in any of them ends `run`, and with it the node: nobody knows then what
+the device holds. A failed write, as on a full disk, is logged and tried again later.
 
 Flushes are coalesced: `flush_soon` gives everybody who asks before a flush begins the same future, and a log
 has one flush under way at a time. With `flush.messages=1`, acknowledgements wait for that future.
@@ -194,8 +194,9 @@ class LogManager:
         """The partition's log. A new one goes to the data folder with the fewest partitions. May wait."""
         log = self._find(topic, partition, topic_id)
         if log is None:
-            folder = self._folder_for_new(topic, partition)
-            log = self._open(folder, (topic, partition), topic_id, config, False, now_ms)
+            folder = self._emptiest_folder()
+            forget = self._checkpoints.forget(folder, (topic, partition), self.logs)
+            log = self._create(folder, (topic, partition), topic_id, config, now_ms, forget)
             self._add(log)
         return log
 
@@ -205,11 +206,12 @@ class LogManager:
         """As `get_or_create`, making files in a thread. One caller per partition at a time."""
         log = self._find(topic, partition, topic_id)
         if log is None:
-            folder = self._folder_for_new(topic, partition)
+            folder = self._emptiest_folder()
+            forget = self._checkpoints.forget(folder, (topic, partition), self.logs)
             self._being_made[folder] += 1
             try:
                 log = await asyncio.get_running_loop().run_in_executor(
-                    None, self._open, folder, (topic, partition), topic_id, config, False, now_ms
+                    None, self._create, folder, (topic, partition), topic_id, config, now_ms, forget
                 )
             finally:
                 self._being_made[folder] -= 1
@@ -225,11 +227,18 @@ class LogManager:
             raise KafkaStorageError(f"{topic}-{partition} is offline: {self.offline[key]}")
         return log
 
-    def _folder_for_new(self, topic: str, partition: int) -> str:
-        folder = self._emptiest_folder()
+    def _create(
+        self,
+        folder: str,
+        key: PartitionKey,
+        topic_id: bytes,
+        config: LogConfig,
+        now_ms: int,
+        forget: Callable[[], None],
+    ) -> Log:
         # What is left in the checkpoints of a deleted partition of that name must not count for this one.
-        self._checkpoints.forget(folder, (topic, partition), self.logs)
-        return folder
+        forget()
+        return self._open(folder, key, topic_id, config, False, now_ms)
 
     def _emptiest_folder(self) -> str:
         if len(self.folders) == 1:
@@ -281,16 +290,32 @@ class LogManager:
         log.closed = True
         return _LeftFolder(path, log.config.file_delete_delay_ms, partial(log.delete, path))
 
-    def truncate_to(self, log: Log, offset: int) -> bool:
-        """`Log.truncate_to`; the recovery point goes back first, lest a crash look like damage. May wait."""
-        if offset < log.flushed_offset:
-            self._checkpoints.lower_recovery_point(log, offset, self.logs)
-        return log.truncate_to(offset)
+    async def truncate_in_thread(self, log: Log, offset: int) -> None:
+        """`Log.truncate_to`; the recovery point goes back first, lest a crash look like damage."""
+        await self._truncate(log, offset, partial(log.truncate_to, offset))
 
-    def truncate_fully_and_start_at(self, log: Log, offset: int) -> None:
-        """As `truncate_to`, for `Log.truncate_fully_and_start_at`. May wait."""
-        self._checkpoints.lower_recovery_point(log, 0, self.logs)
-        log.truncate_fully_and_start_at(offset)
+    async def truncate_fully_in_thread(self, log: Log, offset: int) -> None:
+        """As `truncate_in_thread`, for `Log.truncate_fully_and_start_at`."""
+        await self._truncate(log, 0, partial(log.truncate_fully_and_start_at, offset))
+
+    async def _truncate(self, log: Log, recovery_point: int, truncate: Callable[[], object]) -> None:
+        key = (log.topic, log.partition)
+        checkpoints = self._checkpoints
+        lowers = recovery_point < log.flushed_offset
+        # Until it is done: a collection meanwhile must not bring the old one back.
+        checkpoints.lowered[key] = recovery_point
+        if lowers:
+            checkpoints.collect(self.logs)
+
+        def work() -> None:
+            if lowers:
+                checkpoints.write_now()
+            truncate()
+
+        try:
+            await self._in_thread(work)
+        finally:
+            del checkpoints.lowered[key]
 
     # Running
 
@@ -324,6 +349,9 @@ class LogManager:
             await self._in_thread(self._checkpoints.collect(self.logs))
             unsaved = [log for log in self.logs.values() if log.active.offset_index.has_unsaved()]
             await self._in_thread(partial(_save_indexes, unsaved))
+            for log in self.logs.values():
+                if log.save_error is not None:
+                    self._flusher.request(log, 0)
         if now_ms >= self._high_watermark_due_ms:
             self._high_watermark_due_ms = now_ms + self._high_watermark_checkpoint_interval_ms
             await self._in_thread(self._checkpoints.collect_high_watermarks(self.logs))
@@ -360,7 +388,13 @@ class LogManager:
     async def _apply_retention(self, log: Log, now_ms: int) -> int:
         count = -1
         while count < 0 and not log.closed:
-            count = log.apply_retention(now_ms)
+            try:
+                count = log.apply_retention(now_ms)
+            except DiskError as error:
+                if error.is_fatal:
+                    raise
+                logger.error("Retention of %s is put off: %s", log.name, error)
+                count = 0
             if count < 0:
                 await self._flusher.flush_soon(log)
         due_ms = now_ms + log.config.file_delete_delay_ms
@@ -384,18 +418,32 @@ class LogManager:
     # Stopping
 
     def close(self, broker_epoch: int = -1) -> None:
-        """Flush and close all logs, write the checkpoints and the marker of a clean shutdown. May wait."""
+        """Flush and close all logs, write the checkpoints and the marker of a clean shutdown. May wait.
+
+        Without room on the disk there is no marker, and the next start checks what may be missing.
+        """
         self._flusher.close()
-        with ThreadPoolExecutor(_CLOSING_THREADS) as threads:
-            for _ in threads.map(Log.close, self.logs.values()):
-                pass
-        self._checkpoints.collect(self.logs)()
-        self._checkpoints.collect_high_watermarks(self.logs)()
-        for folder in self.folders:
+        try:
+            self._close_logs()
+            self._checkpoints.collect(self.logs)
+            self._checkpoints.collect_high_watermarks(self.logs)
+            self._checkpoints.write_now()
             # Damage must be found again on the next start, so the whole folder is checked then.
             if not self.offline:
-                write_clean_shutdown(self.disk, folder, broker_epoch)
+                for folder in self.folders:
+                    write_clean_shutdown(self.disk, folder, broker_epoch)
+        except DiskError as error:
+            if error.is_fatal:
+                raise
+            logger.error("The next start has to check the logs: %s", error)
         self.release()
+
+    def _close_logs(self) -> None:
+        with ThreadPoolExecutor(_CLOSING_THREADS) as threads:
+            closing = [threads.submit(log.close) for log in self.logs.values()]
+        # All of them are tried; the first failure counts.
+        for closed in closing:
+            closed.result()
 
     def release(self) -> None:
         """Let go of the data folders without writing anything: after a disk error."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from random import Random
+from typing import Final
 
 from gralha.protocol.errors import InconsistentTopicIdError
 from gralha.protocol.primitives import ZERO_UUID, uuid_to_string
@@ -10,11 +12,14 @@ from gralha.storage.checkpoints import (
     PARTITION_METADATA_FILE,
     decode_partition_metadata,
     encode_partition_metadata,
+    is_unfinished_partition_metadata,
 )
 from gralha.storage.config import LogConfig
 from gralha.storage.disk import Disk
 from gralha.storage.log import Log
 from gralha.storage.recovery import LogLoader
+
+logger: Final = logging.getLogger(__name__)
 
 PRODUCER_EXPIRATION_MS = 86_400_000
 
@@ -75,6 +80,14 @@ def open_log(
 
 
 def _read_topic_id(disk: Disk, folder: str) -> bytes:
+    """The stored id. One that a crash left unfinished counts as none: who knows the topic gives it again.
+
+    The file is not synced before the first flush, and the records beside it are of more worth.
+    """
     path = f"{folder}/{PARTITION_METADATA_FILE}"
-    data = disk.read_file(path)
-    return decode_partition_metadata(path, data) if data else ZERO_UUID
+    data = disk.read_file(path) or b""
+    if not is_unfinished_partition_metadata(data):
+        return decode_partition_metadata(path, data)
+    if data:
+        logger.warning("%s was not written to its end: going on without a topic id", path)
+    return ZERO_UUID
