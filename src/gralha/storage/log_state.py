@@ -254,6 +254,10 @@ class LogState:
         """Which segment has the offset; 0 when it is before them all."""
         return max(bisect_right(self.base_offsets, offset) - 1, 0)
 
+    def segment_base(self, offset: int) -> int:
+        """Where the segment begins that has the offset; the offset itself when it is before them all."""
+        return min(self.base_offsets[self._segment_number(offset)], offset)
+
     # Forgetting
 
     def increment_log_start_offset(self, offset: int) -> None:

@@ -292,7 +292,8 @@ class LogManager:
 
     async def truncate_in_thread(self, log: Log, offset: int) -> None:
         """`Log.truncate_to`; the recovery point goes back first, lest a crash look like damage."""
-        await self._truncate(log, offset, partial(log.truncate_to, offset))
+        # The log may end before the offset, if that is inside of a batch, but not before the segment.
+        await self._truncate(log, log.segment_base(offset), partial(log.truncate_to, offset))
 
     async def truncate_fully_in_thread(self, log: Log, offset: int) -> None:
         """As `truncate_in_thread`, for `Log.truncate_fully_and_start_at`."""

@@ -254,7 +254,7 @@ class Segment:
         self.time_index.release_memory()
 
     def truncate_to(self, offset: i64) -> None:
-        """Drop the batch with that offset and all later ones; the segment is to be written again."""
+        """Drop the batch with that offset and all later ones; it is to be written again. May wait."""
         position = self.position_of(offset, True)
         self.load_to_append()
         self.offset_index.truncate_to(offset)
@@ -263,6 +263,8 @@ class Segment:
         if position >= 0:
             self.file.truncate(position)
             self.size_bytes = position
+            # Else a crash could bring the batches back, beside a later segment with the same offsets.
+            self.file.sync()
         self.bytes_since_index_entry = 0
         self.remembered = None
         self._rescan_timestamps()
