@@ -326,6 +326,32 @@ async def test_what_comes_during_a_cold_read_is_not_slept_through(
     assert partition.waiters == []
 
 
+async def test_the_timer_does_not_read_again_beside_a_cold_read(broker, client, disk, partition):
+    """The bytes that woke it are not in the page cache, and the read takes longer than max_wait_ms."""
+    begun_reading, go_on, reads = threading.Event(), threading.Event(), []
+
+    def hold(action, path):
+        if action == "read" and threading.current_thread() is not threading.main_thread():
+            reads.append(path)
+            begun_reading.set()
+            go_on.wait(20)
+
+    end = partition.log.log_end_offset
+    asking = await begun(fetch(client, {0: end}, max_wait_ms=100))
+    disk.cold, disk.before = True, hold
+    append(broker, "a", NOW_MS)
+    loop = asyncio.get_running_loop()
+    await loop.run_in_executor(None, begun_reading.wait, 20)
+    timer_is_over = loop.time() + 0.2
+    while loop.time() < timer_is_over:
+        await asyncio.sleep(0.01)
+    reads_before = len(reads)
+    go_on.set()
+    response = await asking
+    assert found(response) == {0: [end]}
+    assert reads_before == 1
+
+
 async def test_who_hangs_up_during_a_cold_read_leaves_nothing_behind(client, disk, partition, size):
     disk.cold = True
     pipeline = client.sent(fetch_request({0: 2, 1: 1}, min_bytes=10_000, max_wait_ms=LONG_MS), BY_NAME)

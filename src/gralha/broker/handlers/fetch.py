@@ -76,6 +76,7 @@ class Fetch(Waiter):
         self.failed: bool = False
         self.cold: bool = False
         self.awake: bool = True
+        self.finishing: bool = False
         self.future: asyncio.Future[Message | None] | None = None
         self.timer: asyncio.TimerHandle | None = None
 
@@ -222,10 +223,11 @@ class Fetch(Waiter):
             partition.remove_waiter(self)
 
     def _finish(self) -> None:
-        """Read again and answer with what there is now."""
+        """Read again and answer with what there is now; once, whoever calls: the timer, or a partition."""
         future = self.future
-        if future is None or future.done():
+        if future is None or future.done() or self.finishing:
             return
+        self.finishing = True
         self.awake = True
         for partition in self.partitions:
             partition.remove_waiter(self)
