@@ -1,13 +1,13 @@
 """The bytes of chosen messages, and of every record of the metadata log, are Kafka's."""
 
+from importlib import import_module
+
 import pytest
 from tests.protocol.golden_messages import GOLDEN
 from tests.protocol.message_strategies import decoded, encoded
 
-from gralha.protocol.apis import metadata_record_class
 from gralha.protocol.message import Message
 from gralha.protocol.messages import METADATA_RECORDS
-from gralha.protocol.primitives import ProtocolError
 
 # Key, first and last version, of Kafka 4.3's metadata records.
 RECORDS = {
@@ -42,14 +42,12 @@ def test_the_bytes_are_those_of_apache_kafka(message: Message, version: int, exp
 
 
 def test_metadata_records_have_kafkas_keys_and_versions() -> None:
-    classes = [metadata_record_class(key) for key in METADATA_RECORDS]
+    classes = [
+        getattr(import_module(f"gralha.protocol.messages.{module}"), name)
+        for name, module in METADATA_RECORDS.values()
+    ]
     found = {cls.__name__: (cls.API_KEY, cls.MIN_VERSION, cls.MAX_VERSION) for cls in classes}
     assert found == RECORDS
     assert {type(message).__name__ for message, _, _ in GOLDEN} >= set(RECORDS)
     # All of them are flexible in all versions.
     assert {cls.FLEXIBLE_FROM for cls in classes} == {0}
-
-
-def test_an_unknown_key_is_no_metadata_record() -> None:
-    with pytest.raises(ProtocolError, match="key 999"):
-        metadata_record_class(999)

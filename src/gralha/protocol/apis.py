@@ -156,15 +156,6 @@ def response_header_version(api_key: int, version: int) -> int:
     return 1 if version >= _api(api_key).flexible_from else 0
 
 
-def metadata_record_class(api_key: int) -> type[Message]:
-    """The class of the records in the metadata log that have this key."""
-    try:
-        name, module = messages.METADATA_RECORDS[api_key]
-    except KeyError:
-        raise ProtocolError(f"no metadata record has the key {api_key}") from None
-    return _message_class(module, name)
-
-
 def _api(api_key: int) -> Api:
     api = APIS.get(api_key)
     if api is None:
