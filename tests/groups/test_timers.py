@@ -1,0 +1,65 @@
+"""Timers against the obvious model: a dictionary of deadlines."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gralha.groups.outcome import NOTHING
+from gralha.groups.timers import Action, Timers
+
+KEYS = st.sampled_from("abcd")
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("schedule"), KEYS, st.integers(0, 30)),
+        st.tuples(st.just("cancel"), KEYS, st.just(0)),
+        st.tuples(st.just("pass"), st.just(""), st.integers(0, 10)),
+    )
+)
+
+
+@given(STEPS)
+def test_every_timer_runs_once_at_its_last_deadline(steps: list[tuple[str, str, int]]) -> None:
+    timers = Timers()
+    model: dict[str, int] = {}
+    ran: list[str] = []
+    now_ms = 0
+
+    def noting(key: str) -> Action:
+        def action(_now_ms: int) -> None:
+            ran.append(key)
+
+        return action
+
+    for step, key, amount in steps:
+        if step == "schedule":
+            timers.schedule(key, now_ms + amount, noting(key))
+            model[key] = now_ms + amount
+        elif step == "cancel":
+            timers.cancel(key)
+            model.pop(key, None)
+        else:
+            now_ms += amount
+            due = sorted(key for key, deadline_ms in model.items() if deadline_ms <= now_ms)
+            ran.clear()
+            while (action := timers.pop_due(now_ms)) is not None:
+                action(now_ms)
+            assert sorted(ran) == due
+            for key in due:
+                del model[key]
+        next_deadline_ms = timers.next_deadline_ms()
+        assert all(timers.deadline_ms(key) == deadline_ms for key, deadline_ms in model.items())
+        assert not model or (next_deadline_ms is not None and next_deadline_ms <= min(model.values()))
+
+
+def test_due_timers_come_in_the_order_of_their_deadlines() -> None:
+    timers = Timers()
+    actions: dict[int, Action] = {deadline_ms: lambda _now_ms: NOTHING for deadline_ms in (3, 1, 2)}
+    for deadline_ms, action in actions.items():
+        timers.schedule(f"due at {deadline_ms}", deadline_ms, action)
+    assert [timers.pop_due(5) for _ in range(4)] == [actions[1], actions[2], actions[3], None]
+
+
+def test_a_cleared_timer_does_not_run() -> None:
+    timers = Timers()
+    timers.schedule("session", 5, lambda _now_ms: NOTHING)
+    timers.clear()
+    assert timers.pop_due(10) is None
