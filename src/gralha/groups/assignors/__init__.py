@@ -1,0 +1,11 @@
+"""Server-side assignors (KIP-848): who of a consumer group should have which partitions."""
+
+from typing import Final
+
+from gralha.groups.assignors import range as range_assignor
+from gralha.groups.assignors import uniform
+from gralha.groups.assignors.spec import Assignment, Assignor, AssignorMember
+
+ASSIGNORS: Final[dict[str, Assignor]] = {"range": range_assignor.assign, "uniform": uniform.assign}
+
+__all__ = ["ASSIGNORS", "Assignment", "Assignor", "AssignorMember"]
