@@ -267,6 +267,14 @@ class MessageTooLargeError(KafkaError):
     CODE = ErrorCode.MESSAGE_TOO_LARGE
 
 
+class OffsetMetadataTooLargeError(KafkaError):
+    CODE = ErrorCode.OFFSET_METADATA_TOO_LARGE
+
+
+class CoordinatorLoadInProgressError(KafkaError):
+    CODE = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+
 class CoordinatorNotAvailableError(KafkaError):
     CODE = ErrorCode.COORDINATOR_NOT_AVAILABLE
 
@@ -293,6 +301,30 @@ class NotEnoughReplicasAfterAppendError(KafkaError):
 
 class InvalidRequiredAcksError(KafkaError):
     CODE = ErrorCode.INVALID_REQUIRED_ACKS
+
+
+class IllegalGenerationError(KafkaError):
+    CODE = ErrorCode.ILLEGAL_GENERATION
+
+
+class InconsistentGroupProtocolError(KafkaError):
+    CODE = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+
+
+class InvalidGroupIdError(KafkaError):
+    CODE = ErrorCode.INVALID_GROUP_ID
+
+
+class UnknownMemberIdError(KafkaError):
+    CODE = ErrorCode.UNKNOWN_MEMBER_ID
+
+
+class InvalidSessionTimeoutError(KafkaError):
+    CODE = ErrorCode.INVALID_SESSION_TIMEOUT
+
+
+class RebalanceInProgressError(KafkaError):
+    CODE = ErrorCode.REBALANCE_IN_PROGRESS
 
 
 class InvalidTimestampError(KafkaError):
@@ -371,6 +403,14 @@ class UnknownProducerIdError(KafkaError):
     CODE = ErrorCode.UNKNOWN_PRODUCER_ID
 
 
+class NonEmptyGroupError(KafkaError):
+    CODE = ErrorCode.NON_EMPTY_GROUP
+
+
+class GroupIdNotFoundError(KafkaError):
+    CODE = ErrorCode.GROUP_ID_NOT_FOUND
+
+
 class FetchSessionIdNotFoundError(KafkaError):
     CODE = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
@@ -403,8 +443,28 @@ class OffsetNotAvailableError(KafkaError):
     CODE = ErrorCode.OFFSET_NOT_AVAILABLE
 
 
+class MemberIdRequiredError(KafkaError):
+    CODE = ErrorCode.MEMBER_ID_REQUIRED
+
+
+class GroupMaxSizeReachedError(KafkaError):
+    CODE = ErrorCode.GROUP_MAX_SIZE_REACHED
+
+
+class FencedInstanceIdError(KafkaError):
+    CODE = ErrorCode.FENCED_INSTANCE_ID
+
+
+class GroupSubscribedToTopicError(KafkaError):
+    CODE = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+
+
 class InvalidRecordError(KafkaError):
     CODE = ErrorCode.INVALID_RECORD
+
+
+class UnstableOffsetCommitError(KafkaError):
+    CODE = ErrorCode.UNSTABLE_OFFSET_COMMIT
 
 
 class ResourceNotFoundError(KafkaError):
@@ -439,6 +499,22 @@ class FetchSessionTopicIdError(KafkaError):
     CODE = ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
+class FencedMemberEpochError(KafkaError):
+    CODE = ErrorCode.FENCED_MEMBER_EPOCH
+
+
+class UnreleasedInstanceIdError(KafkaError):
+    CODE = ErrorCode.UNRELEASED_INSTANCE_ID
+
+
+class UnsupportedAssignorError(KafkaError):
+    CODE = ErrorCode.UNSUPPORTED_ASSIGNOR
+
+
+class StaleMemberEpochError(KafkaError):
+    CODE = ErrorCode.STALE_MEMBER_EPOCH
+
+
 class MismatchedEndpointTypeError(KafkaError):
     CODE = ErrorCode.MISMATCHED_ENDPOINT_TYPE
 
@@ -449,3 +525,7 @@ class UnsupportedEndpointTypeError(KafkaError):
 
 class InvalidRegistrationError(KafkaError):
     CODE = ErrorCode.INVALID_REGISTRATION
+
+
+class InvalidRegularExpressionError(KafkaError):
+    CODE = ErrorCode.INVALID_REGULAR_EXPRESSION

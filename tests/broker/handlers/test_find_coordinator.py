@@ -2,7 +2,7 @@
 
 import pytest
 
-from gralha.broker.handlers.find_coordinator import java_hash_code, partition_for
+from gralha.protocol.coordinators import java_hash_code, partition_for
 from gralha.protocol.errors import ErrorCode, NotControllerError
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest
 from tests.broker.handlers.door import Client, make_broker

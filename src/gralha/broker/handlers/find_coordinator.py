@@ -14,6 +14,7 @@ from gralha.broker.broker import Broker
 from gralha.broker.handlers import endpoints, topic_creation
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.topic_names import OFFSETS_TOPIC
+from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import (
     CoordinatorNotAvailableError,
     InvalidRequestError,
@@ -90,18 +91,3 @@ def _coordinator(broker: Broker, listener: str, key_type: int, key: str) -> endp
     if node is None:
         raise CoordinatorNotAvailableError()
     return node
-
-
-def partition_for(key: str, partition_count: int) -> int:
-    """The partition that holds a coordinator's records about this key."""
-    number = java_hash_code(key)
-    return (0 if number == -(1 << 31) else abs(number)) % partition_count
-
-
-def java_hash_code(text: str) -> int:
-    """Java's String.hashCode, which counts UTF-16 code units."""
-    units = text.encode("utf-16-be", "surrogatepass")
-    number = 0
-    for position in range(0, len(units), 2):
-        number = (31 * number + units[position] * 256 + units[position + 1]) & 0xFFFFFFFF
-    return number - (1 << 32) if number >= 1 << 31 else number
