@@ -12,6 +12,7 @@ STEPS = st.lists(
         st.tuples(st.just("schedule"), KEYS, st.integers(0, 30)),
         st.tuples(st.just("cancel"), KEYS, st.just(0)),
         st.tuples(st.just("pass"), st.just(""), st.integers(0, 10)),
+        st.tuples(st.just("set the clock"), st.just(""), st.integers(-50, 50)),
     )
 )
 
@@ -36,6 +37,10 @@ def test_every_timer_runs_once_at_its_last_deadline(steps: list[tuple[str, str, 
         elif step == "cancel":
             timers.cancel(key)
             model.pop(key, None)
+        elif step == "set the clock":
+            now_ms += amount
+            timers.shift(amount)
+            model = {key: deadline_ms + amount for key, deadline_ms in model.items()}
         else:
             now_ms += amount
             due = sorted(key for key, deadline_ms in model.items() if deadline_ms <= now_ms)

@@ -66,6 +66,16 @@ class Timers:
             return timer.action
         return None
 
+    def shift(self, by_ms: int) -> None:
+        """Put all deadlines off, or forward: the clock they were counted by has been set."""
+        self._timers = {
+            key: Timer(timer.deadline_ms + by_ms, timer.action) for key, timer in self._timers.items()
+        }
+        self._heap.clear()
+        self._entered.clear()
+        for key, timer in self._timers.items():
+            self._enter(key, timer.deadline_ms)
+
     def clear(self) -> None:
         """Forget all of them."""
         self._timers.clear()

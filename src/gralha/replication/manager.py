@@ -42,6 +42,8 @@ class ReplicaManager:
         self._on_failure = on_failure
         self._changes: deque[tuple[ImageChange, asyncio.Future[None]]] = deque()
         self._following: asyncio.Task[None] | None = None
+        # Told of every partition that has a new leader epoch. Coordinators follow their topics that way.
+        self.leader_listeners: list[Callable[[Partition], None]] = []
         self.by_name: dict[str, dict[int, Partition]] = {}
         self.by_id: dict[bytes, dict[int, Partition]] = {}
 
@@ -158,9 +160,13 @@ class ReplicaManager:
                 if partition is None:
                     continue
                 partitions[index] = partition
+            epoch_before = partition.leader_epoch
             partition.change_leader(
                 assigned.leader, assigned.leader_epoch, list(assigned.replicas), list(assigned.isr)
             )
+            if assigned.leader_epoch != epoch_before:
+                for tell in self.leader_listeners:
+                    tell(partition)
 
     def _new_partition(self, topic: TopicImage, index: int) -> Partition | None:
         opened = self._log(topic, index)

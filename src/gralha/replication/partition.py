@@ -21,7 +21,7 @@ from gralha.protocol.errors import (
     UnknownLeaderEpochError,
 )
 from gralha.protocol.primitives import RecordBytes
-from gralha.storage.log import AppendResult, Log
+from gralha.storage.log import COORDINATOR, AppendResult, Log
 
 NO_EPOCH: Final = -1
 NO_LEADER: Final = -1
@@ -106,6 +106,16 @@ class Partition:
         if log.log_end_offset != end_before:
             self.untold_bytes += records.end - records.start
             self.advance_high_watermark()
+        return result
+
+    def append_own(self, records: RecordBytes, now_ms: int) -> AppendResult:
+        """Append what a coordinator of this broker has decided, for all in-sync replicas to have."""
+        if self.leader_id != self.broker_id:
+            raise NotLeaderOrFollowerError()
+        self._check_enough_replicas()
+        result = self.log.append_as_leader(records, self.leader_epoch, now_ms, origin=COORDINATOR)
+        self.untold_bytes += records.end - records.start
+        self.advance_high_watermark()
         return result
 
     def _check_enough_replicas(self) -> None:
