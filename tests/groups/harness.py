@@ -1,0 +1,170 @@
+"""What tests of groups share: a Reply that remembers, a Machine that applies outcomes as the coordinator does.
+
+    machine = Machine(lambda timers: ClassicProtocol({}, timers, config, new_id), replay)
+    reply = Recorder()
+    machine.ask(lambda room: room.join_group(caller, request, reply, machine.now_ms), reply)
+    machine.advance(3_000)          # runs the timers that fall due, each at its own time
+    reply.response                  # the answer, whichever way it came
+
+A "room" is any object whose methods return an Outcome. The machine keeps the log, appends to it (or fails to,
+if told so), replays or calls `on_appended`, and can throw the room away and load a new one from the log.
+Records go through their bytes, so that nothing in the log is shared with the state that wrote it.
+"""
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+from gralha.groups.outcome import Outcome, Reply
+from gralha.groups.records import GroupRecord
+from gralha.groups.timers import Timers
+from gralha.protocol.errors import KafkaError, NotCoordinatorError
+from gralha.protocol.message import Message
+from gralha.protocol.primitives import Reader, Writer
+
+Room = TypeVar("Room")
+START_MS = 1_000_000
+
+
+class Recorder(Reply):
+    """Keeps the first answer. `code` is the answer's error code, also of an error that was raised."""
+
+    def __init__(self) -> None:
+        self.response: Message | None = None
+        self.error: KafkaError | None = None
+
+    def send(self, response: Message) -> None:
+        if not self.answered:
+            self.response = response
+
+    def fail(self, error: KafkaError) -> None:
+        if not self.answered:
+            self.error = error
+
+    @property
+    def answered(self) -> bool:
+        return self.response is not None or self.error is not None
+
+    @property
+    def code(self) -> int | None:
+        if self.error is not None:
+            return int(self.error.code)
+        if self.response is None:
+            return None
+        return int(getattr(self.response, "error_code", 0))
+
+
+class Machine(Generic[Room]):
+    """One shard's room, log and clock.
+
+    `append_error`: as long as it is set every append fails with it. `failed_appends` counts those.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[Timers], Room],
+        replay: Callable[[Room, GroupRecord], None],
+        on_loaded: Callable[[Room, int], None] | None = None,
+        now_ms: int = START_MS,
+    ) -> None:
+        self._build = build
+        self._replay = replay
+        self._on_loaded = on_loaded
+        self.now_ms = now_ms
+        self.log: list[GroupRecord] = []
+        self.append_error: KafkaError | None = None
+        self.failed_appends = 0
+        self.open: list[Recorder] = []  # replies that wait for a later step
+        self.timers = Timers()
+        self.room = build(self.timers)
+
+    def ask(self, decide: Callable[[Room], Outcome], reply: Recorder | None = None) -> Recorder:
+        """Have the room decide on a request, and apply the outcome; errors become the answer."""
+        reply = reply or Recorder()
+        self.open.append(reply)
+        try:
+            outcome = decide(self.room)
+            self._apply(outcome)
+            if outcome.response is not None:
+                reply.send(outcome.response)
+        except KafkaError as error:
+            reply.fail(error)
+        self._forget_answered()
+        return reply
+
+    def advance(self, milliseconds: int) -> None:
+        """Let time pass; every timer that falls due runs at its deadline, in order."""
+        end_ms = self.now_ms + milliseconds
+        while (next_ms := self.timers.next_deadline_ms()) is not None and next_ms <= end_ms:
+            self.now_ms = max(self.now_ms, next_ms)
+            self._run_due()
+        self.now_ms = end_ms
+
+    def jump(self, milliseconds: int) -> None:
+        """Let time pass unnoticed, as when the process was stopped: what was due runs late, at the end."""
+        self.now_ms += milliseconds
+        self._run_due()
+
+    def reload(self) -> None:
+        """Lose the leadership and gain it again: open replies fail, a new room is loaded from the log."""
+        for reply in self.open:
+            reply.fail(NotCoordinatorError())
+        self.open.clear()
+        self.timers = Timers()
+        self.room = self.loaded(self.timers)
+        if self._on_loaded is not None:
+            self._on_loaded(self.room, self.now_ms)
+
+    def loaded(self, timers: Timers | None = None) -> Room:
+        """A room as it would be loaded from the log now; this machine's own is left alone."""
+        room = self._build(timers or Timers())
+        for record in self.log:
+            self._replay(room, record)
+        return room
+
+    def _run_due(self) -> None:
+        while (action := self.timers.pop_due(self.now_ms)) is not None:
+            outcome = action(self.now_ms)
+            if outcome is not None:
+                with contextlib.suppress(KafkaError):  # nobody waits for the outcome of a timer
+                    self._apply(outcome)
+        self._forget_answered()
+
+    def _forget_answered(self) -> None:
+        self.open = [reply for reply in self.open if not reply.answered]
+
+    def _apply(self, outcome: Outcome) -> None:
+        """As the coordinator does it: append all or nothing, then replay, or let the room do its own."""
+        records = [round_trip(record) for record in outcome.records]
+        if records and self.append_error is not None:
+            self.failed_appends += 1
+            if outcome.on_failed is not None:
+                outcome.on_failed(self.append_error)
+            raise self.append_error
+        self.log += records
+        if outcome.on_appended is not None:
+            outcome.on_appended()
+        else:
+            for record in records:
+                self._replay(self.room, record)
+
+
+def round_trip(record: GroupRecord) -> GroupRecord:
+    """The record as it comes back from the log."""
+    key, value = record
+    return GroupRecord(copied(key), None if value is None else copied(value))
+
+
+def copied(message: Message) -> Message:
+    writer = Writer()
+    message.encode(writer, message.MAX_VERSION)
+    copy = type(message).decode(Reader(writer.to_bytes()), message.MAX_VERSION)
+    assert isinstance(copy, Message)
+    return copy
+
+
+def numbered_ids() -> Callable[[], str]:
+    """Ids that are easy to read in a failed test: 1, 2, 3, ..."""
+    numbers: Iterator[int] = itertools.count(1)
+    return lambda: str(next(numbers))
