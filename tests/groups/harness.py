@@ -1,4 +1,4 @@
-"""What tests of groups share: a Reply that remembers, a Machine that applies outcomes as the coordinator does.
+"""What tests of groups share: a Reply that remembers, a Machine that applies outcomes like the coordinator.
 
     machine = Machine(lambda timers: ClassicProtocol({}, timers, config, new_id), replay)
     reply = Recorder()
