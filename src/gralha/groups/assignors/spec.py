@@ -20,7 +20,7 @@ class AssignorMember(NamedTuple):
     instance_id: str | None = None
 
 
-# From members by member id, and the numbers of partitions by topic id (of all topics that members subscribe to),
+# From members by member id, and numbers of partitions by topic id (of all topics that members subscribe to),
 # to each member's new assignment: there is one for every member, but it may be empty.
 Assignor = Callable[[Mapping[str, AssignorMember], Mapping[bytes, int]], dict[str, Assignment]]
 

@@ -66,7 +66,7 @@ class _Pool:
         self.partition_count = len(self.unowned)
 
     def keep(self, member_id: str, partitions: list[Partition]) -> None:
-        """Let a member keep what it has, unless another did: a classic group's leader may give a partition twice."""
+        """Let a member keep what no other did: a classic group's leader may have given a partition twice."""
         kept = self.unowned.intersection(partitions)
         self.unowned -= kept
         self.owned[member_id] += sorted(kept)
@@ -93,9 +93,9 @@ class _Pool:
         heapq.heapify(givers)
         heapq.heapify(takers)
         moves = 0
-        # Whoever gives is never the one with the fewest later in this loop, and whoever takes never the one with
-        # the most: they would differ by less than two, and the loop ends. So it does no harm that a size which
-        # changes through one heap goes out of date in the other.
+        # Whoever gives is never the one with the fewest later in this loop, and whoever takes never the one
+        # with the most: they would differ by less than two, and the loop ends. So it does no harm that a size
+        # which changes through one heap goes out of date in the other.
         while givers and -givers[0][0] - takers[0][0] >= 2:
             (_, giver), (_, taker) = givers[0], takers[0]
             self.owned[taker].append(self.owned[giver].pop())
