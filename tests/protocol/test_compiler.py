@@ -84,6 +84,9 @@ def test_a_definition_says_what_it_says() -> None:
     [
         ("request 0 flexible 0+\n", "line 1: a request or response has the name of its api"),
         ("data 0 flexible 0+\n", "line 1: needs a name"),
+        ("record A 0 flexible 0+\n", "line 1: needs a number"),
+        ("key A 0 flexible never\n", "line 1: needs a number"),
+        ("value A 0 flexible 0+\n", "line 1: needs a number"),
         ("data A 0\n", "line 1: expected a message"),
         ("speech A 0 flexible 0+\n", "line 1: expected a message"),
         ("data A 3-2 flexible never\n", "line 1: no range of versions"),

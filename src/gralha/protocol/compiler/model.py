@@ -77,12 +77,18 @@ class Kind(Enum):
     RESPONSE = "response"
     HEADER = "header"
     RECORD = "record"
+    COORDINATOR_KEY = "key"
+    COORDINATOR_VALUE = "value"
     DATA = "data"
 
 
 @dataclass
 class Message:
-    """A message in all its versions. Records of the metadata log have a key too."""
+    """A message in all its versions.
+
+    Not only those of APIs have a key: so do records of the metadata log, and those of coordinators, where it
+    stands for the kind of record, which has one message for its keys and one for its values.
+    """
 
     kind: Kind
     body: Struct

@@ -6,6 +6,8 @@ A file opens with comments that say what it is about. Then:
     request 3-13 flexible 9+             the versions it has, and which of them are flexible (or `never`)
     response 3-13 flexible 9+
     record 2 TopicRecord 0 flexible 0+   a record of the metadata log, with its key
+    key 2 Name 0 flexible never          a key in the topic of a coordinator, with the kind of record,
+    value 2 Name 0-4 flexible 4+         and what is kept there under such keys
     data VotersRecord 0 flexible 0+      anything else; `header` likewise
     struct Cursor                        a structure that several fields use
 
@@ -25,6 +27,7 @@ Versions of a field that its structure does not have do not count: they need not
 
 import re
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from gralha.protocol.compiler.model import (
     INTEGERS,
@@ -42,6 +45,7 @@ from gralha.protocol.compiler.model import (
 _FIELD = re.compile(r"([a-z][a-z0-9_]*): (\[?)(\w+)(\]?)(\?(?:\d+(?:\+|-\d+)?)?)?((?: .*)?)")
 _HEAD = re.compile(r"(?:(\d+) )?(?:([A-Z]\w*) )?(\d\S*) flexible (\S+)")
 _OPTION = re.compile(r' (?:(\d+(?:\+|-\d+)?)|= ("[^"]*"|\S+)|tag (\d+)|(ignorable)|(classic))(?= |$)')
+_NUMBERED: Final = (Kind.RECORD, Kind.COORDINATOR_KEY, Kind.COORDINATOR_VALUE)
 
 
 class NotationError(ValueError):
@@ -106,6 +110,8 @@ def _message(definition: Definition, shared: dict[str, _Line], line: _Line, keyw
         name, key = definition.api_name + keyword.capitalize(), str(definition.api_key)
     elif name is None:
         raise line.error("needs a name")
+    elif kind in _NUMBERED and key is None:
+        raise line.error("needs a number")
     versions = _versions(versions_text, line)
     flexible = NEVER if flexible_text == "never" else _versions(flexible_text, line)
     body = Struct(name, versions, flexible.intersection(versions))
