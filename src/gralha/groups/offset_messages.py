@@ -1,0 +1,105 @@
+"""The shapes that requests and answers about offsets have had through their versions.
+
+Within this room OffsetFetch is about one group at a time, as in version 8 and later. Before that a request
+named one group outside of `groups`, and in version 1 an error had no place but in each partition.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from gralha.protocol.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from gralha.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+_FETCH_HAS_GROUPS: Final = 8
+_FETCH_HAS_GROUP_ERROR: Final = 2
+
+
+def commit_error(request: OffsetCommitRequest, code: int) -> OffsetCommitResponse:
+    """An error of the whole request, which OffsetCommit can only say of each partition."""
+    return OffsetCommitResponse(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic.name,
+                topic_id=topic.topic_id,
+                partitions=[
+                    OffsetCommitResponsePartition(partition.partition_index, code)
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def fetch_groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
+    """The groups that a request asks for."""
+    if version >= _FETCH_HAS_GROUPS:
+        return request.groups
+    topics = None
+    if request.topics is not None:
+        topics = [
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        ]
+    return [OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)]
+
+
+def fetch_response(groups: Iterable[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:
+    """The answer for all groups, in the order of the request."""
+    groups = list(groups)
+    if version >= _FETCH_HAS_GROUPS:
+        return OffsetFetchResponse(groups=groups)
+    (group,) = groups
+    return OffsetFetchResponse(
+        error_code=group.error_code,
+        topics=[
+            OffsetFetchResponseTopic(
+                name=topic.name, partitions=[_flat(partition) for partition in topic.partitions]
+            )
+            for topic in group.topics
+        ],
+    )
+
+
+def fetch_error(group: OffsetFetchRequestGroup, code: int, version: int) -> OffsetFetchResponseGroup:
+    """An error that concerns a whole group."""
+    if version >= _FETCH_HAS_GROUP_ERROR:
+        return OffsetFetchResponseGroup(group_id=group.group_id, error_code=code)
+    return OffsetFetchResponseGroup(
+        group_id=group.group_id,
+        topics=[
+            OffsetFetchResponseTopics(
+                name=topic.name,
+                partitions=[
+                    OffsetFetchResponsePartitions(partition, -1, -1, "", code)
+                    for partition in topic.partition_indexes
+                ],
+            )
+            for topic in group.topics or []
+        ],
+    )
+
+
+def _flat(partition: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartition:
+    return OffsetFetchResponsePartition(
+        partition.partition_index,
+        partition.committed_offset,
+        partition.committed_leader_epoch,
+        partition.metadata,
+        partition.error_code,
+    )
