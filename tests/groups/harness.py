@@ -17,11 +17,10 @@ from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
 from gralha.groups.outcome import Outcome, Reply
-from gralha.groups.records import GroupRecord
+from gralha.groups.records import GroupRecord, decode_record, encode_record
 from gralha.groups.timers import Timers
 from gralha.protocol.errors import KafkaError, NotCoordinatorError
 from gralha.protocol.message import Message
-from gralha.protocol.primitives import Reader, Writer
 
 Room = TypeVar("Room")
 START_MS = 1_000_000
@@ -152,15 +151,8 @@ class Machine(Generic[Room]):
 
 def round_trip(record: GroupRecord) -> GroupRecord:
     """The record as it comes back from the log."""
-    key, value = record
-    return GroupRecord(copied(key), None if value is None else copied(value))
-
-
-def copied(message: Message) -> Message:
-    writer = Writer()
-    message.encode(writer, message.MAX_VERSION)
-    copy = type(message).decode(Reader(writer.to_bytes()), message.MAX_VERSION)
-    assert isinstance(copy, Message)
+    copy = decode_record(*encode_record(record))
+    assert copy is not None
     return copy
 
 
