@@ -23,12 +23,7 @@ from gralha.protocol.errors import (
     InvalidGroupIdError,
     KafkaError,
 )
-from gralha.protocol.messages.group_records import (
-    LegacyOffsetCommitKey,
-    LegacyOffsetCommitValue,
-    OffsetCommitKey,
-    OffsetCommitValue,
-)
+from gralha.protocol.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from gralha.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -325,22 +320,25 @@ class Offsets:
 
     # Replay
 
-    def replay_offset_commit(
-        self,
-        key: OffsetCommitKey | LegacyOffsetCommitKey,
-        value: OffsetCommitValue | LegacyOffsetCommitValue | None,
-    ) -> None:
-        """Take over what a record says, of whichever version."""
+    def replay_offset_commit(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
+        """Take over what a record says."""
         if value is None:
             self._forget(key.group, key.topic, key.partition)
             return
         if key.group not in self._groups:
             self._groups[key.group] = self._new_simple_group(key.group)
+        # Name and id are the metadata's own where possible: a million offsets share them.
         topic = self._topics.by_name(key.topic)
-        # Names and ids are those of the metadata where possible, so that a million offsets share them.
         name = key.topic if topic is None else topic.name
-        committed = _committed(value, None if topic is None else topic.id)
-        self._offsets.setdefault(key.group, {}).setdefault(name, {})[key.partition] = committed
+        topic_id = value.topic_id if topic is None or topic.id != value.topic_id else topic.id
+        self._offsets.setdefault(key.group, {}).setdefault(name, {})[key.partition] = CommittedOffset(
+            value.offset,
+            value.leader_epoch,
+            value.metadata,
+            value.commit_timestamp,
+            value.expire_timestamp,
+            topic_id,
+        )
 
     def _forget(self, group_id: str, topic: str, partition: int) -> None:
         topics = self._offsets.get(group_id, {})
@@ -351,21 +349,6 @@ class Offsets:
             del topics[topic]
         if not topics:
             del self._offsets[group_id]
-
-
-def _committed(value: OffsetCommitValue | LegacyOffsetCommitValue, known_id: bytes | None) -> CommittedOffset:
-    if isinstance(value, LegacyOffsetCommitValue):
-        return CommittedOffset(
-            value.offset, -1, value.metadata, value.commit_timestamp, NO_TIMESTAMP, ZERO_UUID
-        )
-    return CommittedOffset(
-        value.offset,
-        value.leader_epoch,
-        value.metadata,
-        value.commit_timestamp,
-        value.expire_timestamp,
-        known_id if value.topic_id == known_id else value.topic_id,
-    )
 
 
 def _expire_timestamp_ms(retention_time_ms: int, now_ms: int) -> int:
