@@ -52,7 +52,7 @@ def _versioned(data: bytes) -> tuple[Reader, int]:
 
 
 def _write(message: Message, version: int) -> bytes:
-    """Kafka writes an unknown newer version in the form of its newest one, and says that this is what it is."""
+    """A version that we do not know is written as the newest that we know, and says so."""
     version = min(version, NEWEST_VERSION)
     writer = Writer()
     writer.write_int16(version)
