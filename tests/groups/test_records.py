@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gralha.groups.records import RECORD_KINDS, GroupRecord, decode_record, encode_record
+from gralha.groups.records import GroupRecord, decode_record, encode_record
+from gralha.protocol.coordinator_records import GROUP_RECORDS
 from gralha.protocol.messages.group_records import (
     ClassicMemberMetadata,
     ClassicProtocol,
@@ -256,9 +257,9 @@ def test_records_are_read_as_kafka_reads_them(record: GroupRecord, key: str, val
 
 def test_every_kind_of_record_is_covered() -> None:
     assert {bytes.fromhex(key)[1] for _, key, value in WRITTEN + READ if value is not None} == set(
-        RECORD_KINDS
+        GROUP_RECORDS
     )
-    for number, kind in RECORD_KINDS.items():
+    for number, kind in GROUP_RECORDS.items():
         assert (number, number) == (kind.key.API_KEY, kind.value.API_KEY)
         assert kind.key.__name__.removesuffix("Key") == kind.value.__name__.removesuffix("Value")
 
@@ -303,7 +304,7 @@ def test_truncated_values_are_refused(record: GroupRecord, key: str, value: str 
             decode_record(bytes.fromhex(key), bytes.fromhex(value or "")[:end])
 
 
-@given(st.sampled_from(sorted(RECORD_KINDS)), st.binary(max_size=60), st.binary(max_size=60))
+@given(st.sampled_from(sorted(GROUP_RECORDS)), st.binary(max_size=60), st.binary(max_size=60))
 def test_arbitrary_bytes_decode_or_are_refused(kind: int, key: bytes, value: bytes) -> None:
     try:
         record = decode_record(kind.to_bytes(2, "big") + key, value)

@@ -1,35 +1,20 @@
 """Records of `__consumer_offsets`: what groups and their offsets leave behind.
 
-Kafka's framing: before a key stands the kind of record, before a value its version, each an int16. Values are
-written in the versions that Kafka 4.3 writes, and read in all that it reads.
+They are written in the versions that Kafka 4.3 writes, and read in all that it reads.
 """
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from gralha.protocol import coordinator_records
+from gralha.protocol.coordinator_records import GROUP_RECORDS, UnknownKindError
 from gralha.protocol.message import Message
 from gralha.protocol.messages.group_records import (
-    ConsumerGroupCurrentMemberAssignmentKey,
-    ConsumerGroupCurrentMemberAssignmentValue,
-    ConsumerGroupMemberMetadataKey,
-    ConsumerGroupMemberMetadataValue,
-    ConsumerGroupMetadataKey,
-    ConsumerGroupMetadataValue,
-    ConsumerGroupPartitionMetadataKey,
-    ConsumerGroupPartitionMetadataValue,
-    ConsumerGroupRegularExpressionKey,
-    ConsumerGroupRegularExpressionValue,
-    ConsumerGroupTargetAssignmentMemberKey,
-    ConsumerGroupTargetAssignmentMemberValue,
-    ConsumerGroupTargetAssignmentMetadataKey,
-    ConsumerGroupTargetAssignmentMetadataValue,
-    GroupMetadataKey,
     GroupMetadataValue,
     LegacyOffsetCommitKey,
     LegacyOffsetCommitValue,
     OffsetCommitKey,
     OffsetCommitValue,
 )
-from gralha.protocol.primitives import Reader, Writer
 
 
 class GroupRecord(NamedTuple):
@@ -39,62 +24,27 @@ class GroupRecord(NamedTuple):
     value: Message | None
 
 
-class RecordKind(NamedTuple):
-    key: type[Message]
-    value: type[Message]
-
-
-_KINDS: Final = (
-    RecordKind(LegacyOffsetCommitKey, LegacyOffsetCommitValue),
-    RecordKind(OffsetCommitKey, OffsetCommitValue),
-    RecordKind(GroupMetadataKey, GroupMetadataValue),
-    RecordKind(ConsumerGroupMetadataKey, ConsumerGroupMetadataValue),
-    RecordKind(ConsumerGroupPartitionMetadataKey, ConsumerGroupPartitionMetadataValue),
-    RecordKind(ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue),
-    RecordKind(ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue),
-    RecordKind(ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue),
-    RecordKind(ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue),
-    RecordKind(ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue),
-)
-RECORD_KINDS: Final[dict[int, RecordKind]] = {kind.key.API_KEY: kind for kind in _KINDS}
-
-KEY_VERSION: Final = 0
-
-
 def encode_record(record: GroupRecord) -> tuple[bytes, bytes | None]:
     """The bytes of key and value."""
-    key, value = record
-    if value is None:
-        return _framed(key.API_KEY, key, KEY_VERSION), None
-    version = _written_version(value)
-    return _framed(key.API_KEY, key, KEY_VERSION), _framed(version, value, version)
+    key = coordinator_records.encode_key(record.key)
+    if record.value is None:
+        return key, None
+    return key, coordinator_records.encode_value(record.value, _written_version(record.value))
 
 
 def decode_record(key: bytes, value: bytes | None) -> GroupRecord | None:
     """The record in these bytes, or None when it is of a kind that is not served here.
 
     Such kinds come from newer versions, or from share and streams groups. Raises ProtocolError when the bytes
-    are malformed. Bytes left over at the end are not looked at, as Kafka does not look at them either.
+    are malformed.
     """
-    key_reader = Reader(key)
-    kind = RECORD_KINDS.get(key_reader.int16())
-    if kind is None:
+    try:
+        decoded = coordinator_records.decode(GROUP_RECORDS, key, value)
+    except UnknownKindError:
         return None
-    decoded_key = kind.key.decode(key_reader, KEY_VERSION)
-    decoded_value: Message | None = None
-    if value is not None:
-        value_reader = Reader(value)
-        decoded_value = kind.value.decode(value_reader, value_reader.int16())
-    if isinstance(decoded_key, LegacyOffsetCommitKey):
-        return _from_legacy(decoded_key, decoded_value)
-    return GroupRecord(decoded_key, decoded_value)
-
-
-def _framed(prefix: int, message: Message, version: int) -> bytes:
-    writer = Writer()
-    writer.write_int16(prefix)
-    message.encode(writer, version)
-    return writer.to_bytes()
+    if isinstance(decoded.key, LegacyOffsetCommitKey):
+        return _from_legacy(decoded.key, decoded.value)
+    return GroupRecord(decoded.key, decoded.value)
 
 
 def _written_version(value: Message) -> int:

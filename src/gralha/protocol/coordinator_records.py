@@ -1,0 +1,107 @@
+"""The records that coordinators keep in topics of their own, as keys and values in Kafka's framing.
+
+Before a key stands the kind of record, before a value its version, each an int16. Kinds are numbered for each
+topic anew; `GROUP_RECORDS` are those of `__consumer_offsets`.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from gralha.protocol.message import Message
+from gralha.protocol.messages.group_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupPartitionMetadataValue,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupRegularExpressionValue,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMemberValue,
+    ConsumerGroupTargetAssignmentMetadataKey,
+    ConsumerGroupTargetAssignmentMetadataValue,
+    GroupMetadataKey,
+    GroupMetadataValue,
+    LegacyOffsetCommitKey,
+    LegacyOffsetCommitValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from gralha.protocol.primitives import Reader, Writer
+
+
+class RecordKind(NamedTuple):
+    """What the keys and the values of a kind of record are."""
+
+    key: type[Message]
+    value: type[Message]
+
+
+_GROUP_RECORDS: Final = (
+    RecordKind(LegacyOffsetCommitKey, LegacyOffsetCommitValue),
+    RecordKind(OffsetCommitKey, OffsetCommitValue),
+    RecordKind(GroupMetadataKey, GroupMetadataValue),
+    RecordKind(ConsumerGroupMetadataKey, ConsumerGroupMetadataValue),
+    RecordKind(ConsumerGroupPartitionMetadataKey, ConsumerGroupPartitionMetadataValue),
+    RecordKind(ConsumerGroupMemberMetadataKey, ConsumerGroupMemberMetadataValue),
+    RecordKind(ConsumerGroupTargetAssignmentMetadataKey, ConsumerGroupTargetAssignmentMetadataValue),
+    RecordKind(ConsumerGroupTargetAssignmentMemberKey, ConsumerGroupTargetAssignmentMemberValue),
+    RecordKind(ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue),
+    RecordKind(ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue),
+)
+GROUP_RECORDS: Final[dict[int, RecordKind]] = {kind.key.API_KEY: kind for kind in _GROUP_RECORDS}
+
+# Keys have no other version: what they are like is what their kind says.
+KEY_VERSION: Final = 0
+
+
+class UnknownKindError(ValueError):
+    """A record of a kind that is not among those known; it may come from a newer version of Kafka."""
+
+    def __init__(self, kind: int) -> None:
+        super().__init__(f"there is no record of kind {kind}")
+        self.kind = kind
+
+
+class DecodedRecord(NamedTuple):
+    """No value: a tombstone."""
+
+    key: Message
+    value: Message | None
+    value_version: int
+
+
+def encode_key(key: Message) -> bytes:
+    return _framed(key.API_KEY, key, KEY_VERSION)
+
+
+def encode_value(value: Message, version: int) -> bytes:
+    return _framed(version, value, version)
+
+
+def decode(kinds: Mapping[int, RecordKind], key: bytes, value: bytes | None) -> DecodedRecord:
+    """The record in these bytes. Raises UnknownKindError, or ProtocolError when the bytes are malformed.
+
+    Bytes left over at the end are not looked at, as Kafka does not look at them either.
+    """
+    key_reader = Reader(key)
+    number = key_reader.int16()
+    kind = kinds.get(number)
+    if kind is None:
+        raise UnknownKindError(number)
+    decoded_key = kind.key.decode(key_reader, KEY_VERSION)
+    if value is None:
+        return DecodedRecord(decoded_key, None, -1)
+    value_reader = Reader(value)
+    version = value_reader.int16()
+    return DecodedRecord(decoded_key, kind.value.decode(value_reader, version), version)
+
+
+def _framed(prefix: int, message: Message, version: int) -> bytes:
+    writer = Writer()
+    writer.write_int16(prefix)
+    message.encode(writer, version)
+    return writer.to_bytes()
