@@ -23,6 +23,7 @@ HOT_MODULES = [
     "src/gralha/protocol/messages/produce.py",
     "src/gralha/protocol/messages/fetch.py",
     "src/gralha/storage/config.py",
+    "src/gralha/storage/system_calls.py",
     "src/gralha/storage/disk.py",
     "src/gralha/storage/index.py",
     "src/gralha/storage/segment.py",

@@ -129,3 +129,22 @@ def test_atomic_writes_replace(tmp_path: Path) -> None:
     disk.write_file_atomically(str(tmp_path / "f"), b"two")
     assert os.listdir(tmp_path) == ["f"]
     assert (tmp_path / "f").read_bytes() == b"two"
+
+
+def blocks_bytes(path: Path) -> int:
+    return os.stat(path).st_blocks * 512
+
+
+def test_a_growing_file_has_room_taken_ahead_and_gives_the_rest_back(tmp_path: Path) -> None:
+    file = RealDisk().open(str(tmp_path / "log"), create=True)
+    megabyte = bytes(1024 * 1024)
+    file.append([megabyte])
+    assert blocks_bytes(tmp_path / "log") <= 1024 * 1024 + 8192
+    file.append([megabyte])
+    assert file.size() == os.stat(tmp_path / "log").st_size == 2 * 1024 * 1024
+    assert blocks_bytes(tmp_path / "log") >= 2 * 1024 * 1024 + 256 * 1024
+    file.trim()
+    assert file.size() == os.stat(tmp_path / "log").st_size == 2 * 1024 * 1024
+    assert blocks_bytes(tmp_path / "log") <= 2 * 1024 * 1024 + 8192
+    file.append([b"more"])
+    assert file.read(2 * 1024 * 1024 - 1, 10) == b"\x00more"

@@ -12,21 +12,23 @@ alive until it returns, and the number is given back to the system after the las
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import fcntl
 import os
 import resource
 import shutil
-import struct
 import threading
 from typing import Final
 
 from mypy_extensions import mypyc_attr
 
+from gralha.storage.system_calls import CAN_READ_DIRECTLY, read_directly, reserve
+
 # From this size on a read without waiting goes straight into the bytes object that it returns.
 _DIRECT_READ_BYTES: Final = 16 * 1024
-_BYTES_HEADER_SIZE: Final = bytes.__basicsize__ - 1
+# A file that has grown to this size has room taken for it ahead: a quarter more, up to the second size.
+_RESERVE_FROM_BYTES: Final = 1024 * 1024
+_RESERVE_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
 class DiskError(Exception):
@@ -69,6 +71,9 @@ class File:
     def sync(self) -> None:
         """Wait until everything written before the call is on the device."""
         raise NotImplementedError
+
+    def trim(self) -> None:
+        """Give room back that was taken ahead: the file will hardly grow any more."""
 
     def size(self) -> int:
         raise NotImplementedError
@@ -199,14 +204,17 @@ class _Descriptor:
         return data
 
     def read_nowait(self, position: int, length: int) -> bytes:
-        if length >= _DIRECT_READ_BYTES and _preadv2 is not None:
-            return _read_direct(self.number, position, length)
+        if length >= _DIRECT_READ_BYTES and CAN_READ_DIRECTLY:
+            return read_directly(self.number, position, length)
         buffer = bytearray(length)
         count = os.preadv(self.number, [buffer], position, os.RWF_NOWAIT)
         return bytes(buffer if count == length else buffer[:count])
 
     def truncate(self, size_bytes: int) -> None:
         os.ftruncate(self.number, size_bytes)
+
+    def reserve(self, position: int, length: int) -> bool:
+        return reserve(self.number, position, length)
 
     def sync(self) -> None:
         os.fdatasync(self.number)
@@ -273,6 +281,7 @@ class RealFile(File):
         # Whether it is about to be removed, so that each use opens a descriptor of its own.
         self.retired = False
         self.size_bytes = -1
+        self.reserved_bytes = 0
         self.broken = False
 
     def _open(self, flags: int = os.O_RDWR) -> _Descriptor:
@@ -296,12 +305,24 @@ class RealFile(File):
             length += len(chunk)
         if self.broken:
             raise DiskError("append to", self.path, "an earlier write could not be undone")
+        if position >= _RESERVE_FROM_BYTES and position + length > self.reserved_bytes:
+            self._reserve(descriptor, position, length)
         try:
             descriptor.write(chunks, position, length)
         except OSError as error:
             self._undo(descriptor, position)
             raise DiskError("append to", self.path, error.strerror) from error
         self.size_bytes = position + length
+
+    def _reserve(self, descriptor: _Descriptor, position: int, length: int) -> None:
+        """Take room for what is likely to follow. Without it (a full disk, say) the write decides."""
+        length += min(position // 4, _RESERVE_BYTES_MAX)
+        descriptor.reserve(position, length)
+        self.reserved_bytes = position + length
+
+    def trim(self) -> None:
+        if self.reserved_bytes > self.size():
+            self.truncate(self.size_bytes)
 
     def _undo(self, descriptor: _Descriptor, size_bytes: int) -> None:
         """Cut what a failed write left. If even that fails, nothing may be written behind the debris."""
@@ -343,6 +364,7 @@ class RealFile(File):
         except OSError as error:
             raise DiskError("truncate", self.path, error.strerror) from error
         self.size_bytes = size_bytes
+        self.reserved_bytes = 0
         self.broken = False
 
     def sync(self) -> None:
@@ -510,39 +532,3 @@ def _sync(path: str, flags: int) -> None:
         os.fsync(number)
     finally:
         os.close(number)
-
-
-def _find_preadv2() -> ctypes._NamedFuncPointer | None:
-    try:
-        function = ctypes.CDLL(None, use_errno=True).preadv2
-    except (OSError, AttributeError):
-        return None
-    function.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_int]
-    function.restype = ctypes.c_ssize_t
-    return function
-
-
-def _find_new_bytes() -> ctypes._NamedFuncPointer:
-    function = ctypes.pythonapi.PyBytes_FromStringAndSize
-    function.argtypes = [ctypes.c_void_p, ctypes.c_ssize_t]
-    function.restype = ctypes.py_object
-    return function
-
-
-_preadv2: Final = _find_preadv2()
-_new_bytes: Final = _find_new_bytes()
-_IO_VECTOR: Final = struct.Struct("QQ")
-
-
-def _read_direct(number: int, position: int, length: int) -> bytes:
-    """Read without waiting into a new bytes object that nobody has seen yet.
-
-    `os.preadv` fills only mutable buffers; turning one of a megabyte into bytes costs more than the read.
-    """
-    data: bytes = _new_bytes(None, length)
-    vector = _IO_VECTOR.pack(id(data) + _BYTES_HEADER_SIZE, length)
-    assert _preadv2 is not None
-    count: int = _preadv2(number, vector, 1, position, os.RWF_NOWAIT)
-    if count < 0:
-        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
-    return data if count == length else data[:count]

@@ -406,6 +406,7 @@ class LogState:
         if self.active.size_bytes > 0 or len(self.segments) > 1:
             self.producers.take_snapshot()
             self.active.finish()
+            self.active.file.trim()
             with self.flush_lock:
                 if self.active.sync_indexes() or self.producers.unsynced_snapshots:
                     self.folder_unsynced = True

@@ -249,6 +249,7 @@ class Segment:
 
     def seal_indexes(self) -> None:
         """Bring the indexes to the device after the segment was rolled. A thread may call this."""
+        self.file.trim()
         self.sync_indexes()
         self.offset_index.release_memory()
         self.time_index.release_memory()
