@@ -29,6 +29,13 @@ RETRY_BACKOFF_MAX_MS: Final = 1_000
 # A topic that was just created is unknown to some brokers for a moment. A misspelt one stays unknown.
 UNKNOWN_TOPIC_CODES: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 UNKNOWN_TOPIC_PATIENCE_MS: Final = 1_000
+# Whoever answers so has not touched a thing: another broker will, or the same one a moment later.
+NOT_IN_CHARGE_CODES: Final = (
+    ErrorCode.NOT_CONTROLLER,
+    ErrorCode.NOT_COORDINATOR,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+)
 
 Item = TypeVar("Item", bound=Hashable)
 Result = TypeVar("Result")
@@ -36,7 +43,7 @@ Result = TypeVar("Result")
 
 def may_pass(error: KafkaError, is_change: bool) -> bool:
     """Whether another attempt may succeed. A change has been refused for good by whoever could make it."""
-    return error.code == ErrorCode.NOT_CONTROLLER or (error.retriable and not is_change)
+    return error.code in NOT_IN_CHARGE_CODES or (error.retriable and not is_change)
 
 
 class Broker(NamedTuple):
@@ -152,9 +159,16 @@ class Cluster:
             raise error_for(ErrorCode.NOT_CONTROLLER, "The cluster has no active controller.")
         return self.send_to(self._controller_id, request, response_class)
 
-    def send_to(self, broker_id: int, request: Message, response_class: type[AnyResponse]) -> AnyResponse:
+    def send_to(
+        self,
+        broker_id: int,
+        request: Message,
+        response_class: type[AnyResponse],
+        *,
+        max_version: int | None = None,
+    ) -> AnyResponse:
         """Send to one broker."""
-        return self.connection_to(broker_id).send(request, response_class)
+        return self.connection_to(broker_id).send(request, response_class, max_version=max_version)
 
     def connection_to(self, broker_id: int) -> Connection:
         """The connection to a broker, opened when there is none yet."""

@@ -121,13 +121,19 @@ class Connection:
         return connection
 
     def send(
-        self, request: Message, response_class: type[AnyResponse], timeout_ms: int | None = None
+        self,
+        request: Message,
+        response_class: type[AnyResponse],
+        timeout_ms: int | None = None,
+        *,
+        max_version: int | None = None,
     ) -> AnyResponse:
         """Send a request in the highest common version and wait for its response.
 
-        `timeout_ms` is for requests that the broker itself holds back for a while.
+        `timeout_ms` is for requests that the broker itself holds back for a while, `max_version` for those
+        that mean something else in later versions.
         """
-        version = self.version_for(request)
+        version = self.version_for(request, max_version)
         return self._exchange(
             request, version, response_class, timeout_ms or self._timeout_ms, MAX_RESPONSE_BYTES
         )
@@ -136,22 +142,20 @@ class Connection:
         """Whether the broker serves an API at all."""
         return api_key in self.versions
 
-    def version_for(self, request: Message | type[Message]) -> int:
-        """The highest version of the request that both sides know."""
+    def version_for(self, request: Message | type[Message], max_version: int | None = None) -> int:
+        """The highest version of the request that both sides know, or that it may have."""
         lowest, highest = self.versions.get(request.API_KEY, (0, -1))
-        version = min(highest, request.MAX_VERSION)
+        ours = request.MAX_VERSION if max_version is None else max_version
+        version = min(highest, ours)
         if version < max(lowest, request.MIN_VERSION):
-            raise UnsupportedApiError(self._no_common_version(request, lowest, highest))
+            name = ApiKey(request.API_KEY).name
+            if highest < 0:
+                raise UnsupportedApiError(f"The broker {self.address} does not serve {name}.")
+            raise UnsupportedApiError(
+                f"The broker {self.address} serves {name} in versions {lowest} to {highest}, "
+                f"but versions {request.MIN_VERSION} to {ours} are spoken here."
+            )
         return version
-
-    def _no_common_version(self, request: Message | type[Message], lowest: int, highest: int) -> str:
-        name = ApiKey(request.API_KEY).name
-        if highest < 0:
-            return f"The broker {self.address} does not serve {name}."
-        return (
-            f"The broker {self.address} serves {name} in versions {lowest} to {highest}, "
-            f"but versions {request.MIN_VERSION} to {request.MAX_VERSION} are spoken here."
-        )
 
     def close(self) -> None:
         """Close the socket; a second call does nothing."""
