@@ -30,8 +30,8 @@ def add_connection_options(parser: CommandParser) -> None:
     parser.value("command-config", "a file with properties of the admin client", metavar="FILE")
 
 
-def open_admin(options: Namespace, client_id: str) -> "Admin":
-    """An admin client by those two options."""
+def open_admin(options: Namespace, client_id: str, *, timeout_ms: int | None = None) -> "Admin":
+    """An admin client by those two options; a command's own --timeout wins over the file's timeouts."""
     from gralha.client.admin import Admin
     from gralha.client.cluster import Cluster
 
@@ -41,12 +41,14 @@ def open_admin(options: Namespace, client_id: str) -> "Admin":
         raise CommandError(
             f"security.protocol={protocol} is not supported by this command yet: use a PLAINTEXT listener"
         )
+    request_timeout_ms = _milliseconds(properties, "request.timeout.ms", 30_000)
+    api_timeout_ms = timeout_ms or _milliseconds(properties, "default.api.timeout.ms", 60_000)
     return Admin(
         Cluster(
             options.bootstrap_server,
             client_id=properties.get("client.id", client_id),
-            request_timeout_ms=_milliseconds(properties, "request.timeout.ms", 30_000),
-            api_timeout_ms=_milliseconds(properties, "default.api.timeout.ms", 60_000),
+            request_timeout_ms=min(request_timeout_ms, api_timeout_ms),
+            api_timeout_ms=api_timeout_ms,
         )
     )
 

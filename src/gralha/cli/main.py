@@ -17,6 +17,7 @@ KAFKA_COMMANDS = {
     "configs": ("configs", "show and change settings of topics and brokers"),
     "console-consumer": ("console_consumer", "print the records of a topic"),
     "console-producer": ("console_producer", "write lines of text to a topic"),
+    "consumer-groups": ("consumer_groups", "list, describe and delete groups, reset their offsets"),
     "consumer-perf-test": ("consumer_perf_test", "measure reading"),
     "delete-records": ("delete_records", "delete the oldest records of partitions"),
     "dump-log": ("dump_log", "print the contents of log files"),
