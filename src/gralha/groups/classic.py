@@ -1,0 +1,228 @@
+"""The classic group protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
+
+Members join; one of them is made the leader and told who is in; it assigns, and everybody fetches its part
+with SyncGroup; heartbeats keep the sessions alive and bring the news of the next rebalance. See
+classic_group.py for the states.
+
+Where Kafka 4.3 leaves a request without an answer (a SyncGroup of a member that is removed, a JoinGroup that
+its member has sent again) it is answered here with an error.
+"""
+
+from collections.abc import Callable
+
+from gralha.groups.classic_group import ClassicGroup, ClassicState
+from gralha.groups.classic_join import ClassicJoin
+from gralha.groups.classic_rebalance import ClassicRebalance, assigned
+from gralha.groups.classic_records import group_from_record, group_record
+from gralha.groups.config import GroupsConfig
+from gralha.groups.group import Group
+from gralha.groups.outcome import NOTHING, Caller, Outcome, Reply
+from gralha.groups.timers import Timers
+from gralha.protocol.errors import (
+    ErrorCode,
+    InconsistentGroupProtocolError,
+    InvalidGroupIdError,
+    KafkaError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from gralha.protocol.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from gralha.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue
+from gralha.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from gralha.protocol.messages.join_group import JoinGroupRequest
+from gralha.protocol.messages.leave_group import (
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
+from gralha.protocol.messages.sync_group import SyncGroupRequest
+
+
+class ClassicProtocol:
+    """The classic groups of one shard. `rebalance` is for conversions between kinds of groups, too."""
+
+    def __init__(
+        self,
+        groups: dict[str, Group],
+        timers: Timers,
+        config: GroupsConfig,
+        new_id: Callable[[], str],
+    ) -> None:
+        """`groups` is shared with the other protocols; `new_id` makes the random part of member ids."""
+        self.rebalance = ClassicRebalance(groups, timers, config)
+        self._groups = groups
+        self._config = config
+        self._join = ClassicJoin(groups, self.rebalance, config, new_id)
+
+    # Requests
+
+    def join_group(self, caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int) -> Outcome:
+        """A member joins, or joins again."""
+        _check_group_id(request.group_id)
+        return self._join.join(caller, request, reply, now_ms)
+
+    def sync_group(self, caller: Caller, request: SyncGroupRequest, reply: Reply, now_ms: int) -> Outcome:
+        """A member asks for its part; the leader brings everybody's."""
+        group = self._find(request.group_id)
+        member_id = request.member_id
+        group.check_member(member_id, request.group_instance_id)
+        group.check_generation(request.generation_id)
+        _check_protocol(group, request)
+        if group.state is ClassicState.PREPARING_REBALANCE:
+            raise RebalanceInProgressError()
+        self.rebalance.synced(group, member_id)
+        if group.state is ClassicState.STABLE:
+            return Outcome(assigned(group, group.members[member_id]))
+        group.wait_for_sync(member_id, reply)
+        if not group.is_leader(member_id):
+            return NOTHING
+        return self._assign(group, request, now_ms)
+
+    def _assign(self, group: ClassicGroup, request: SyncGroupRequest, now_ms: int) -> Outcome:
+        """Write the leader's assignment; only then anybody gets to see it."""
+        assignments = {assignment.member_id: assignment.assignment for assignment in request.assignments}
+
+        def on_failed(error: KafkaError) -> None:
+            self.rebalance.fail_assignment(group, error, now_ms)
+            self.rebalance.prepare(group, now_ms)
+
+        return Outcome(
+            records=[group_record(group, assignments)],
+            on_appended=lambda: self.rebalance.assign(group, assignments, now_ms),
+            on_failed=on_failed,
+        )
+
+    def heartbeat(self, caller: Caller, request: HeartbeatRequest, now_ms: int) -> Outcome:
+        """A member is alive, and learns whether it must join again."""
+        group = self._find(request.group_id)
+        group.check_member(request.member_id, request.group_instance_id)
+        group.check_generation(request.generation_id)
+        self.touch(group, request.member_id, now_ms)
+        if group.state is ClassicState.PREPARING_REBALANCE:
+            return Outcome(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+        return Outcome(HeartbeatResponse())
+
+    def touch(self, group: Group, member_id: str, now_ms: int) -> None:
+        """A member is alive: it has sent a heartbeat, or has committed offsets."""
+        if isinstance(group, ClassicGroup) and member_id in group.members:
+            self.rebalance.start_session(group, group.members[member_id], now_ms)
+
+    def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> Outcome:
+        """Members leave; from version 3 on several at once, also by their instance ids alone."""
+        _check_group_id(request.group_id)
+        group = self._groups.get(request.group_id)
+        leaving = request.members
+        if caller.api_version < 3:
+            leaving = [MemberIdentity(member_id=request.member_id)]
+        responses = [self._leave(group, member) for member in leaving]
+        outcome = NOTHING
+        if isinstance(group, ClassicGroup) and any(response.error_code == 0 for response in responses):
+            outcome = self._members_left(group, now_ms)
+        if caller.api_version < 3:
+            return outcome._replace(response=LeaveGroupResponse(error_code=responses[0].error_code))
+        return outcome._replace(response=LeaveGroupResponse(members=responses))
+
+    def _leave(self, group: Group | None, leaving: MemberIdentity) -> MemberResponse:
+        response = MemberResponse(member_id=leaving.member_id, group_instance_id=leaving.group_instance_id)
+        try:
+            if not isinstance(group, ClassicGroup):
+                raise UnknownMemberIdError()
+            member_id = _id_of_leaving(group, leaving)
+            self.rebalance.end_session(group, member_id)
+            group.remove(member_id)
+        except KafkaError as error:
+            response.error_code = error.code
+        return response
+
+    def _members_left(self, group: ClassicGroup, now_ms: int) -> Outcome:
+        if group.is_empty:
+            return NOTHING
+        return self.rebalance.prepare_or_complete(group, now_ms)
+
+    # Descriptions
+
+    def describe(self, group_id: str, api_version: int) -> DescribedGroup:
+        """The group as DescribeGroups tells of it. Metadata is told while the group is stable only."""
+        group = self._groups.get(group_id)
+        if not isinstance(group, ClassicGroup):
+            is_there = group is not None
+            return _dead(group_id, api_version, "is not a classic group" if is_there else "not found")
+        is_stable = group.state is ClassicState.STABLE
+        return DescribedGroup(
+            group_id=group_id,
+            group_state=group.state_name,
+            protocol_type=group.protocol_type,
+            protocol_data=group.protocol_name or "" if is_stable else "",
+            members=[
+                DescribedGroupMember(
+                    member_id=member.member_id,
+                    group_instance_id=member.instance_id,
+                    client_id=member.client_id,
+                    client_host=member.client_host,
+                    member_metadata=group.metadata_of(member) if is_stable else b"",
+                    member_assignment=member.assignment,
+                )
+                for member in group.members.values()
+            ],
+        )
+
+    # Records
+
+    def replay_group_metadata(self, key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:
+        """A record says what the group is now, or that it is gone."""
+        before = self._groups.pop(key.group, None)
+        if isinstance(before, ClassicGroup):
+            self.rebalance.cancel_timers(before)
+        if value is not None:
+            self._groups[key.group] = group_from_record(key.group, value)
+
+    def on_loaded(self, now_ms: int) -> None:
+        """Sessions start anew. A group that is larger than is allowed now rebalances: who comes last is out."""
+        for group in list(self._groups.values()):
+            if not isinstance(group, ClassicGroup):
+                continue
+            for member in group.members.values():
+                self.rebalance.start_session(group, member, now_ms)
+            if len(group.members) > self._config.group_max_size:
+                self.rebalance.prepare(group, now_ms)
+
+    def _find(self, group_id: str) -> ClassicGroup:
+        """The group of a member; where there is none, there is no such member."""
+        _check_group_id(group_id)
+        group = self._groups.get(group_id)
+        if not isinstance(group, ClassicGroup):
+            raise UnknownMemberIdError()
+        return group
+
+
+def _check_group_id(group_id: str) -> None:
+    if not group_id:
+        raise InvalidGroupIdError()
+
+
+def _check_protocol(group: ClassicGroup, request: SyncGroupRequest) -> None:
+    """From version 5 on a member says which protocol it means (KIP-559)."""
+    if request.protocol_type not in (None, group.protocol_type):
+        raise InconsistentGroupProtocolError()
+    if request.protocol_name not in (None, group.protocol_name):
+        raise InconsistentGroupProtocolError()
+
+
+def _id_of_leaving(group: ClassicGroup, leaving: MemberIdentity) -> str:
+    """Who is meant: a member, one that never joined with its id, or, by an administrator, an instance."""
+    if leaving.member_id:
+        if leaving.member_id not in group.pending_members:
+            group.check_member(leaving.member_id, leaving.group_instance_id)
+        return leaving.member_id
+    if leaving.group_instance_id not in group.static_members:
+        raise UnknownMemberIdError()
+    return group.static_members[leaving.group_instance_id]
+
+
+def _dead(group_id: str, api_version: int, reason: str) -> DescribedGroup:
+    described = DescribedGroup(group_id=group_id, group_state=ClassicState.DEAD.value)
+    if api_version >= 6:  # KIP-1043
+        described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
+        described.error_message = f"Group {group_id} {reason}."
+    return described

@@ -1,0 +1,252 @@
+"""How a classic group comes to its next generation, and the timers that see to it.
+
+    session   of a member: it has sent nothing for too long, and is removed
+    join      of a group: members had their time to join again; who has not is removed
+    sync      of a group: members had their time to ask for their assignment; who has not is removed
+
+Nothing here is written, except a generation without members: the others are written with their assignment.
+"""
+
+from collections.abc import Hashable
+
+from gralha.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
+from gralha.groups.classic_records import group_record
+from gralha.groups.config import GroupsConfig
+from gralha.groups.group import Group
+from gralha.groups.outcome import NOTHING, Outcome
+from gralha.groups.timers import Timers
+from gralha.protocol.errors import KafkaError, RebalanceInProgressError
+from gralha.protocol.messages.join_group import JoinGroupResponse
+from gralha.protocol.messages.sync_group import SyncGroupResponse
+
+
+class ClassicRebalance:
+    """Moves groups from phase to phase. `groups` is shared: a timer's group may be gone when it runs out."""
+
+    def __init__(self, groups: dict[str, Group], timers: Timers, config: GroupsConfig) -> None:
+        self._groups = groups
+        self._timers = timers
+        self._config = config
+
+    # Sessions
+
+    def start_session(
+        self, group: ClassicGroup, member: ClassicMember, now_ms: int, timeout_ms: int | None = None
+    ) -> None:
+        """The member is alive; from now on its session runs anew."""
+        if timeout_ms is None:
+            timeout_ms = member.session_timeout_ms
+        self.start_session_of_id(group, member.member_id, now_ms + timeout_ms)
+
+    def start_session_of_id(self, group: ClassicGroup, member_id: str, deadline_ms: int) -> None:
+        """The same for an id that may not be a member's yet."""
+        group_id = group.group_id
+        self._timers.schedule(
+            _session_key(group_id, member_id),
+            deadline_ms,
+            lambda now_ms: self._session_ended(group_id, member_id, now_ms),
+        )
+
+    def end_session(self, group: ClassicGroup, member_id: str) -> None:
+        """There is nobody to wait for any more."""
+        self._timers.cancel(_session_key(group.group_id, member_id))
+
+    def cancel_timers(self, group: ClassicGroup) -> None:
+        """The group is going away, or becomes one of another kind."""
+        for member_id in [*group.members, *group.pending_members]:
+            self.end_session(group, member_id)
+        self._timers.cancel(_join_key(group.group_id))
+        self._timers.cancel(_sync_key(group.group_id))
+
+    def _session_ended(self, group_id: str, member_id: str, now_ms: int) -> Outcome:
+        group = self._group(group_id)
+        if group is None:
+            return NOTHING
+        member = group.members.get(member_id)
+        if member is None and member_id not in group.pending_members:
+            return NOTHING
+        if member is not None and _is_kept_waiting(group, member):
+            return NOTHING  # its silence is ours; the session starts again with the answer
+        group.remove(member_id)
+        if member is not None and group.can_rebalance:
+            return self.prepare(group, now_ms)
+        return self._complete_if_everybody_joined(group, now_ms)
+
+    # Joining
+
+    def prepare_or_complete(self, group: ClassicGroup, now_ms: int) -> Outcome:
+        """The members have changed: start a rebalance, or see whether that ends the one under way."""
+        if group.can_rebalance:
+            return self.prepare(group, now_ms)
+        return self.complete_if_everybody_joined(group, now_ms)
+
+    def complete_if_everybody_joined(self, group: ClassicGroup, now_ms: int) -> Outcome:
+        """End the rebalance if nobody is left to wait for; one that began in an empty group has its delay."""
+        if group.is_initial_rebalance:
+            return NOTHING
+        return self._complete_if_everybody_joined(group, now_ms)
+
+    def _complete_if_everybody_joined(self, group: ClassicGroup, now_ms: int) -> Outcome:
+        if group.state is ClassicState.PREPARING_REBALANCE and group.has_everybody_joined:
+            return self._complete_join(group, now_ms)
+        return NOTHING
+
+    def prepare(self, group: ClassicGroup, now_ms: int) -> Outcome:
+        """Start a rebalance: everybody must join again. They learn it from their next heartbeat."""
+        if group.state is ClassicState.COMPLETING_REBALANCE:
+            self.fail_assignment(group, RebalanceInProgressError(), now_ms)
+        self._timers.cancel(_sync_key(group.group_id))
+        group.prepare_rebalance(now_ms)
+        if group.is_initial_rebalance:
+            delay_ms = self._config.group_initial_rebalance_delay_ms
+            self._delay_join(group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0), now_ms)
+            return NOTHING
+        if group.has_everybody_joined:
+            return self._complete_join(group, now_ms)
+        self._wait_for_joins(group, now_ms)
+        return NOTHING
+
+    def _wait_for_joins(self, group: ClassicGroup, now_ms: int) -> None:
+        group_id = group.group_id
+        self._timers.schedule(
+            _join_key(group_id),
+            now_ms + group.rebalance_timeout_ms,
+            lambda later_ms: self._joins_ended(group_id, later_ms),
+        )
+
+    def _joins_ended(self, group_id: str, now_ms: int) -> Outcome:
+        group = self._group(group_id, ClassicState.PREPARING_REBALANCE)
+        return NOTHING if group is None else self._complete_join(group, now_ms)
+
+    def _delay_join(self, group: ClassicGroup, delay_ms: int, remaining_ms: int, now_ms: int) -> None:
+        """Give others the time to join a group that begins, or it would rebalance for each (KIP-134)."""
+        group_id = group.group_id
+        self._timers.schedule(
+            _join_key(group_id),
+            now_ms + delay_ms,
+            lambda later_ms: self._delay_ended(group_id, delay_ms, remaining_ms, later_ms),
+        )
+
+    def _delay_ended(self, group_id: str, delay_ms: int, remaining_ms: int, now_ms: int) -> Outcome:
+        group = self._group(group_id, ClassicState.PREPARING_REBALANCE)
+        if group is None:
+            return NOTHING
+        if not group.has_joined_during_delay or remaining_ms == 0:
+            return self._complete_join(group, now_ms)
+        group.has_joined_during_delay = False
+        next_delay_ms = min(self._config.group_initial_rebalance_delay_ms, remaining_ms)
+        self._delay_join(group, next_delay_ms, max(remaining_ms - delay_ms, 0), now_ms)
+        return NOTHING
+
+    def _complete_join(self, group: ClassicGroup, now_ms: int) -> Outcome:
+        """Who has joined is the next generation, together with static members, who may be away."""
+        self._timers.cancel(_join_key(group.group_id))
+        for member in list(group.members.values()):
+            if not member.is_static and member.member_id not in group.waiting_joins:
+                self.end_session(group, member.member_id)
+                group.remove(member.member_id)
+        if group.members and not group.elect_joined_leader():
+            self._wait_for_joins(group, now_ms)  # static members only, and nobody there to assign
+            return NOTHING
+        group.start_generation(now_ms)
+        if not group.members:
+            return Outcome(records=[group_record(group)], on_appended=nothing_more)
+        self._announce_generation(group, now_ms)
+        return NOTHING
+
+    def _announce_generation(self, group: ClassicGroup, now_ms: int) -> None:
+        for member in group.members.values():
+            group.answer_join(member.member_id, joined(group, member.member_id))
+            member.is_new = False
+            self.start_session(group, member, now_ms)
+        group_id, generation = group.group_id, group.generation
+        self._timers.schedule(
+            _sync_key(group_id),
+            now_ms + group.rebalance_timeout_ms,
+            lambda later_ms: self._syncs_ended(group_id, generation, later_ms),
+        )
+
+    # Syncing
+
+    def synced(self, group: ClassicGroup, member_id: str) -> None:
+        """A member has asked for its assignment."""
+        group.pending_sync_members.discard(member_id)
+        if not group.pending_sync_members:
+            self._timers.cancel(_sync_key(group.group_id))
+
+    def assign(self, group: ClassicGroup, assignments: dict[str, bytes], now_ms: int) -> None:
+        """The leader's assignment is written: the group is stable, and whoever waits gets its part."""
+        group.complete_rebalance(assignments, now_ms)
+        for member in group.members.values():
+            reply = group.waiting_syncs.pop(member.member_id, None)
+            if reply is not None:
+                reply.send(assigned(group, member))
+                self.start_session(group, member, now_ms)
+
+    def fail_assignment(self, group: ClassicGroup, error: KafkaError, now_ms: int) -> None:
+        """This generation gets no assignment."""
+        for member in group.members.values():
+            member.assignment = b""
+            reply = group.waiting_syncs.pop(member.member_id, None)
+            if reply is not None:
+                reply.fail(error)
+                self.start_session(group, member, now_ms)
+
+    def _syncs_ended(self, group_id: str, generation: int, now_ms: int) -> Outcome:
+        """Who has joined but does not sync is stuck, and with the leader the whole group is."""
+        group = self._group(group_id)
+        if group is None or group.generation != generation or not group.pending_sync_members:
+            return NOTHING
+        for member_id in list(group.pending_sync_members):
+            self.end_session(group, member_id)
+            group.remove(member_id)
+        return self.prepare(group, now_ms)
+
+    def _group(self, group_id: str, state: ClassicState | None = None) -> ClassicGroup | None:
+        """The group of a timer, if it is still there and, where that matters, still in that state."""
+        group = self._groups.get(group_id)
+        if not isinstance(group, ClassicGroup) or state not in (None, group.state):
+            return None
+        return group
+
+
+def joined(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
+    """The present generation, for one of its members. Only the leader has to know the others."""
+    return JoinGroupResponse(
+        generation_id=group.generation,
+        protocol_type=group.protocol_type,
+        protocol_name=group.protocol_name,
+        leader=group.leader_id or "",
+        member_id=member_id,
+        members=group.member_list() if group.is_leader(member_id) else [],
+    )
+
+
+def assigned(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
+    """What a member is to do in this generation."""
+    return SyncGroupResponse(
+        protocol_type=group.protocol_type, protocol_name=group.protocol_name, assignment=member.assignment
+    )
+
+
+def _is_kept_waiting(group: ClassicGroup, member: ClassicMember) -> bool:
+    """A new member that waits is removed all the same when its time is over: it may have gone long ago."""
+    if member.is_new:
+        return False
+    return member.member_id in group.waiting_joins or member.member_id in group.waiting_syncs
+
+
+def nothing_more() -> None:
+    """The state is what the records say already."""
+
+
+def _session_key(group_id: str, member_id: str) -> Hashable:
+    return "classic session", group_id, member_id
+
+
+def _join_key(group_id: str) -> Hashable:
+    return "classic join", group_id
+
+
+def _sync_key(group_id: str) -> Hashable:
+    return "classic sync", group_id
