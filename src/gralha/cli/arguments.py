@@ -129,7 +129,9 @@ class CommandParser(ProgramParser):
 
 def given(options: argparse.Namespace, name: str) -> bool:
     """Whether an option without a default was given."""
-    return getattr(options, destination(name)) not in (None, False, [])
+    value = getattr(options, destination(name))
+    # Zero was given, though it equals False.
+    return value is not None and value is not False and value != []
 
 
 def destination(name: str) -> str:

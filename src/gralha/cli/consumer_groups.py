@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gralha.cli.connect import open_admin
-from gralha.cli.consumer_groups_options import parse_options, parse_states, parse_types
+from gralha.cli.consumer_groups_options import parse_options
 from gralha.cli.program import EXIT_FAILED, run
 
 if TYPE_CHECKING:
@@ -65,9 +65,7 @@ def _chosen(admin: "Admin", options: Namespace) -> list[str]:
 
 
 def _list(admin: "Admin", options: Namespace) -> int:
-    states = parse_states(options.state or "")
-    types = parse_types(options.type or "")
-    groups = _consumer_groups(admin, states=states, types=types)
+    groups = _consumer_groups(admin, states=options.states, types=options.types)
     with_type, with_state = options.type is not None, options.state is not None
     if with_type or with_state:
         print(listing_table(groups, with_type=with_type, with_state=with_state), end="")

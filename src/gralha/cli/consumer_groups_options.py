@@ -3,13 +3,14 @@
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from gralha.cli.arguments import CommandParser, given, positive_int
 from gralha.cli.connect import add_connection_options
 from gralha.cli.program import CommandError
+from gralha.cli.times import parse_duration, parse_time
 
 _ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets", "validate-regex")
-_GROUP_ACTIONS = ("list", "describe", "delete", "reset-offsets")
 _VIEWS = ("members", "offsets", "state")
 SCENARIOS = (
     "to-offset",
@@ -44,6 +45,13 @@ _DRY_RUN_NOTICE = (
     "require either --dry-run or --execute to be specified. You should add the --dry-run option explicitly "
     "if you are scripting this command and want to keep the current default behavior without prompting."
 )
+
+
+class NamedTopic(NamedTuple):
+    """A topic on the command line; without partitions it stands for all of them."""
+
+    topic: str
+    partitions: list[int] | None = None
 
 
 def _parser() -> CommandParser:
@@ -81,8 +89,8 @@ def _parser() -> CommandParser:
     parser.flag("export", "with --reset-offsets: print CSV, for --from-file")
     parser.value("to-offset", "reset to this offset", kind=int, metavar="OFFSET")
     parser.value("shift-by", "reset by so many records, forward or back (-n)", kind=int, metavar="N")
-    parser.value("to-datetime", "reset to a time: YYYY-MM-DDThh:mm:ss.sss", metavar="TIME")
-    parser.value("by-duration", "reset to so long ago: PnDTnHnMnS", metavar="DURATION")
+    parser.value("to-datetime", "reset to a time: YYYY-MM-DDThh:mm:ss.sss", kind=parse_time, metavar="TIME")
+    parser.value("by-duration", "reset to so long ago: PnDTnHnMnS", kind=parse_duration, metavar="DURATION")
     parser.flag("to-earliest", "reset to the earliest offset")
     parser.flag("to-latest", "reset to the latest offset")
     parser.flag("to-current", "reset to the current offset")
@@ -114,6 +122,9 @@ def parse_options(arguments: list[str]) -> Namespace:
     if sum(given(options, action) for action in _ACTIONS) != 1:
         listed = ", ".join(f"--{action}" for action in _ACTIONS)
         parser.error(f"Command must include exactly one action: {listed}")
+    options.states = _known(options.state or "", _STATES, "Invalid state list", "Valid states are")
+    options.types = _known(options.type or "", _TYPES, "Invalid types list", "Valid types are")
+    options.topic = [parse_topic(topic) for topic in options.topic]
     return options
 
 
@@ -165,17 +176,22 @@ def _listed(names: Iterable[str]) -> str:
     return ", ".join(f"[{name}]" for name in names)
 
 
-def parse_states(text: str) -> list[str]:
-    """The states in --state, as brokers spell them; none for an empty text."""
-    return _known(text, _STATES, "Invalid state list", "Valid states are")
-
-
-def parse_types(text: str) -> list[str]:
-    """The types in --type, as brokers spell them; none for an empty text."""
-    return _known(text, _TYPES, "Invalid types list", "Valid types are")
+def parse_topic(text: str) -> NamedTopic:
+    """A topic as --topic takes it, with partitions after a colon."""
+    topic, colon, numbers = text.partition(":")
+    if not colon:
+        return NamedTopic(topic)
+    if not topic or not numbers or ":" in numbers:
+        raise CommandError(f"Invalid topic arg '{text}', expected topic name and partitions")
+    partitions = numbers.split(",")
+    for partition in partitions:
+        if not partition.isascii() or not partition.isdigit():
+            raise CommandError(f"Invalid partition '{partition}' specified in topic arg '{text}'")
+    return NamedTopic(topic, [int(partition) for partition in partitions])
 
 
 def _known(text: str, known: tuple[str, ...], complaint: str, remedy: str) -> list[str]:
+    """Names with commas between, as brokers spell them."""
     by_name = {name.lower(): name for name in known}
     try:
         return [by_name[part.strip().lower()] for part in text.split(",")] if text else []

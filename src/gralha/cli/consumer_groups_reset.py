@@ -21,7 +21,6 @@ from gralha.cli.partition_offsets import (
 )
 from gralha.cli.program import EXIT_FAILED, CommandError
 from gralha.cli.reset_plan import Offsets, Plan, export_csv, plan_table, read_csv
-from gralha.cli.times import parse_duration, parse_time
 from gralha.client.group_values import DEAD, EMPTY, CommittedOffset
 from gralha.client.values import TopicPartition
 from gralha.protocol.errors import ErrorCode, KafkaError
@@ -96,7 +95,7 @@ class _Scenarios:
             "to-latest": lambda partitions: end_offsets(self._admin, partitions),
             "to-current": self._to_current,
             "shift-by": self._shift_by,
-            "to-datetime": lambda partitions: self._at(partitions, parse_time(self._options.to_datetime)),
+            "to-datetime": lambda partitions: self._at(partitions, self._options.to_datetime),
             "by-duration": self._by_duration,
         }
         (scenario,) = (function for name, function in scenarios.items() if given(self._options, name))
@@ -139,7 +138,7 @@ class _Scenarios:
 
     def _by_duration(self, partitions: list[TopicPartition]) -> Offsets:
         now_ms = round(time.time() * 1000)
-        return self._at(partitions, now_ms - parse_duration(self._options.by_duration))
+        return self._at(partitions, now_ms - self._options.by_duration)
 
     def _at(self, partitions: list[TopicPartition], time_ms: int) -> Offsets:
         """The first record at or after a time; the end where no record is that young."""

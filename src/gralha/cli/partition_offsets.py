@@ -8,33 +8,19 @@ from gralha.client.values import EARLIEST, LATEST, TopicPartition
 from gralha.protocol.errors import KafkaError
 
 if TYPE_CHECKING:
+    from gralha.cli.consumer_groups_options import NamedTopic
     from gralha.client.admin import Admin
     from gralha.client.group_values import CommittedOffset
     from gralha.client.values import TopicDescription
 
 
-def parse_topic(text: str) -> tuple[str, list[int] | None]:
-    """A topic as --topic takes it, with the partitions after a colon; None stands for all of them."""
-    topic, colon, numbers = text.partition(":")
-    if not colon:
-        return topic, None
-    if not topic or not numbers or ":" in numbers:
-        raise CommandError(f"Invalid topic arg '{text}', expected topic name and partitions")
-    partitions = []
-    for number in numbers.split(","):
-        if not number.isascii() or not number.isdigit():
-            raise CommandError(f"Invalid partition '{number}' specified in topic arg '{text}'")
-        partitions.append(int(number))
-    return topic, partitions
-
-
 def named_partitions(
-    admin: "Admin", arguments: Iterable[str]
+    admin: "Admin", topics: "Iterable[NamedTopic]"
 ) -> tuple[list[TopicPartition], dict[str, KafkaError]]:
     """The partitions that --topic names, and the topics of which all partitions were meant but none found."""
     named: list[TopicPartition] = []
     whole_topics = []
-    for topic, numbers in map(parse_topic, arguments):
+    for topic, numbers in topics:
         if numbers is None:
             whole_topics.append(topic)
         else:
