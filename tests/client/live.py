@@ -1,27 +1,32 @@
 """The broker that tests of the client and of the commands talk to.
 
-That is a Gralha process, unless GRALHA_TEST_BOOTSTRAP names another cluster: the same tests pass against
-Apache Kafka.
+That is a Gralha process, unless GRALHA_TEST_BOOTSTRAP names another cluster or GRALHA_TEST_KAFKA=apache asks
+for Apache Kafka: the same tests pass there.
 """
 
 import itertools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
+
+from tests.apache.kafka import ApacheKafka
 
 _numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
-def bootstrap(request: pytest.FixtureRequest) -> str:
+def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a running broker."""
     other = os.environ.get("GRALHA_TEST_BOOTSTRAP")
     if other:
-        return other
-    address: str = request.getfixturevalue("gralha_cluster").bootstrap
-    return address
+        yield other
+    elif os.environ.get("GRALHA_TEST_KAFKA") == "apache":
+        with ApacheKafka({"group.initial.rebalance.delay.ms": "0"}) as cluster:
+            yield cluster.bootstrap
+    else:
+        yield request.getfixturevalue("gralha_cluster").bootstrap
 
 
 @pytest.fixture

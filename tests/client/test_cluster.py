@@ -210,7 +210,10 @@ def test_which_errors_may_pass() -> None:
     assert {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_CONTROLLER} <= passing
     assert not {ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.TOPIC_AUTHORIZATION_FAILED} & passing
     assert [code for code in ErrorCode if may_pass(error_for(code), is_change=True)] == [
-        ErrorCode.NOT_CONTROLLER
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NOT_CONTROLLER,
     ]
 
 
