@@ -178,7 +178,7 @@ class ClassicProtocol:
             self._groups[key.group] = group_from_record(key.group, value)
 
     def on_loaded(self, now_ms: int) -> None:
-        """Sessions start anew. A group that is larger than is allowed now rebalances: who comes last is out."""
+        """Sessions start anew. A group that is larger than allowed rebalances; who comes last is left out."""
         for group in list(self._groups.values()):
             if not isinstance(group, ClassicGroup):
                 continue

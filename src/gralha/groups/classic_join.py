@@ -144,8 +144,8 @@ class ClassicJoin:
         )
         group.has_joined_during_delay = True
         group.add(member, request.protocol_type, joining.reply)
-        # While it waits it sends no heartbeats. It may be gone, and have come again under another id: then this
-        # one must not keep the group waiting for ever.
+        # While it waits it sends no heartbeats. It may be gone, and have come again under another id: then
+        # this one must not keep the group waiting for ever.
         timeout_ms = self._config.new_member_join_timeout_ms
         self._rebalance.start_session(group, member, joining.now_ms, timeout_ms)
         return self._rebalance.prepare_or_complete(group, joining.now_ms)
