@@ -184,9 +184,8 @@ class ClassicRebalance:
                 self.start_session(group, member, now_ms)
 
     def fail_assignment(self, group: ClassicGroup, error: KafkaError, now_ms: int) -> None:
-        """This generation gets no assignment."""
+        """No assignment this time. Cooperative members still have what they had before (KIP-429)."""
         for member in group.members.values():
-            member.assignment = b""
             reply = group.waiting_syncs.pop(member.member_id, None)
             if reply is not None:
                 reply.fail(error)
