@@ -178,13 +178,17 @@ class ClassicProtocol:
             self._groups[key.group] = group_from_record(key.group, value)
 
     def on_loaded(self, now_ms: int) -> None:
-        """Sessions start anew. A group that is larger than allowed rebalances; who comes last is left out."""
+        """Sessions start anew. A group that is larger than allowed rebalances; who comes last is left out.
+
+        One without a leader rebalances too: it was a consumer group, and had no time to (conversion.py).
+        """
         for group in list(self._groups.values()):
             if not isinstance(group, ClassicGroup):
                 continue
             for member in group.members.values():
                 self.rebalance.start_session(group, member, now_ms)
-            if len(group.members) > self._config.group_max_size:
+            is_leaderless = bool(group.members) and group.leader_id is None
+            if is_leaderless or len(group.members) > self._config.group_max_size:
                 self.rebalance.prepare(group, now_ms)
 
     def _find(self, group_id: str) -> ClassicGroup:

@@ -30,9 +30,9 @@ def group_from_record(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
     group = ClassicGroup(group_id, value.current_state_timestamp, value.protocol_type)
     group.generation = value.generation
     group.protocol_name = value.protocol
-    group.leader_id = value.leader
     for stored in value.members:
         group.add(_loaded_member(stored, value.protocol or ""), value.protocol_type)
+    group.leader_id = value.leader
     if group.members:
         group.state = ClassicState.STABLE
     group.update_subscribed_topics()
