@@ -99,7 +99,7 @@ WRITTEN = [
             ConsumerGroupMemberMetadataValue(None, None, "c", "/127.0.0.1", ["a", "b"], None, 300000, None),
         ),
         "000500016700016d",
-        "0000000002630b2f3132372e302e302e31030261026200000493e00000",
+        "0000000002630b2f3132372e302e302e31030261026200000493e00001000100",
     ),
     (
         GroupRecord(
@@ -146,13 +146,17 @@ WRITTEN = [
         GroupRecord(
             ConsumerGroupCurrentMemberAssignmentKey("g", "m"),
             ConsumerGroupCurrentMemberAssignmentValue(
-                9, 8, 1, [TopicPartitions(ID, [0, 2], [5, 9])], [TopicPartitions(OTHER_ID, [1])]
+                9,
+                8,
+                1,
+                [TopicPartitions(ID, [0, 2], [5, 9])],
+                [TopicPartitions(OTHER_ID, [1]), TopicPartitions(OTHER_ID, [1], None)],
             ),
         ),
         "000800016700016d",
         (
-            "000000000009000000080102000102030405060708090a0b0c0d0e0f030000000000000002010009030000000500000009021011"
-            "12131415161718191a1b1c1d1e1f02000000010000"
+            "000000000009000000080102000102030405060708090a0b0c0d0e0f0300000000000000020100090300000005000000090310"
+            "1112131415161718191a1b1c1d1e1f020000000100101112131415161718191a1b1c1d1e1f02000000010100010000"
         ),
     ),
     (
@@ -228,6 +232,17 @@ READ = [
             "00020008636f6e73756d657200000005000572616e676500026d310000018bcfe568000000000100026d31000163000a2f31"
             "32372e302e302e31000493e00000afc800000003010203000000020405"
         ),
+    ),
+    # Not to say whether a member is a classic one is to say that it is; to say that it is not takes a null.
+    (
+        GroupRecord(
+            ConsumerGroupMemberMetadataKey("g", "m"),
+            ConsumerGroupMemberMetadataValue(
+                None, None, "c", "/127.0.0.1", ["a", "b"], None, 300000, None, ClassicMemberMetadata()
+            ),
+        ),
+        "000500016700016d",
+        "0000000002630b2f3132372e302e302e31030261026200000493e00000",
     ),
     # The flexible version, which brokers can read but do not write yet.
     (

@@ -101,6 +101,7 @@ def test_a_definition_says_what_it_says() -> None:
         ("data A 0 flexible 0+\n  x: int8 2+\n", "line 2: the field is in no version"),
         ("data A 0-1 flexible 1+\n  x: int8 tag 0\n", "line 2: only flexible versions"),
         ("data A 0 flexible 0+\n  x: int8 ignorable\n", "line 2: every version has the field"),
+        ("data A 0-1 flexible 0+\n  x: B? 1 tag 0\n    y: int8\n", "line 2: not in every version"),
         ("data A 0 flexible 0+\n  x: B\n", "line 2: no structure B"),
         ("data A 0 flexible 0+\n  x: int8\n    y: int8\n", "line 2: int8 has no fields"),
         ("data A 0 flexible 0+\n  x: int8\n  x: int8\n", "line 1: two fields"),
@@ -151,6 +152,11 @@ data Sink 1-6 flexible 4+
   spot: Spot? 4+ = null tag 3
     id: int64
   flag: bool 5+ = true tag 4
+
+data Tagged 1-2 flexible 1+
+  corner: Corner? tag 0
+    id: int64
+    heights: [int16]? tag 1
 
 data Plain 0-1 flexible never
   names: [string]? = null

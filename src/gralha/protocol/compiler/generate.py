@@ -121,6 +121,9 @@ def _init(struct: Struct) -> Lines:
         kind, default, value = _type(field), _default(field), field.name
         if field.default == () and field.is_array:
             default, value = "EMPTY", f"[] if {field.name} is EMPTY else {field.name}"
+        elif field.default == () and field.is_optional:
+            # Left out on the wire it stands for an empty one, but whoever gives none means none.
+            default = "None"
         elif field.default == ():
             value = f"{default} if {field.name} is None else {field.name}"
             default = "None"
@@ -192,7 +195,8 @@ def _read(field: Field, compact: bool | None, nullable: bool) -> str:
     """The expression that reads one value."""
     if field.is_struct:
         decode = f"{field.type}.decode(reader, version)"
-        return f"{decode} if reader.int8() >= 0 else None" if nullable else decode
+        is_there = "reader.int8() >= 0" if field.tag is None else "reader.unsigned_varint() > 0"
+        return f"{decode} if {is_there} else None" if nullable else decode
     if field.type == "records":
         return _either(compact, "records")
     if field.type in ("string", "bytes"):
@@ -297,11 +301,14 @@ def _write_field(field: Field, writer: str, compact: bool | None, nullable: bool
     if field.is_array:
         return _write_array(field, writer, compact, nullable)
     if field.is_struct and nullable:
+        null, there = ("int8(-1)", "int8(1)")
+        if field.tag is not None:
+            null, there = ("unsigned_varint(0)", "unsigned_varint(1)")
         return [
             f"if {value} is None:",
-            f"    {writer}.write_int8(-1)",
+            f"    {writer}.write_{null}",
             "else:",
-            f"    {writer}.write_int8(1)",
+            f"    {writer}.write_{there}",
             f"    {value}.encode({writer}, version)",
         ]
     return _write(field, writer, value, compact, nullable)
@@ -360,7 +367,7 @@ def _encode_tagged_segment(struct: Struct, field: Field, segment: Segment) -> Li
         # Null is the default, so what gets written is not null.
         write = _write_field(field, "part", True, False)
         if field.is_struct and field.nullable:
-            write.insert(0, "part.write_int8(1)")
+            write.insert(0, "part.write_unsigned_varint(1)")
     else:
         write = _write_field(field, "part", True, bool(field.nullable))
     return [

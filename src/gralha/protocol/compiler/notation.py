@@ -23,6 +23,9 @@ and below each, indented by two spaces, its fields:
     cluster_id: string? = null tag 0     a tagged field (KIP-482)
 
 Versions of a field that its structure does not have do not count: they need not be written down.
+
+A tagged field at its default is not written. The default of one that may be null is null only if it says so:
+without `= null` it is an empty array or structure, and null gets written.
 """
 
 import re
@@ -190,6 +193,9 @@ def _check(struct: Struct, parsed: Field, line: _Line) -> None:
         raise line.error("only flexible versions have tagged fields")
     if parsed.ignorable and parsed.versions == struct.versions:
         raise line.error("every version has the field: nothing to ignore")
+    empty_or_null = parsed.is_struct and not parsed.is_array and parsed.default == () and parsed.nullable
+    if empty_or_null and parsed.versions != struct.versions:
+        raise line.error("not in every version, so it must be null by default")
 
 
 def _versions(text: str, line: _Line) -> Versions:
@@ -212,7 +218,8 @@ def _default(parsed: Field, text: str | None, line: _Line) -> Default:
     if parsed.is_array or parsed.is_struct:
         if text is not None:
             raise line.error("no other default than null is possible")
-        return None if parsed.is_struct and parsed.tag is not None and not parsed.is_array else ()
+        never_null = not parsed.is_array and parsed.tag is not None and not parsed.nullable
+        return None if parsed.is_struct and never_null else ()
     if parsed.type in INTEGERS:
         return int(text or "0", 0)
     if parsed.type == "float64":

@@ -831,7 +831,7 @@ class ConsumerGroupMemberMetadataValue(Message):
         subscribed_topic_regex = reader.compact_nullable_string()
         rebalance_timeout_ms = reader.int32()
         server_assignor = reader.compact_nullable_string()
-        classic_member_metadata: ClassicMemberMetadata | None = None
+        classic_member_metadata: ClassicMemberMetadata | None = ClassicMemberMetadata()
         unknown: tuple[TaggedField, ...] = ()
         tags = reader.unsigned_varint()
         if tags > 0:
@@ -842,7 +842,9 @@ class ConsumerGroupMemberMetadataValue(Message):
                 end = reader.tagged_field_end()
                 if tag == 0:
                     classic_member_metadata = (
-                        ClassicMemberMetadata.decode(reader, version) if reader.int8() >= 0 else None
+                        ClassicMemberMetadata.decode(reader, version)
+                        if reader.unsigned_varint() > 0
+                        else None
                     )
                 else:
                     kept.append((tag, reader.raw(end - reader.position)))
@@ -875,10 +877,13 @@ class ConsumerGroupMemberMetadataValue(Message):
         writer.write_int32(self.rebalance_timeout_ms)
         writer.write_compact_nullable_string(self.server_assignor)
         tagged = self.unknown_tagged_fields
-        if self.classic_member_metadata is not None:
+        if self.classic_member_metadata != ClassicMemberMetadata():
             part = Writer()
-            part.write_int8(1)
-            self.classic_member_metadata.encode(part, version)
+            if self.classic_member_metadata is None:
+                part.write_unsigned_varint(0)
+            else:
+                part.write_unsigned_varint(1)
+                self.classic_member_metadata.encode(part, version)
             tagged = (*tagged, (0, part.to_bytes()))
         writer.write_tagged_fields(tagged)
 
@@ -1109,19 +1114,19 @@ class TopicPartitions(Struct):
         self,
         topic_id: bytes = ZERO_UUID,
         partitions: list[int] = EMPTY,
-        assignment_epochs: list[int] | None = None,
+        assignment_epochs: list[int] | None = EMPTY,
         unknown_tagged_fields: tuple[TaggedField, ...] = (),
     ) -> None:
         self.topic_id: bytes = topic_id
         self.partitions: list[int] = [] if partitions is EMPTY else partitions
-        self.assignment_epochs: list[int] | None = assignment_epochs
+        self.assignment_epochs: list[int] | None = [] if assignment_epochs is EMPTY else assignment_epochs
         self.unknown_tagged_fields = unknown_tagged_fields
 
     @staticmethod
     def decode(reader: Reader, version: i64) -> "TopicPartitions":
         topic_id = reader.uuid()
         partitions: list[int] = [reader.int32() for _ in range(reader.compact_array_length())]
-        assignment_epochs: list[int] | None = None
+        assignment_epochs: list[int] | None = []
         unknown: tuple[TaggedField, ...] = ()
         tags = reader.unsigned_varint()
         if tags > 0:
@@ -1145,11 +1150,14 @@ class TopicPartitions(Struct):
         for partitions_element in self.partitions:
             writer.write_int32(partitions_element)
         tagged = self.unknown_tagged_fields
-        if self.assignment_epochs is not None:
+        if self.assignment_epochs is None or self.assignment_epochs:
             part = Writer()
-            part.write_compact_array_length(len(self.assignment_epochs))
-            for assignment_epochs_element in self.assignment_epochs:
-                part.write_int32(assignment_epochs_element)
+            if self.assignment_epochs is None:
+                part.write_compact_array_length(-1)
+            else:
+                part.write_compact_array_length(len(self.assignment_epochs))
+                for assignment_epochs_element in self.assignment_epochs:
+                    part.write_int32(assignment_epochs_element)
             tagged = (*tagged, (0, part.to_bytes()))
         writer.write_tagged_fields(tagged)
 
