@@ -134,7 +134,7 @@ class Classic:
         assignments: dict[str, bytes] | None = None,
         *,
         instance_id: str | None = None,
-        protocol_type: str | None = "consumer",
+        protocol_type: str | None = None,
         protocol_name: str | None = None,
         group_id: str = GROUP,
     ) -> Recorder:

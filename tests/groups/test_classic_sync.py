@@ -73,7 +73,7 @@ def test_a_sync_must_fit_its_group(settle):
         assert room.sync(member.member_id, generation).code == ErrorCode.ILLEGAL_GENERATION
     for wrong in ({"protocol_type": "connect"}, {"protocol_name": "sticky"}):
         assert room.sync(member.member_id, 1, **wrong).code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    reply = room.sync(member.member_id, 1, protocol_type=None, protocol_name="range")
+    reply = room.sync(member.member_id, 1, protocol_type="consumer", protocol_name="range")
     assert reply.code == (0 if settle else None)
 
 
