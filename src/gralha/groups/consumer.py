@@ -1,0 +1,444 @@
+"""The consumer group protocol (KIP-848): everything a member has to say is one request, its heartbeat.
+
+A heartbeat finds the member, takes over what it says of itself, and then brings the group up to date, each
+step on top of the ones before:
+
+    regular expressions  ->  group epoch  ->  target assignment  ->  the member's own assignment
+
+Nothing of that changes the group. The steps work on a `Draft`: a copy of the group in which each record
+counts as soon as it is decided. The records take effect on the group itself once they are in the log.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from gralha.groups import consumer_records, reconciliation, subscriptions, target_assignment
+from gralha.groups.assignors import ASSIGNORS, Assignment
+from gralha.groups.config import ConsumerGroupTimes, GroupsConfig
+from gralha.groups.consumer_describe import described_group
+from gralha.groups.consumer_group import ConsumerGroup
+from gralha.groups.consumer_member import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    LEAVE_STATIC_EPOCH,
+    ConsumerMember,
+    Holdings,
+    MemberState,
+)
+from gralha.groups.consumer_request import check_member_epoch, check_request, owned_partitions, updated_member
+from gralha.groups.group import Group
+from gralha.groups.outcome import NOTHING, Caller, Outcome
+from gralha.groups.records import GroupRecord
+from gralha.groups.timers import Timers
+from gralha.groups.topics import Topics
+from gralha.protocol.errors import (
+    FencedInstanceIdError,
+    GroupIdNotFoundError,
+    GroupMaxSizeReachedError,
+    KafkaError,
+    UnknownMemberIdError,
+    UnreleasedInstanceIdError,
+)
+from gralha.protocol.message import Message
+from gralha.protocol.messages.consumer_group_describe import DescribedGroup
+from gralha.protocol.messages.consumer_group_heartbeat import (
+    Assignment as ResponseAssignment,
+)
+from gralha.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    TopicPartitions,
+)
+from gralha.protocol.messages.group_records import (
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupRegularExpressionKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMetadataKey,
+)
+
+# When the log did not take the removal of a member it is tried again.
+RETRY_MS: Final = 500
+
+_KEYS: Final = (
+    ConsumerGroupMetadataKey
+    | ConsumerGroupPartitionMetadataKey
+    | ConsumerGroupMemberMetadataKey
+    | ConsumerGroupTargetAssignmentMetadataKey
+    | ConsumerGroupTargetAssignmentMemberKey
+    | ConsumerGroupCurrentMemberAssignmentKey
+    | ConsumerGroupRegularExpressionKey
+)
+
+
+class Draft:
+    """A group as it will be, and the records that make it so."""
+
+    def __init__(self, group: ConsumerGroup, records: Iterable[GroupRecord] = ()) -> None:
+        self.group = group
+        self.records: list[GroupRecord] = []
+        self.add(*records)
+
+    def add(self, *records: GroupRecord) -> None:
+        """Decide on more records. Those of other kinds of groups are kept but not looked at."""
+        if records and not self.records:
+            self.group = self.group.copy()
+        for record in records:
+            self.records.append(record)
+            self.group.replay(record.key, record.value)
+
+
+class ConsumerProtocol:
+    def __init__(
+        self,
+        groups: dict[str, Group],
+        timers: Timers,
+        config: GroupsConfig,
+        topics: Topics,
+        times_of: Callable[[str], ConsumerGroupTimes],
+        new_id: Callable[[], str],
+        upgrade: Callable[[Group], Sequence[GroupRecord]] | None = None,
+        downgrade: Callable[[ConsumerGroup, Collection[ConsumerMember], int], Outcome | None] | None = None,
+    ) -> None:
+        """`groups` is shared with the other protocols; `times_of` a group may have been set for it alone.
+
+        `upgrade` answers the records that turn a classic group with members into a consumer group, or raises.
+        `downgrade` is asked when members leave: if only classic members stay it may answer what turns the
+        group into a classic one without those that leave.
+        """
+        self._groups = groups
+        self._timers = timers
+        self._config = config
+        self._topics = topics
+        self._times_of = times_of
+        self._new_id = new_id
+        self._upgrade = upgrade
+        self._downgrade = downgrade
+        self._metadata_hash = subscriptions.MetadataHash(topics)
+
+    # Heartbeats
+
+    def heartbeat(self, caller: Caller, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> Outcome:
+        """A member joins, is there, has given partitions back, subscribes to other topics, or leaves."""
+        check_request(request, caller.api_version, self._config)
+        if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
+            return self._leave(request, now_ms)
+        joins = request.member_epoch == JOIN_EPOCH
+        draft = self._draft(request.group_id, joins)
+        self.check_size(draft.group, request.member_id)
+        member_id = request.member_id or self._new_id()
+        owned = owned_partitions(request)
+        if joins:
+            before = self.joining_member(draft, member_id, request.instance_id)
+        else:
+            before = self.present_member(draft.group, member_id, request.instance_id)
+            check_member_epoch(before, request.member_epoch, owned)
+        after = self.update(draft, before, updated_member(before, caller, request), owned, now_ms)
+        self.schedule_session(request.group_id, member_id, now_ms)
+        response = ConsumerGroupHeartbeatResponse(
+            member_id=member_id,
+            member_epoch=after.epoch,
+            heartbeat_interval_ms=self._times_of(request.group_id).heartbeat_interval_ms,
+        )
+        if joins or _says_everything(request) or after.assigned != before.assigned:
+            response.assignment = ResponseAssignment(topic_partitions=_topic_partitions(after.assigned))
+        return Outcome(response, draft.records)
+
+    def _draft(self, group_id: str, joins: bool) -> Draft:
+        """The group that a heartbeat is for. Its first member makes it; a classic group is replaced."""
+        group = self._groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return Draft(group)
+        if group is None:
+            if not joins:
+                raise GroupIdNotFoundError(f"Consumer group {group_id} not found.")
+            return Draft(ConsumerGroup(group_id))
+        if joins and group.is_empty:
+            return Draft(ConsumerGroup(group_id), group.tombstones())
+        if joins and self._upgrade is not None:
+            return Draft(ConsumerGroup(group_id), self._upgrade(group))
+        raise GroupIdNotFoundError(f"Group {group_id} is not a consumer group.")
+
+    def check_size(self, group: ConsumerGroup, member_id: str) -> None:
+        """Is there room for one more member, or is it one already?"""
+        if len(group.members) >= self._config.consumer_max_size and member_id not in group.members:
+            raise GroupMaxSizeReachedError(
+                f"The consumer group has reached its maximum of {self._config.consumer_max_size} members."
+            )
+
+    def joining_member(
+        self, draft: Draft, member_id: str, instance_id: str | None, is_classic: bool = False
+    ) -> ConsumerMember:
+        """Who joins: somebody new, a member that begins anew, or a static member's next life.
+
+        The last one takes the old member's place, with everything that it had.
+        """
+        group = draft.group
+        existing = None if instance_id is None else group.static_member(instance_id)
+        if existing is None:
+            return group.members.get(member_id) or ConsumerMember(member_id)
+        if existing.epoch != LEAVE_STATIC_EPOCH and existing.classic is None and not is_classic:
+            raise UnreleasedInstanceIdError(
+                f"Static member {member_id} with instance id {instance_id} cannot join the group because the "
+                f"instance id is owned by member {existing.member_id}."
+            )
+        target = group.target.get(existing.member_id, {})
+        successor = replace(existing, member_id=member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)
+        if existing.member_id != member_id:
+            draft.add(*_removal(group.group_id, existing.member_id))
+        draft.add(
+            consumer_records.member(group.group_id, successor),
+            consumer_records.target_assignment(group.group_id, member_id, target),
+            consumer_records.current_assignment(group.group_id, successor),
+        )
+        return successor
+
+    def present_member(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
+        """The member that says it is there."""
+        if instance_id is None:
+            return group.member(member_id)
+        member = group.static_member(instance_id)
+        if member is None:
+            raise UnknownMemberIdError(f"Instance id {instance_id} is unknown.")
+        if member.member_id != member_id:
+            raise FencedInstanceIdError(
+                f"Static member {member_id} with instance id {instance_id} was fenced by member "
+                f"{member.member_id}."
+            )
+        return member
+
+    def update(
+        self,
+        draft: Draft,
+        before: ConsumerMember,
+        member: ConsumerMember,
+        owned: Assignment | None,
+        now_ms: int,
+    ) -> ConsumerMember:
+        """Take over what a member says of itself and bring the group up to date; the member after that."""
+        if member != before:
+            draft.add(consumer_records.member(draft.group.group_id, member))
+        subscription_changed = (
+            member.topic_names != before.topic_names or member.topic_regex != before.topic_regex
+        )
+        regexes_changed = self._update_regexes(draft, now_ms)
+        self._update_epoch(draft, subscription_changed or regexes_changed)
+        self._update_target(draft, now_ms)
+        return self._reconcile(draft, member, owned, subscription_changed, now_ms)
+
+    def _update_regexes(self, draft: Draft, now_ms: int) -> bool:
+        group = draft.group
+        changed = subscriptions.changed_regexes(
+            group, self._topics, self._config.consumer_regex_refresh_interval_ms, now_ms
+        )
+        for expression, regex in changed.items():
+            if regex is None:
+                draft.add(consumer_records.no_regex(group.group_id, expression))
+            else:
+                draft.add(consumer_records.regex(group.group_id, expression, regex))
+        return bool(changed)
+
+    def _update_epoch(self, draft: Draft, subscriptions_changed: bool) -> None:
+        """A new epoch if subscriptions changed, or the topics that are subscribed to."""
+        group, version = draft.group, self._topics.version()
+        if not subscriptions_changed and group.checks.topics_version == version:
+            return
+        metadata_hash = self._metadata_hash.of(group.subscribed_topics)
+        if subscriptions_changed or metadata_hash != group.metadata_hash:
+            draft.add(consumer_records.group(group.group_id, group.epoch + 1, metadata_hash))
+        else:
+            group.checks.topics_version = version
+        if group.has_partition_metadata:
+            draft.add(consumer_records.no_partition_metadata(group.group_id))
+
+    def _update_target(self, draft: Draft, now_ms: int) -> None:
+        group = draft.group
+        interval_ms = self._times_of(group.group_id).assignment_interval_ms
+        if group.assignment_epoch < group.epoch and target_assignment.may_be_computed(
+            group, interval_ms, now_ms
+        ):
+            assignor = ASSIGNORS[group.preferred_assignor(self._config.consumer_assignors)]
+            draft.add(*target_assignment.new_target(group, self._topics, assignor, now_ms))
+
+    def _reconcile(
+        self,
+        draft: Draft,
+        member: ConsumerMember,
+        owned: Assignment | None,
+        subscription_changed: bool,
+        now_ms: int,
+    ) -> ConsumerMember:
+        group = draft.group
+        if not subscription_changed and member.is_reconciled_to(group.assignment_epoch):
+            return member
+        topics = (self._topics.by_name(name) for name in group.topics_of(member))
+        target = reconciliation.Target(
+            epoch=group.assignment_epoch,
+            assignment=group.target.get(member.member_id, {}),
+            subscribed={topic.id for topic in topics if topic is not None},
+            is_taken=lambda topic_id, partition: (
+                group.owners.get((topic_id, partition), member.member_id) != member.member_id
+            ),
+        )
+        after = reconciliation.reconcile(member, target, owned, subscription_changed)
+        if after != member:
+            draft.add(consumer_records.current_assignment(group.group_id, after))
+            if after.state is MemberState.UNREVOKED_PARTITIONS and after.classic is None:
+                self._schedule_revocation(group.group_id, after, now_ms)
+        return after
+
+    # Leaving, on purpose or not
+
+    def _leave(self, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> Outcome:
+        group = self._consumer_group(request.group_id)
+        member = self.present_member(group, request.member_id, request.instance_id)
+        response = ConsumerGroupHeartbeatResponse(
+            member_id=request.member_id, member_epoch=request.member_epoch
+        )
+        if request.member_epoch == LEAVE_EPOCH:
+            return self.remove(group, [member], now_ms)._replace(response=response)
+        # Its next life will not know what epochs these partitions had.
+        assigned = {topic_id: dict.fromkeys(each, 0) for topic_id, each in member.assigned.items()}
+        absent = replace(member, epoch=LEAVE_STATIC_EPOCH, assigned=assigned, pending_revocation={})
+        return Outcome(response, [consumer_records.current_assignment(group.group_id, absent)])
+
+    def remove(self, group: ConsumerGroup, members: Collection[ConsumerMember], now_ms: int) -> Outcome:
+        """Members are gone; the others share what they had, once there is a new target assignment."""
+        if self._downgrade is not None:
+            downgraded = self._downgrade(group, members, now_ms)
+            if downgraded is not None:
+                return downgraded
+        draft = Draft(group)
+        for member in members:
+            draft.add(*_removal(group.group_id, member.member_id))
+        for expression in sorted(draft.group.regexes.keys() - draft.group.subscribed_regexes):
+            draft.add(consumer_records.no_regex(group.group_id, expression))
+        metadata_hash = self._metadata_hash.of(draft.group.subscribed_topics)
+        draft.add(consumer_records.group(group.group_id, group.epoch + 1, metadata_hash))
+        return Outcome(records=draft.records)
+
+    def schedule_session(
+        self, group_id: str, member_id: str, now_ms: int, timeout_ms: int | None = None
+    ) -> None:
+        """The member is alive; the next sign of life must come within its session."""
+        if timeout_ms is None:
+            timeout_ms = self._times_of(group_id).session_timeout_ms
+        key = ("consumer session", group_id, member_id)
+        action = partial(self._session_expired, group_id, member_id)
+        self._timers.schedule(key, now_ms + timeout_ms, action)
+
+    def _session_expired(self, group_id: str, member_id: str, now_ms: int) -> Outcome:
+        retry = partial(self.schedule_session, group_id, member_id, now_ms, RETRY_MS)
+        return self._fence(group_id, member_id, None, now_ms, retry)
+
+    def _schedule_revocation(
+        self, group_id: str, member: ConsumerMember, now_ms: int, timeout_ms: int | None = None
+    ) -> None:
+        """The member must have given partitions back by then. Until it has, its epoch does not change."""
+        if timeout_ms is None:
+            timeout_ms = member.rebalance_timeout_ms
+        key = ("consumer revocation", group_id, member.member_id)
+        self._timers.schedule(key, now_ms + timeout_ms, partial(self._revocation_expired, group_id, member))
+
+    def _revocation_expired(self, group_id: str, member: ConsumerMember, now_ms: int) -> Outcome:
+        retry = partial(self._schedule_revocation, group_id, member, now_ms, RETRY_MS)
+        return self._fence(group_id, member.member_id, member.epoch, now_ms, retry)
+
+    def _fence(
+        self,
+        group_id: str,
+        member_id: str,
+        revoking_epoch: int | None,
+        now_ms: int,
+        retry: Callable[[], None],
+    ) -> Outcome:
+        """Remove a member that is late, or with a `revoking_epoch` only if it still revokes in that epoch."""
+        group = self._groups.get(group_id)
+        member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
+        if not isinstance(group, ConsumerGroup) or member is None:
+            return NOTHING
+        if revoking_epoch is not None and (
+            member.epoch != revoking_epoch or member.state is not MemberState.UNREVOKED_PARTITIONS
+        ):
+            return NOTHING
+
+        def on_failed(error: KafkaError) -> None:
+            retry()
+
+        return self.remove(group, [member], now_ms)._replace(on_failed=on_failed)
+
+    # Others look at groups
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """A group with its members, as ConsumerGroupDescribe answers it."""
+        return described_group(self._consumer_group(group_id), self._topics, self._config.consumer_assignors)
+
+    def _consumer_group(self, group_id: str) -> ConsumerGroup:
+        group = self._groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
+        raise GroupIdNotFoundError(
+            f"Group {group_id} not found." if group is None else f"Group {group_id} is not a consumer group."
+        )
+
+    # The log
+
+    def replay(self, record: GroupRecord) -> None:
+        """Take over what a record says; those that are not of consumer groups say nothing."""
+        key, value = record
+        if not isinstance(key, _KEYS):
+            return
+        group = self._groups.get(key.group_id)
+        if isinstance(key, ConsumerGroupMetadataKey) and value is None:
+            if isinstance(group, ConsumerGroup):
+                del self._groups[key.group_id]
+            return
+        if not isinstance(group, ConsumerGroup):
+            if value is None:
+                return  # compaction has left the tombstone but not what it removed
+            group = self._groups[key.group_id] = ConsumerGroup(key.group_id)
+        group.replay(key, value)
+        self._cancel_timers(key, group)
+
+    def _cancel_timers(self, key: Message, group: ConsumerGroup) -> None:
+        if isinstance(key, ConsumerGroupMemberMetadataKey | ConsumerGroupCurrentMemberAssignmentKey):
+            member = group.members.get(key.member_id)
+            if member is None:
+                self._timers.cancel(("consumer session", group.group_id, key.member_id))
+            if member is None or member.state is not MemberState.UNREVOKED_PARTITIONS:
+                self._timers.cancel(("consumer revocation", group.group_id, key.member_id))
+
+    def on_loaded(self, now_ms: int) -> None:
+        """Everybody has a whole session to find the new coordinator."""
+        for group in self._groups.values():
+            if isinstance(group, ConsumerGroup):
+                for member in group.members.values():
+                    self.schedule_session(group.group_id, member.member_id, now_ms)
+                    if member.state is MemberState.UNREVOKED_PARTITIONS:
+                        self._schedule_revocation(group.group_id, member, now_ms)
+
+
+def _removal(group_id: str, member_id: str) -> tuple[GroupRecord, ...]:
+    """In Kafka's order: it refuses to remove a member that still has something."""
+    return (
+        consumer_records.no_current_assignment(group_id, member_id),
+        consumer_records.no_target_assignment(group_id, member_id),
+        consumer_records.no_member(group_id, member_id),
+    )
+
+
+def _says_everything(request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Members leave out what they have said before, but not if they may have missed an answer."""
+    return (
+        request.rebalance_timeout_ms != -1
+        and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)
+        and request.topic_partitions is not None
+    )
+
+
+def _topic_partitions(holdings: Holdings) -> list[TopicPartitions]:
+    return [TopicPartitions(topic_id, sorted(partitions)) for topic_id, partitions in holdings.items()]

@@ -1,0 +1,72 @@
+"""A member of a consumer group (KIP-848) after some heartbeat: it never changes, it is replaced."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from gralha.protocol.messages.group_records import ClassicMemberMetadata
+
+# Partitions of topics, by topic id, each with the member epoch at which its owner got it (KIP-1251).
+Holdings = Mapping[bytes, Mapping[int, int]]
+
+JOIN_EPOCH: Final = 0
+LEAVE_EPOCH: Final = -1
+# A static member leaves for a while; its partitions wait for it until its session expires.
+LEAVE_STATIC_EPOCH: Final = -2
+
+
+class MemberState(IntEnum):
+    """Where a member is on its way to its target. The numbers are those of the records."""
+
+    STABLE = 0
+    UNREVOKED_PARTITIONS = 1  # it has to give partitions back before it may go on
+    UNRELEASED_PARTITIONS = 2  # it waits for partitions that others have not given back
+    UNKNOWN = 127  # written by a later version
+
+    @classmethod
+    def _missing_(cls, value: object) -> "MemberState":
+        return cls.UNKNOWN
+
+
+class Regex(NamedTuple):
+    """The topics that a regular expression stood for when it was looked up."""
+
+    topics: frozenset[str]
+    version: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerMember:
+    member_id: str
+    instance_id: str | None = None
+    rack_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    rebalance_timeout_ms: int = -1
+    topic_names: frozenset[str] = frozenset()
+    topic_regex: str = ""
+    assignor: str | None = None
+    classic: ClassicMemberMetadata | None = None  # of a member that speaks the classic protocol
+    epoch: int = JOIN_EPOCH
+    previous_epoch: int = -1  # the answer with the newer one may have been lost
+    state: MemberState = MemberState.STABLE
+    assigned: Holdings = field(default_factory=dict)
+    pending_revocation: Holdings = field(default_factory=dict)
+
+    def is_reconciled_to(self, assignment_epoch: int) -> bool:
+        """Has it all that it should have, and nothing else?"""
+        return self.state is MemberState.STABLE and self.epoch == assignment_epoch
+
+    def partitions(self) -> Iterable[tuple[bytes, int]]:
+        """All that nobody else may have now."""
+        for holdings in (self.assigned, self.pending_revocation):
+            for topic_id, partitions in holdings.items():
+                for partition in partitions:
+                    yield topic_id, partition
+
+    def assignment_epoch(self, topic_id: bytes, partition: int) -> int | None:
+        """The epoch at which it got a partition; None if it does not have it."""
+        epoch = self.assigned.get(topic_id, {}).get(partition)
+        return self.pending_revocation.get(topic_id, {}).get(partition) if epoch is None else epoch
