@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
 
     from gralha.cli.consumption import Selection
+    from gralha.cli.group_records import GroupRecordFormatter
 
 _TIMESTAMP_TYPES = {1: "CreateTime", 2: "LogAppendTime"}
 _DEFAULT_FORMATTERS = (
@@ -25,6 +26,11 @@ _SILENT_FORMATTERS = (
     "org.apache.kafka.tools.consumer.NoOpMessageFormatter",
     "kafka.tools.NoOpMessageFormatter",
 )
+# With the kinds of records (see definitions/group_records.kafka) that each shows of __consumer_offsets.
+_GROUP_FORMATTERS = {
+    "org.apache.kafka.tools.consumer.OffsetsMessageFormatter": (0, 1),
+    "org.apache.kafka.tools.consumer.GroupMetadataMessageFormatter": (2,),
+}
 _FORMATTER_HELP = (
     "properties of the formatter: print.timestamp, print.key, print.offset, print.partition, print.headers, "
     "print.epoch, print.value (true or false), key.separator, line.separator, headers.separator, "
@@ -54,7 +60,10 @@ def _parser() -> CommandParser:
     )
     parser.flag("skip-message-on-error", "skip a record that cannot be shown instead of stopping")
     parser.value(
-        "formatter", "accepted for Kafka's own DefaultMessageFormatter and NoOpMessageFormatter only"
+        "formatter",
+        "one of Kafka's own, by its Java name: DefaultMessageFormatter, NoOpMessageFormatter, and for "
+        "__consumer_offsets OffsetsMessageFormatter and GroupMetadataMessageFormatter",
+        metavar="CLASS",
     )
     parser.values("formatter-property", "property", help_text=_FORMATTER_HELP)
     parser.value("formatter-config", "a file with properties of the formatter", metavar="FILE")
@@ -153,10 +162,14 @@ def _group(options: Namespace, *others: str | None) -> str | None:
     return next(iter(groups), None)
 
 
-def make_formatter(options: Namespace) -> MessageFormatter | None:
+def make_formatter(options: Namespace) -> "MessageFormatter | GroupRecordFormatter | None":
     """The formatter; None when records are counted but not shown."""
     if options.formatter in _SILENT_FORMATTERS:
         return None
+    if options.formatter in _GROUP_FORMATTERS:
+        from gralha.cli.group_records import GroupRecordFormatter
+
+        return GroupRecordFormatter(_GROUP_FORMATTERS[options.formatter])
     if options.formatter is not None and options.formatter not in _DEFAULT_FORMATTERS:
         raise CommandError(f"Cannot load {options.formatter}: Java classes do not run here")
     properties = load_properties(options.formatter_config) if options.formatter_config else {}
@@ -230,7 +243,11 @@ class _Printer:
     """Writes messages to standard output and counts them."""
 
     def __init__(
-        self, formatter: MessageFormatter | None, max_messages: int | None, *, skip_on_error: bool
+        self,
+        formatter: "MessageFormatter | GroupRecordFormatter | None",
+        max_messages: int | None,
+        *,
+        skip_on_error: bool,
     ) -> None:
         self.count = 0
         self._formatter = formatter
@@ -255,13 +272,14 @@ class _Printer:
         yield from written
 
     def _write_one(self, message: "Message") -> None:
-        if self._formatter is None:
+        formatter = self._formatter
+        if formatter is None:
             return
         try:
-            if self._formatter.only_value:
-                line = self._formatter.format_value(message.value())
+            if isinstance(formatter, MessageFormatter) and formatter.only_value:
+                line = formatter.format_value(message.value())
             else:
-                line = self._formatter.format(_record(message))
+                line = formatter.format(_record(message))
             sys.stdout.buffer.write(line)
         except CommandError as error:
             if not self._skip_on_error:

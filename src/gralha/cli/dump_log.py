@@ -1,12 +1,11 @@
 """kafka-dump-log: what the files of a partition hold, line by line, without a broker.
 
-Flags and output are those of Apache Kafka's command. Its decoders for __consumer_offsets and for
-__transaction_state come with the coordinators that write these topics.
+Flags and output are those of Apache Kafka's command. Its decoder for __transaction_state comes with the
+coordinator that writes this topic.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from argparse import Namespace
@@ -81,6 +80,7 @@ def _parser() -> CommandParser:
             const="StringDecoder",
             metavar="CLASS",
         )
+    parser.flag("offsets-decoder", "show keys and values as records of __consumer_offsets")
     parser.flag("cluster-metadata-decoder", "show values as records of the metadata log")
     parser.flag("skip-record-metadata", "show keys and values only, and no control records")
     return parser
@@ -128,11 +128,13 @@ class _LogDump:
     def __init__(self, options: Namespace, mismatches: Mismatches) -> None:
         self._mismatches = mismatches
         self._max_bytes: int = options.max_bytes
+        self._offsets: bool = options.offsets_decoder
         self._metadata: bool = options.cluster_metadata_decoder
         self._key_decoder = _decoder(options.key_decoder_class)
         self._value_decoder = _decoder(options.value_decoder_class)
         self._with_contents: bool = (
             options.print_data_log
+            or options.offsets_decoder
             or options.cluster_metadata_decoder
             or options.key_decoder_class is not None
             or options.value_decoder_class is not None
@@ -164,7 +166,10 @@ class _LogDump:
             if last_offset not in (-1, record.offset - 1):
                 self._mismatches.not_consecutive(path, last_offset, record.offset)
             last_offset = record.offset
-            print(self._record_line(header, record))
+            try:
+                print(self._record_line(header, record))
+            except ProtocolError as error:
+                raise CommandError(f"{path} holds other records than expected: {error}") from None
         return last_offset
 
     def _record_line(self, header: BatchHeader, record: Record) -> str:
@@ -178,6 +183,10 @@ class _LogDump:
         return f"| {' '.join(parts)}" if parts else ""
 
     def _contents(self, record: Record) -> list[str]:
+        if self._offsets:
+            from gralha.cli.group_records import dumped
+
+            return dumped(record)
         if self._metadata:
             return [f"payload: {_metadata_text(record)}"]
         parts = []
@@ -259,23 +268,19 @@ def _control_fields(record: Record) -> str:
     }
     if kind not in labels:
         return f"controlType: UNKNOWN({kind})"
-    from gralha.protocol.message_json import to_json
+    from gralha.protocol.message_json import json_text, to_json
 
     label, message_class = labels[kind]
     value = record.value or b""
     # Each of these messages begins with its own version.
     version = Reader(value).int16()
-    return f"{label} {_compact(to_json(message_class.decode(Reader(value), version), version))}"
+    return f"{label} {json_text(to_json(message_class.decode(Reader(value), version), version))}"
 
 
 def _metadata_text(record: Record) -> str:
-    from gralha.protocol.message_json import metadata_record_to_json
+    from gralha.protocol.message_json import json_text, metadata_record_to_json
 
     try:
-        return _compact(metadata_record_to_json(record.value or b""))
+        return json_text(metadata_record_to_json(record.value or b""))
     except ProtocolError as error:
         return f"Error at {record.offset}, skipping. {error}"
-
-
-def _compact(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

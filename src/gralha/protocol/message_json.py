@@ -7,6 +7,7 @@ message's module was generated from, so that no class carries it around; this is
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from functools import cache
 from importlib import import_module
@@ -48,6 +49,11 @@ def metadata_record_to_json(data: bytes) -> dict[str, Json]:
     return {"type": _enum_name(record_class.__name__), "version": version, "data": to_json(record, version)}
 
 
+def json_text(value: Json) -> str:
+    """The text of it on one line."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 @cache
 def _definition(name: str) -> Definition:
     text = files("gralha.protocol").joinpath("definitions", f"{name}.kafka").read_text("utf-8")
@@ -79,7 +85,9 @@ def _struct(definition: Definition, name: str, value: object, version: int) -> d
 
 
 def _is_default(field: Field, item: object) -> bool:
-    return item == ([] if field.default == () and field.is_array else field.default)
+    if field.default == ():
+        return item == [] if field.is_array else item is not None and item == type(item)()
+    return item == field.default
 
 
 def _value(definition: Definition, field: Field, item: object, version: int) -> Json:

@@ -1,0 +1,100 @@
+"""The records of `__consumer_offsets` as JSON, as Apache Kafka's tools show them.
+
+`kafka-dump-log --offsets-decoder` shows all kinds, each of the formatters for the console consumer its own.
+Records of share and streams groups are not known here and count as records of a newer version.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+from gralha.cli.message_formatter import ConsumedRecord
+from gralha.cli.program import CommandError
+from gralha.protocol.coordinator_records import (
+    GROUP_RECORDS,
+    KEY_VERSION,
+    DecodedRecord,
+    UnknownKindError,
+    decode,
+)
+from gralha.protocol.message import Message
+from gralha.protocol.message_json import Json, json_text, to_json
+from gralha.protocol.messages.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+)
+from gralha.protocol.messages.group_records import (
+    GroupMetadataValue,
+    MemberMetadata,
+)
+from gralha.protocol.primitives import ProtocolError, Reader
+from gralha.protocol.records import Record
+
+
+def dumped(record: Record) -> list[str]:
+    """Key and payload of a record in a log file; ProtocolError when it has no key, as all of them have."""
+    if record.key is None:
+        raise ProtocolError(f"the record at offset {record.offset} has no key")
+    try:
+        decoded = decode(GROUP_RECORDS, record.key, record.value)
+    except UnknownKindError as error:
+        return [f"key: Unknown record type {error.kind} at offset {record.offset}, skipping."]
+    except ProtocolError as error:
+        return [f"key: Error at offset {record.offset}, skipping. {error}"]
+    key: Json = {"type": str(decoded.key.API_KEY), "data": to_json(decoded.key, KEY_VERSION)}
+    return [f"key: {json_text(key)}", f"payload: {_dumped_value(decoded)}"]
+
+
+def _dumped_value(decoded: DecodedRecord) -> str:
+    value, version = decoded.value, decoded.value_version
+    if value is None:
+        return "<DELETE>"
+    data = to_json(value, version)
+    if isinstance(value, GroupMetadataValue) and value.protocol_type == "consumer":
+        data["members"] = [_dumped_consumer(member, version) for member in value.members]
+    return json_text({"version": str(version), "data": data})
+
+
+def _dumped_consumer(member: MemberMetadata, version: int) -> Json:
+    """A member of a classic group, with what consumers tell each other in full."""
+    return {
+        **to_json(member, version),
+        "subscription": _consumer_data(ConsumerProtocolSubscription, member.subscription),
+        "assignment": _consumer_data(ConsumerProtocolAssignment, member.assignment),
+    }
+
+
+def _consumer_data(message_class: type[Message], data: bytes) -> Json:
+    try:
+        version = Reader(data).int16()
+        return to_json(message_class.decode(Reader(data, 2), version), version)
+    except ProtocolError:
+        return b64encode(data).decode("ascii")
+
+
+class GroupRecordFormatter:
+    """Shows some kinds of records, one on a line, and passes over the others.
+
+    Apache Kafka's formatters do not end their lines; programs that read JSON take it either way.
+    """
+
+    def __init__(self, kinds: tuple[int, ...]) -> None:
+        self._kinds = kinds
+
+    def format(self, record: ConsumedRecord) -> bytes:
+        if record.key is None:
+            return b""
+        try:
+            decoded = decode(GROUP_RECORDS, record.key, record.value)
+        except UnknownKindError:
+            return b""
+        except ProtocolError as error:
+            raise CommandError(f"Could not read record at offset {record.offset} due to: {error}") from None
+        kind, version = decoded.key.API_KEY, decoded.value_version
+        if kind not in self._kinds:
+            return b""
+        value: Json = None
+        if decoded.value is not None:
+            value = {"version": version, "data": to_json(decoded.value, version)}
+        key: Json = {"type": kind, "data": to_json(decoded.key, KEY_VERSION)}
+        return json_text({"key": key, "value": value}).encode() + b"\n"
