@@ -1,3 +1,4 @@
+from tests.cli.commands import run
 from tests.client.live import bootstrap, new_name
 
-__all__ = ["bootstrap", "new_name"]
+__all__ = ["bootstrap", "new_name", "run"]

@@ -4,32 +4,11 @@ import json
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
+from tests.cli.commands import Outcome, Run
 from tests.client.live import eventually
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Outcome]
-
-
-@pytest.fixture
-def run(bootstrap: str, capfd: pytest.CaptureFixture[str]) -> Run:
-    """Runs a command in this process, as its console script would."""
-
-    def run(command: str, *arguments: str) -> Outcome:
-        module = import_module(f"gralha.cli.{command.replace('-', '_')}")
-        code = module.main(["--bootstrap-server", bootstrap, *arguments])
-        return Outcome(code, *capfd.readouterr())
-
-    return run
 
 
 @pytest.fixture
@@ -289,6 +268,7 @@ COMMANDS = (
     ("get-offsets",),
     ("log-dirs", "--describe"),
     ("broker-api-versions",),
+    ("consumer-groups", "--list"),
     ("console-consumer", "--topic", "t"),
     ("producer-perf-test", "--topic", "t", "--num-records", "1", "--record-size", "1", "--throughput", "1"),
     ("consumer-perf-test", "--topic", "t", "--num-records", "1", "--hide-header"),

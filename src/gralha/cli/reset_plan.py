@@ -25,7 +25,9 @@ def plan_table(plan: Plan) -> str:
         for group_id, offsets in sorted(plan.items())
         for partition, offset in sorted(offsets.items())
     ]
-    return table(["GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"], lines, [15, 15, 10, 0], [0, 1])
+    # A group for which there is no new offset counts too.
+    group_width = max([15, *map(len, plan)])
+    return table(["GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"], lines, [group_width, 15, 10, 0], [1])
 
 
 def export_csv(plan: Plan, *, with_group: bool) -> str:
