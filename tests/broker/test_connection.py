@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from gralha.broker.connection import FRAME_DEADLINE_SECONDS, MAX_KEPT_BYTES, SHARED_BUFFER_BYTES
+from gralha.broker.connection import FRAME_DEADLINE_SECONDS, MAX_KEPT_BYTES
 from gralha.broker.pipeline import Api, RequestContext
+from gralha.broker.receive_buffer import SIZE_BYTES
 from gralha.broker.server import Server
 from gralha.protocol.message import Message
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -127,9 +128,7 @@ async def test_a_frame_that_comes_byte_by_byte(door: Fixture) -> None:
     assert await client.text() == "slow"
 
 
-@pytest.mark.parametrize(
-    "size", [1, MAX_KEPT_BYTES, SHARED_BUFFER_BYTES - 30, SHARED_BUFFER_BYTES + 1, 5_000_000]
-)
+@pytest.mark.parametrize("size", [1, MAX_KEPT_BYTES, SIZE_BYTES - 30, SIZE_BYTES + 1, 5_000_000])
 async def test_frames_of_all_sizes_in_pieces(door: Fixture, size: int) -> None:
     client, other = await door.connect(), await door.connect()
     data = records_of(size)

@@ -52,7 +52,7 @@ class Door:
         return self.waiting[request.key]
 
     def feed(self, data: bytes) -> int:
-        position = self.pipeline.feed(data, 0)
+        position = self.pipeline.feed(data, 0, len(data))
         self.write()
         return position
 
@@ -144,7 +144,7 @@ async def test_a_request_of_very_many_tiny_parts_is_refused() -> None:
     FindCoordinatorRequest(coordinator_keys=[""] * 500_001).encode(writer, 4)
     writer.end_frame()
     with pytest.raises(ProtocolError, match="too many array elements"):
-        pipeline.feed(writer.to_bytes(), 0)
+        pipeline.feed(writer.to_bytes(), 0, writer.size())
 
 
 async def test_a_failing_handler_breaks_the_connection() -> None:

@@ -1,10 +1,9 @@
 """A client's connection: bytes from the socket into the pipeline, responses from the pipeline to the socket.
 
-All connections of a server receive into one shared buffer, since asyncio asks for a buffer, fills it
-and hands it over without anything in between. What one read brought becomes one `bytes` object that
-the requests inside refer to; the begin of a frame that has not wholly arrived is kept until the next
-read. A long frame in the making gets a buffer of its own, which grows as its bytes arrive and never
-because a length was declared.
+All connections of a server receive into one shared buffer (`receive_buffer.py`), since asyncio asks for a
+buffer, fills it and hands it over without anything in between. The requests of one read refer to one `bytes`
+object; the begin of a frame that has not wholly arrived is kept until the next read. A long frame in the making
+gets a buffer of its own, which grows as its bytes arrive and never because a length was declared.
 
 A client that does not read its answers, or has too many requests inside, is not read from.
 """
@@ -15,9 +14,9 @@ from collections import Counter
 from typing import Final, cast
 
 from gralha.broker.pipeline import Api, Peer, Pipeline
+from gralha.broker.receive_buffer import SIZE_BYTES, ReceiveBuffer
 from gralha.protocol.primitives import ProtocolError
 
-SHARED_BUFFER_BYTES: Final = 1024 * 1024
 # A piece of a frame is kept aside up to this size, and copied at the next read. A larger one gets a buffer of
 # its own, or a client that sends byte by byte would make us copy it every time.
 MAX_KEPT_BYTES: Final = 256 * 1024
@@ -67,7 +66,7 @@ class ConnectionSettings:
         self.listener = listener
         self.max_request_bytes = max_request_bytes
         self.limits = limits
-        self.buffer = memoryview(bytearray(SHARED_BUFFER_BYTES))
+        self.buffer = ReceiveBuffer()
         self.connections: set[Connection] = set()
 
 
@@ -81,7 +80,7 @@ class Connection(asyncio.BufferedProtocol):
         self._large_filled = 0
         self._large_size = 0
         self._backlog = b""  # frames that arrived but are not handled yet
-        self._backlog_start = 0
+        self._backlog_start = self._backlog_end = 0
         self._write_paused = False
         self._reading = True
         self._closed = False
@@ -140,10 +139,7 @@ class Connection(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:
         if self._large is not None:
             return memoryview(self._large)[self._large_filled :]
-        kept = len(self._partial)
-        if kept:
-            self._settings.buffer[:kept] = self._partial
-        return self._settings.buffer[kept:]
+        return self._settings.buffer.room(self._partial)
 
     def buffer_updated(self, nbytes: int) -> None:
         self.active_at = self._loop.time()
@@ -152,7 +148,9 @@ class Connection(asyncio.BufferedProtocol):
             return
         total = len(self._partial) + nbytes
         self._partial = b""
-        self._handle(bytes(self._settings.buffer[:total]), 0)
+        buffer = self._settings.buffer
+        self._handle(buffer.received(total), 0, total)
+        buffer.release()
 
     def eof_received(self) -> bool:
         return False
@@ -163,7 +161,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._large_filled == self._large_size:
             self._limits.partial_bytes -= self._large_filled
             self._large, self._large_filled = None, 0
-            self._handle(bytes(large), 0)
+            self._handle(bytes(large), 0, len(large))
         elif self._limits.partial_bytes > self._limits.max_partial_bytes:
             self.close_because("too many large requests are arriving at once")
         elif self._large_filled == len(large):
@@ -171,13 +169,13 @@ class Connection(asyncio.BufferedProtocol):
             grown[: len(large)] = large
             self._large = grown
 
-    def _handle(self, data: bytes, start: int) -> None:
+    def _handle(self, data: bytes, start: int, end: int) -> None:
         """Feed what has arrived to the pipeline, as far as the client keeps reading its answers."""
         if self._closed:
             return
         pipeline = self._pipeline
         try:
-            position = pipeline.feed(data, start)
+            position = pipeline.feed(data, start, end)
         except ProtocolError as error:
             self._write(pipeline.take_out())
             self.close_because(str(error))
@@ -190,14 +188,14 @@ class Connection(asyncio.BufferedProtocol):
             self._write(pipeline.take_out())
         if pipeline.is_full() or self._write_paused:
             # From here on it is the client who lets us wait, not its frame.
-            self._backlog, self._backlog_start = data, position
+            self._backlog, self._backlog_start, self._backlog_end = data, position, end
             self.frame_since = None
             self._pause()
         else:
-            self._keep_partial(data, position)
+            self._keep_partial(data, position, end)
 
-    def _keep_partial(self, data: bytes, position: int) -> None:
-        rest = len(data) - position
+    def _keep_partial(self, data: bytes, position: int, end: int) -> None:
+        rest = end - position
         if position > 0 or self.frame_since is None:
             # The deadline of a frame counts from its first byte, however slowly the others follow.
             self.frame_since = self.active_at if rest else None
@@ -205,13 +203,13 @@ class Connection(asyncio.BufferedProtocol):
             return
         if rest >= 4:
             size = 4 + int.from_bytes(data[position : position + 4])
-            if size > SHARED_BUFFER_BYTES or rest > MAX_KEPT_BYTES:
+            if size > SIZE_BYTES or rest > MAX_KEPT_BYTES:
                 self._large = bytearray(min(max(FIRST_LARGE_BUFFER_BYTES, 2 * rest), size))
-                self._large[:rest] = data[position:]
+                self._large[:rest] = data[position:end]
                 self._large_filled, self._large_size = rest, size
                 self._limits.partial_bytes += rest
                 return
-        self._partial = data[position:]
+        self._partial = data[position:end]
 
     # Sending
 
@@ -242,11 +240,11 @@ class Connection(asyncio.BufferedProtocol):
     def _resume(self) -> None:
         if self._reading or self._write_paused or self._closed or self._pipeline.is_full():
             return
-        data, start = self._backlog, self._backlog_start
-        self._backlog, self._backlog_start = b"", 0
+        data, start, end = self._backlog, self._backlog_start, self._backlog_end
+        self._backlog, self._backlog_start, self._backlog_end = b"", 0, 0
         self._reading = True
         self.active_at = self._loop.time()
-        self._handle(data, start)
+        self._handle(data, start, end)
         # The backlog may have filled the pipeline again.
         if self._reading and not self._closed:
             self._transport.resume_reading()

@@ -118,16 +118,16 @@ class Pipeline:
         """Whether the client should read its answers before it is heard again."""
         return self.out_bytes + self.held_bytes >= MAX_BYTES_OUT or self.weight_inside >= MAX_WEIGHT_INSIDE
 
-    def feed(self, data: bytes, start: int) -> int:
-        """Handle the whole frames of `data` from `start` on; answers where the first unhandled one begins."""
+    def feed(self, data: bytes, start: int, stop: int) -> int:
+        """Handle the whole frames in a range of `data`; answers where the first unhandled one begins."""
         position: i64 = start
-        length: i64 = len(data)
-        while length - position >= 4 and not self.is_full():
+        received: i64 = stop
+        while received - position >= 4 and not self.is_full():
             size = i64(read_i32_be(data, position))
             if size < SMALLEST_FRAME or size > self.max_request_bytes:
                 raise ProtocolError(f"a request of {size} bytes; allowed are 8 to {self.max_request_bytes}")
             end = position + 4 + size
-            if end > length:
+            if end > received:
                 break
             self._request(data, position + 4, end)
             position = end

@@ -134,7 +134,7 @@ class Client:
             answered.set()
 
         pipeline = self._pipeline(answered.set, on_broken)
-        assert pipeline.feed(data, 0) == len(data)
+        assert pipeline.feed(data, 0, len(data)) == len(data)
         out = b"".join(pipeline.take_out())
         if not out:
             await answered.wait()
@@ -147,7 +147,7 @@ class Client:
         """The connection after a request that is not waited for."""
         pipeline = self._pipeline(lambda: None, pytest.fail)
         data = frame(request, version)
-        assert pipeline.feed(data, 0) == len(data)
+        assert pipeline.feed(data, 0, len(data)) == len(data)
         return pipeline
 
     def _pipeline(self, on_ready, on_broken):
