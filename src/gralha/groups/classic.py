@@ -170,10 +170,14 @@ class ClassicProtocol:
     # Records
 
     def replay_group_metadata(self, key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:
-        """A record says what the group is now, or that it is gone."""
+        """A record says what the group is now, or that it is gone.
+
+        Nobody waits in a group that is deleted; in one that becomes a consumer group they have to join again.
+        """
         before = self._groups.pop(key.group, None)
         if isinstance(before, ClassicGroup):
             self.rebalance.cancel_timers(before)
+            before.fail_all_requests(RebalanceInProgressError())
         if value is not None:
             self._groups[key.group] = group_from_record(key.group, value)
 

@@ -54,8 +54,7 @@ class ClassicJoin:
 
     def join(self, caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int) -> Outcome:
         """Decide on a JoinGroup. Mostly the reply is kept until everybody has joined."""
-        self._check_session_timeout(request.session_timeout_ms)
-        joining = _joining(caller, request, reply, now_ms)
+        joining = joining_of(caller, request, reply, now_ms, self._config)
         group = self._groups.get(request.group_id)
         if isinstance(group, ClassicGroup):
             return self._join(group, joining)
@@ -64,14 +63,6 @@ class ClassicJoin:
         if request.member_id:
             raise UnknownMemberIdError()
         return self._join_new_group(group, joining)
-
-    def _check_session_timeout(self, timeout_ms: int) -> None:
-        shortest_ms = self._config.group_min_session_timeout_ms
-        longest_ms = self._config.group_max_session_timeout_ms
-        if not shortest_ms <= timeout_ms <= longest_ms:
-            raise InvalidSessionTimeoutError(
-                f"A session timeout of {timeout_ms} ms is not between {shortest_ms} and {longest_ms}."
-            )
 
     def _join_new_group(self, replaced: Group | None, joining: Joining) -> Outcome:
         """The first member makes the group, in the place of a group of another kind if that one is empty.
@@ -201,7 +192,11 @@ class ClassicJoin:
         return renamed
 
 
-def _joining(caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int) -> Joining:
+def joining_of(
+    caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int, config: GroupsConfig
+) -> Joining:
+    """A request with all that goes with it, if its session timeout is allowed."""
+    _check_session_timeout(request.session_timeout_ms, config)
     protocols: dict[str, bytes] = {}
     for protocol in request.protocols:
         protocols.setdefault(protocol.name, protocol.metadata)
@@ -210,6 +205,14 @@ def _joining(caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: in
         request.session_timeout_ms if caller.api_version == 0 else request.rebalance_timeout_ms
     )
     return Joining(caller, request, protocols, rebalance_timeout_ms, reply, now_ms)
+
+
+def _check_session_timeout(timeout_ms: int, config: GroupsConfig) -> None:
+    shortest_ms, longest_ms = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
+    if not shortest_ms <= timeout_ms <= longest_ms:
+        raise InvalidSessionTimeoutError(
+            f"A session timeout of {timeout_ms} ms is not between {shortest_ms} and {longest_ms}."
+        )
 
 
 def _changes_nothing(group: ClassicGroup, member: ClassicMember, protocols: dict[str, bytes]) -> bool:
