@@ -11,7 +11,10 @@ from tests.cli.partition_files import data_batches
 
 SCRIPTS = Path(sys.executable).parent
 CPU_SECONDS_MAX = 0.4
-ADMIN_MODULES = ("topics", "configs", "get_offsets", "delete_records", "log_dirs", "broker_api_versions")
+ADMIN_MODULES = (
+    *("topics", "configs", "get_offsets", "delete_records", "log_dirs", "broker_api_versions"),
+    *("consumer_groups", "groups"),
+)
 
 
 @pytest.mark.parametrize("module", [*ADMIN_MODULES, "main", "console_producer", "console_consumer"])
@@ -63,6 +66,8 @@ def cpu_seconds(folder: Path, line: list[str | Path], typed: bytes = b"") -> tup
         (["kafka-get-offsets"], b"{topic}:0:"),
         (["kafka-log-dirs", "--describe"], b'"partition":"{topic}-0"'),
         (["kafka-broker-api-versions"], b"Produce(0): "),
+        (["kafka-consumer-groups", "--list", "--state"], b"GROUP  "),
+        (["kafka-groups", "--list"], b"GROUP  "),
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, list) else "",
 )

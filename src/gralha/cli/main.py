@@ -22,6 +22,7 @@ KAFKA_COMMANDS = {
     "delete-records": ("delete_records", "delete the oldest records of partitions"),
     "dump-log": ("dump_log", "print the contents of log files"),
     "get-offsets": ("get_offsets", "print the offsets of partitions"),
+    "groups": ("groups", "list groups of all kinds"),
     "log-dirs": ("log_dirs", "show the data folders of the brokers"),
     "producer-perf-test": ("producer_perf_test", "measure writing"),
     "storage": ("storage", "format data folders"),

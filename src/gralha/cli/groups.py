@@ -1,0 +1,80 @@
+"""kafka-groups: list the groups of all kinds."""
+
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gralha.cli.arguments import CommandParser, given
+from gralha.cli.connect import add_connection_options, open_admin
+from gralha.cli.program import run
+
+if TYPE_CHECKING:
+    from gralha.client.group_values import GroupListing
+
+_TYPES = ("Classic", "Consumer", "Share", "Streams")
+_FILTERS = ("consumer", "share", "streams")
+_COLUMN_WIDTH = 20
+_TIMEOUT_MS = 30_000
+
+
+def _parser() -> CommandParser:
+    parser = CommandParser("kafka-groups", "This tool helps to list groups of all types.")
+    add_connection_options(parser)
+    parser.flag("list", "list the groups")
+    parser.value("group-type", "only groups of this type: classic, consumer, share, streams", metavar="TYPE")
+    parser.value("protocol", "only groups with this protocol", metavar="PROTOCOL")
+    parser.flag("consumer", "only groups of consumers, of any type")
+    parser.flag("share", "only share groups")
+    parser.flag("streams", "only streams groups")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run(_main, arguments)
+
+
+def _main(arguments: list[str]) -> int:
+    options = parse_options(arguments)
+    return run(lambda _: _list(options), [], prefix="Error while executing groups command : ")
+
+
+def parse_options(arguments: list[str]) -> Namespace:
+    """Parse and check the command line."""
+    parser = _parser()
+    options = parser.parse(arguments, "bootstrap-server")
+    if not options.list:
+        parser.error("Command must include exactly one action: --list.")
+    if given(options, "group-type") and options.group_type.capitalize() not in _TYPES:
+        parser.error("--group-type must be a valid group type.")
+    for name in _FILTERS:
+        others = [other for other in ("group-type", "protocol", *_FILTERS) if other != name]
+        parser.exclude(options, name, others)
+    return options
+
+
+def _list(options: Namespace) -> int:
+    with open_admin(options, "kafka-groups", timeout_ms=_TIMEOUT_MS) as admin:
+        groups = admin.list_groups()
+    print(listing([group for group in groups if passes(group, options)]), end="")
+    return 0
+
+
+def passes(group: "GroupListing", options: Namespace) -> bool:
+    """Whether the options choose a group."""
+    if options.consumer:
+        return group.type == "Consumer" or group.protocol_type in ("consumer", "")
+    if options.share:
+        return group.type == "Share"
+    if options.streams:
+        return group.type == "Streams"
+    return (options.group_type is None or group.type == options.group_type.capitalize()) and (
+        options.protocol is None or group.protocol_type == options.protocol
+    )
+
+
+def listing(groups: "Sequence[GroupListing]") -> str:
+    """The table; all of its columns are as wide as the longest text in any of them."""
+    lines = [(group.group_id, group.type, group.protocol_type) for group in groups]
+    width = max([_COLUMN_WIDTH, *(len(text) for line in lines for text in line)])
+    header = " ".join(f"{name:<{width}}" for name in ("GROUP", "TYPE", "PROTOCOL"))
+    return f"{header}\n" + "".join("".join(f"{text:<{width}} " for text in line) + "\n" for line in lines)
