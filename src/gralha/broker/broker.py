@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 from gralha.broker.config import NodeConfig
 from gralha.broker.fetch_sessions import FetchSessions
+from gralha.broker.group_coordination import coordinate_groups, follow_topics
 from gralha.metadata.controller.decision import Decision
 from gralha.metadata.image import MetadataImage
 from gralha.metadata.service import ControllerService
@@ -47,6 +48,9 @@ class Broker:
         self.fetch_sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots"), random
         )
+
+        self.groups = coordinate_groups(config, lambda: self.image, replicas, clock, random, self.readers)
+        controller.subscribe(lambda change, _image: follow_topics(self.groups, change))
 
     async def execute(self, decide: Callable[[MetadataImage], Decision[Response]]) -> Response:
         """Have the controller decide; done when this broker has followed what was decided."""

@@ -2,8 +2,8 @@
 
 All connections of a server receive into one shared buffer (`receive_buffer.py`), since asyncio asks for a
 buffer, fills it and hands it over without anything in between. The requests of one read refer to one `bytes`
-object; the begin of a frame that has not wholly arrived is kept until the next read. A long frame in the making
-gets a buffer of its own, which grows as its bytes arrive and never because a length was declared.
+object; the begin of a frame that has not wholly arrived is kept until the next read. A long frame in the
+making gets a buffer of its own, which grows as its bytes arrive and never because a length was declared.
 
 A client that does not read its answers, or has too many requests inside, is not read from.
 """

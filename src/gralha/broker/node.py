@@ -69,6 +69,7 @@ class Node:
         self._replicas = ReplicaManager(config.node_id, self._logs, self._log_config, clock, self._fail)
         self._controller: ControllerService | None = None
         self._server: Server | None = None
+        self._broker: Broker | None = None
 
     async def run(self, stop: asyncio.Event, on_ready: "Callable[[Node], None]") -> None:
         """Start, serve until `stop` is set or something fails for good, then close."""
@@ -108,7 +109,7 @@ class Node:
         await self._replicas.settled()
         self._report_strays()
         await controller.unfence_broker(self.config.node_id, self._broker_epoch)
-        broker = Broker(
+        self._broker = Broker(
             self.config,
             folders[self.config.metadata_log_dir].cluster_id,
             controller,
@@ -118,7 +119,7 @@ class Node:
             self._clock,
             self._random,
         )
-        await server.serve(broker)
+        await server.serve(self._broker)
         return server
 
     async def _bind(self) -> Server:
@@ -244,6 +245,8 @@ class Node:
         assert self._server is not None
         assert self._controller is not None
         await self._server.close()
+        if self._broker is not None:
+            self._broker.groups.close()
         await self._controller.close()
         await self._replicas.settled()
         await _cancel(tasks)
@@ -255,6 +258,8 @@ class Node:
         """After a failure: let go of everything, and leave no mark of a clean end."""
         if self._server is not None:
             await self._server.close()
+        if self._broker is not None:
+            self._broker.groups.close()
         await _cancel(tasks)
         self._logs.release()
         if self._metadata_lock is not None:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from gralha.groups.records import GroupRecord
 from gralha.protocol.errors import KafkaError
-from gralha.protocol.message import Message
+from gralha.protocol.message import Struct
 
 
 class Caller(NamedTuple):
@@ -30,7 +30,7 @@ class Caller(NamedTuple):
 class Reply:
     """The way back to one caller. The first answer counts; what comes after it is dropped."""
 
-    def send(self, response: Message) -> None:
+    def send(self, response: Struct) -> None:
         """Answer, once what is written so far is committed."""
         raise NotImplementedError
 
@@ -45,13 +45,15 @@ class Outcome(NamedTuple):
     `response` is None when nobody waits (a timer) or when the answer comes later through a Reply.
     After the append the records are replayed; a state machine that has more to do than replaying (telling
     waiting members their assignment) gives `on_appended`, which is called *instead*. `on_failed` is called if
-    the append failed and nothing was written; whoever asked gets that error as the answer in any case.
+    the append failed and nothing was written; whoever asked gets that error as the answer in any case. The
+    records are one batch, all or none, except with `in_parts`: there may be more than a batch can hold.
     """
 
-    response: Message | None = None
+    response: Struct | None = None
     records: Sequence[GroupRecord] = ()
     on_appended: Callable[[], None] | None = None
     on_failed: Callable[[KafkaError], None] | None = None
+    in_parts: bool = False
 
 
 NOTHING = Outcome()

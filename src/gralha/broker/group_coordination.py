@@ -1,0 +1,140 @@
+"""How the group coordinator is fitted into a broker: its settings, its view of topics, its partitions."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor
+from random import Random
+
+from gralha.broker.config import NodeConfig
+from gralha.groups.config import ConsumerGroupTimes, GroupsConfig, MigrationPolicy
+from gralha.groups.coordinator import GroupCoordinator
+from gralha.groups.shard import Shard
+from gralha.groups.topics import Topic
+from gralha.metadata.image import GROUP_RESOURCE, ImageChange, MetadataImage, TopicImage
+from gralha.metadata.topic_names import OFFSETS_TOPIC
+from gralha.replication.manager import ReplicaManager
+from gralha.replication.partition import Partition
+
+
+class ImageTopics:
+    """The topics of the newest image, as groups see them."""
+
+    def __init__(self, image: Callable[[], MetadataImage]) -> None:
+        self._image = image
+
+    def by_name(self, name: str) -> Topic | None:
+        """The topic of that name, if there is one."""
+        return self._topic(self._image().topics.get(name))
+
+    def by_id(self, topic_id: bytes) -> Topic | None:
+        """The topic with that id, if there is one."""
+        return self._topic(self._image().topics_by_id.get(topic_id))
+
+    def names(self) -> Iterable[str]:
+        """The names of all topics."""
+        return self._image().topics
+
+    def version(self) -> int:
+        """Grows whenever anything about topics may have changed."""
+        return self._image().offset
+
+    def _topic(self, topic: TopicImage | None) -> Topic | None:
+        if topic is None:
+            return None
+        return Topic(topic.name, topic.id, len(topic.partitions), self._racks(topic))
+
+    def _racks(self, topic: TopicImage) -> tuple[frozenset[str], ...]:
+        brokers = self._image().brokers
+        if all(broker.rack is None for broker in brokers.values()):
+            return ()
+        return tuple(
+            frozenset(
+                rack
+                for replica in partition.replicas
+                if replica in brokers and (rack := brokers[replica].rack) is not None
+            )
+            for partition in topic.partitions.values()
+        )
+
+
+def groups_config(config: NodeConfig) -> GroupsConfig:
+    """The settings of groups in a node's configuration."""
+    return GroupsConfig(
+        group_min_session_timeout_ms=config.number("group.min.session.timeout.ms"),
+        group_max_session_timeout_ms=config.number("group.max.session.timeout.ms"),
+        group_initial_rebalance_delay_ms=config.number("group.initial.rebalance.delay.ms"),
+        group_max_size=config.number("group.max.size"),
+        consumer_protocol_enabled="consumer" in config.items("group.coordinator.rebalance.protocols"),
+        consumer_assignors=tuple(config.items("group.consumer.assignors")),
+        consumer_max_size=config.number("group.consumer.max.size"),
+        consumer_migration_policy=MigrationPolicy(
+            str(config.text("group.consumer.migration.policy")).lower()
+        ),
+        consumer_regex_refresh_interval_ms=config.number("group.consumer.regex.refresh.interval.ms"),
+        consumer_times=ConsumerGroupTimes(
+            session_timeout_ms=config.number("group.consumer.session.timeout.ms"),
+            heartbeat_interval_ms=config.number("group.consumer.heartbeat.interval.ms"),
+            assignment_interval_ms=config.number("group.consumer.assignment.interval.ms"),
+        ),
+        offset_metadata_max_bytes=config.number("offset.metadata.max.bytes"),
+        offsets_retention_ms=config.number("offsets.retention.minutes") * 60 * 1000,
+        offsets_retention_check_interval_ms=config.number("offsets.retention.check.interval.ms"),
+        offsets_commit_timeout_ms=config.number("offsets.commit.timeout.ms"),
+    )
+
+
+def consumer_times(image: MetadataImage, defaults: ConsumerGroupTimes, group_id: str) -> ConsumerGroupTimes:
+    """The times of one consumer group, which can be set for it alone (config resource GROUP)."""
+    own = image.configs.get((GROUP_RESOURCE, group_id))
+    if not own:
+        return defaults
+    return ConsumerGroupTimes(
+        session_timeout_ms=int(own.get("consumer.session.timeout.ms", defaults.session_timeout_ms)),
+        heartbeat_interval_ms=int(own.get("consumer.heartbeat.interval.ms", defaults.heartbeat_interval_ms)),
+        assignment_interval_ms=int(
+            own.get("consumer.assignment.interval.ms", defaults.assignment_interval_ms)
+        ),
+    )
+
+
+def coordinate_groups(
+    config: NodeConfig,
+    image: Callable[[], MetadataImage],
+    replicas: ReplicaManager,
+    clock: Callable[[], int],
+    random: Random,
+    readers: Executor,
+) -> GroupCoordinator:
+    """A coordinator that follows the partitions of `__consumer_offsets` which this broker leads."""
+    settings = groups_config(config)
+    topics = ImageTopics(image)
+
+    def times_of(group_id: str) -> ConsumerGroupTimes:
+        return consumer_times(image(), settings.consumer_times, group_id)
+
+    def partition_count() -> int:
+        topic = image().topics.get(OFFSETS_TOPIC)
+        return 0 if topic is None else len(topic.partitions)
+
+    coordinator = GroupCoordinator(
+        lambda: Shard(settings, topics, times_of, random),
+        partition_count,
+        clock,
+        readers,
+        settings.offsets_commit_timeout_ms,
+    )
+
+    def leader_changed(partition: Partition) -> None:
+        if partition.topic == OFFSETS_TOPIC:
+            coordinator.leader_changed(partition)
+
+    for partition in replicas.by_name.get(OFFSETS_TOPIC, {}).values():
+        coordinator.leader_changed(partition)
+    replicas.leader_listeners.append(leader_changed)
+    return coordinator
+
+
+def follow_topics(coordinator: GroupCoordinator, change: ImageChange) -> None:
+    """Offsets of a topic end with the topic."""
+    deleted = [(topic.name, topic.id) for topic in change.deleted_topics]
+    if deleted:
+        coordinator.run_all(lambda shard, _now_ms: shard.topics_deleted(deleted))

@@ -1,0 +1,31 @@
+"""DeleteGroups (versions 0 to 2): forget groups without members, with their offsets."""
+
+from collections.abc import Awaitable
+
+from gralha.broker.broker import Broker
+from gralha.broker.handlers.group_requests import gathered
+from gralha.broker.pipeline import RequestContext
+from gralha.protocol.errors import KafkaError
+from gralha.protocol.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: DeleteGroupsRequest
+) -> DeleteGroupsResponse:
+    # A set in Kafka: a group that is named twice is deleted, and answered, once.
+    group_ids = dict.fromkeys(request.groups_names)
+    answers = await gathered([_deleted(broker, group_id) for group_id in group_ids])
+    return DeleteGroupsResponse(results=[result for answer in answers for result in answer.results])
+
+
+def _deleted(broker: Broker, group_id: str) -> DeleteGroupsResponse | Awaitable[DeleteGroupsResponse]:
+    def failed(error: KafkaError) -> DeleteGroupsResponse:
+        return DeleteGroupsResponse(results=[DeletableGroupResult(group_id, error.code)])
+
+    return broker.groups.call(
+        group_id, lambda shard, _reply, _now_ms: shard.delete_groups([group_id]), failed
+    )

@@ -1,0 +1,28 @@
+"""Heartbeat (versions 0 to 4): a classic member is alive, and hears of a rebalance.
+
+While the coordinator loads, a heartbeat succeeds: the member has done nothing wrong, and must not join again
+because the coordinator has moved.
+"""
+
+from collections.abc import Awaitable
+
+from gralha.broker.broker import Broker
+from gralha.broker.handlers.group_requests import caller
+from gralha.broker.pipeline import RequestContext
+from gralha.protocol.errors import ErrorCode, KafkaError
+from gralha.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: HeartbeatRequest
+) -> HeartbeatResponse | Awaitable[HeartbeatResponse]:
+    who = caller(context)
+    return broker.groups.call(
+        request.group_id, lambda shard, _reply, now_ms: shard.heartbeat(who, request, now_ms), _failed
+    )
+
+
+def _failed(error: KafkaError) -> HeartbeatResponse:
+    if error.code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        return HeartbeatResponse()
+    return HeartbeatResponse(error_code=error.code)

@@ -1,0 +1,32 @@
+"""JoinGroup (versions 0 to 9): a classic member joins its group, or joins again for a rebalance.
+
+The answer comes when the group has its new generation: after the other members have joined, or the rebalance
+timeout has passed.
+"""
+
+from collections.abc import Awaitable
+
+from gralha.broker.broker import Broker
+from gralha.broker.handlers.group_requests import caller
+from gralha.broker.pipeline import RequestContext
+from gralha.protocol.errors import KafkaError
+from gralha.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: JoinGroupRequest
+) -> JoinGroupResponse | Awaitable[JoinGroupResponse]:
+    who = caller(context)
+
+    def failed(error: KafkaError) -> JoinGroupResponse:
+        # From version 7 on there is a null for no protocol (KIP-559).
+        protocol_name = None if context.api_version >= 7 else ""
+        return JoinGroupResponse(
+            error_code=error.code, member_id=request.member_id, protocol_name=protocol_name
+        )
+
+    return broker.groups.call(
+        request.group_id,
+        lambda shard, reply, now_ms: shard.join_group(who, request, reply, now_ms),
+        failed,
+    )

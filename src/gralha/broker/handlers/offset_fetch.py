@@ -1,0 +1,37 @@
+"""OffsetFetch (versions 1 to 10): how far groups have come. Several groups from version 8 on (KIP-709).
+
+Only offsets that all in-sync replicas have are answered: what a consumer has seen once, it sees again after
+the coordinator has moved.
+"""
+
+from collections.abc import Awaitable
+
+from gralha.broker.broker import Broker
+from gralha.broker.handlers.group_requests import caller, gathered
+from gralha.broker.pipeline import RequestContext
+from gralha.groups.offset_messages import fetch_error, fetch_groups, fetch_response
+from gralha.groups.outcome import Caller
+from gralha.protocol.errors import KafkaError
+from gralha.protocol.messages.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+)
+
+
+async def handle(broker: Broker, context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    who = caller(context)
+    groups = [_fetched(broker, who, group) for group in fetch_groups(request, context.api_version)]
+    return fetch_response(await gathered(groups), context.api_version)
+
+
+def _fetched(
+    broker: Broker, who: Caller, group: OffsetFetchRequestGroup
+) -> OffsetFetchResponseGroup | Awaitable[OffsetFetchResponseGroup]:
+    def failed(error: KafkaError) -> OffsetFetchResponseGroup:
+        return fetch_error(group, error.code, who.api_version)
+
+    return broker.groups.call(
+        group.group_id, lambda shard, _reply, _now_ms: shard.fetch_offsets(who, group), failed
+    )

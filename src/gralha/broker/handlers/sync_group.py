@@ -1,0 +1,27 @@
+"""SyncGroup (versions 0 to 5): a classic member asks for its part; the leader brings everyone's.
+
+The answer comes when the leader's assignment is written to the log.
+"""
+
+from collections.abc import Awaitable
+
+from gralha.broker.broker import Broker
+from gralha.broker.handlers.group_requests import caller
+from gralha.broker.pipeline import RequestContext
+from gralha.protocol.errors import KafkaError
+from gralha.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: SyncGroupRequest
+) -> SyncGroupResponse | Awaitable[SyncGroupResponse]:
+    who = caller(context)
+
+    def failed(error: KafkaError) -> SyncGroupResponse:
+        return SyncGroupResponse(error_code=error.code)
+
+    return broker.groups.call(
+        request.group_id,
+        lambda shard, reply, now_ms: shard.sync_group(who, request, reply, now_ms),
+        failed,
+    )

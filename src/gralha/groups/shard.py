@@ -1,0 +1,151 @@
+"""All groups and offsets of one partition of `__consumer_offsets`, in memory.
+
+Each request goes to the part that knows how to decide it: `classic` and `consumer` for the two protocols,
+`conversion` where they meet in one group, `offsets` for offsets. The parts share the groups and the timers.
+What they decide is appended to the partition's log by the runtime and comes back through `replay`, which is
+also how a shard is filled from its log.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+from typing import Final, cast
+from uuid import UUID
+
+from gralha.groups import deletion, listing
+from gralha.groups.classic import ClassicProtocol
+from gralha.groups.classic_group import ClassicGroup
+from gralha.groups.config import ConsumerGroupTimes, GroupsConfig
+from gralha.groups.consumer import ConsumerProtocol
+from gralha.groups.group import Group
+from gralha.groups.offsets import Offsets
+from gralha.groups.outcome import Caller, Outcome, Reply
+from gralha.groups.records import GroupRecord
+from gralha.groups.timers import Timers
+from gralha.groups.topics import Topics
+from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from gralha.protocol.messages.group_records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    OffsetCommitValue,
+)
+from gralha.protocol.messages.heartbeat import HeartbeatRequest
+from gralha.protocol.messages.join_group import JoinGroupRequest
+from gralha.protocol.messages.leave_group import LeaveGroupRequest
+from gralha.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from gralha.protocol.messages.offset_commit import OffsetCommitRequest
+from gralha.protocol.messages.offset_delete import OffsetDeleteRequest
+from gralha.protocol.messages.offset_fetch import OffsetFetchRequestGroup
+from gralha.protocol.messages.sync_group import SyncGroupRequest
+
+EXPIRY: Final = "offsets.retention"
+
+
+class Shard:
+    def __init__(
+        self,
+        config: GroupsConfig,
+        topics: Topics,
+        times_of: Callable[[str], ConsumerGroupTimes],
+        random: Random,
+    ) -> None:
+        self.groups: dict[str, Group] = {}
+        self.timers = Timers()
+        self._config = config
+
+        def new_id() -> str:
+            return str(UUID(int=random.getrandbits(128), version=4))
+
+        self._classic = ClassicProtocol(self.groups, self.timers, config, new_id)
+        self._consumer = ConsumerProtocol(self.groups, self.timers, config, topics, times_of, new_id)
+        self._offsets = Offsets(self.groups, config, topics, ClassicGroup, self._classic.touch)
+
+    # The classic protocol
+
+    def join_group(self, caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int) -> Outcome:
+        """A member joins; its answer comes with the next generation."""
+        return self._classic.join_group(caller, request, reply, now_ms)
+
+    def sync_group(self, caller: Caller, request: SyncGroupRequest, reply: Reply, now_ms: int) -> Outcome:
+        """A member asks for its assignment; the leader brings everyone's."""
+        return self._classic.sync_group(caller, request, reply, now_ms)
+
+    def heartbeat(self, caller: Caller, request: HeartbeatRequest, now_ms: int) -> Outcome:
+        """A member is alive."""
+        return self._classic.heartbeat(caller, request, now_ms)
+
+    def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> Outcome:
+        """Members leave."""
+        return self._classic.leave_group(caller, request, now_ms)
+
+    # The consumer protocol
+
+    def consumer_group_heartbeat(
+        self, caller: Caller, request: ConsumerGroupHeartbeatRequest, now_ms: int
+    ) -> Outcome:
+        """A member joins, is alive, has given partitions back, or leaves."""
+        return self._consumer.heartbeat(caller, request, now_ms)
+
+    # Offsets
+
+    def commit_offsets(self, caller: Caller, request: OffsetCommitRequest, now_ms: int) -> Outcome:
+        """A group notes how far it has come."""
+        return self._offsets.commit(caller, request, now_ms)
+
+    def fetch_offsets(self, caller: Caller, request: OffsetFetchRequestGroup) -> Outcome:
+        """How far a group has come."""
+        return Outcome(self._offsets.fetch(caller, request))
+
+    def delete_offsets(self, request: OffsetDeleteRequest) -> Outcome:
+        """Forget offsets of topics that nobody subscribes to."""
+        return self._offsets.delete(request)._replace(in_parts=True)
+
+    def topics_deleted(self, deleted: Iterable[tuple[str, bytes]]) -> Outcome:
+        """Topics, by name and id, are gone: so are their offsets."""
+        return Outcome(records=self._offsets.topics_deleted(deleted), in_parts=True)
+
+    def _expire_offsets(self, now_ms: int) -> Outcome:
+        self._arm_expiry(now_ms)
+        return Outcome(records=self._offsets.expire(now_ms), in_parts=True)
+
+    def _arm_expiry(self, now_ms: int) -> None:
+        next_ms = now_ms + self._config.offsets_retention_check_interval_ms
+        self.timers.schedule(EXPIRY, next_ms, self._expire_offsets)
+
+    # Groups as such
+
+    def list_groups(self, request: ListGroupsRequest) -> Outcome:
+        """The groups, by state and type if so asked."""
+        groups = listing.list_groups(self.groups.values(), request.states_filter, request.types_filter)
+        return Outcome(ListGroupsResponse(groups=groups))
+
+    def describe_group(self, caller: Caller, group_id: str) -> Outcome:
+        """A group as classic clients see it."""
+        return Outcome(self._classic.describe(group_id, caller.api_version))
+
+    def describe_consumer_group(self, group_id: str) -> Outcome:
+        """A consumer group with its members."""
+        return Outcome(self._consumer.describe(group_id))
+
+    def delete_groups(self, group_ids: Sequence[str]) -> Outcome:
+        """Forget groups without members, and their offsets."""
+        return deletion.delete_groups(self.groups, self._offsets, group_ids)._replace(in_parts=True)
+
+    # The log
+
+    def replay(self, record: GroupRecord) -> None:
+        """Take over what a record says."""
+        key, value = record
+        if isinstance(key, OffsetCommitKey):
+            self._offsets.replay_offset_commit(key, cast(OffsetCommitValue | None, value))
+        elif isinstance(key, GroupMetadataKey):
+            self._classic.replay_group_metadata(key, cast(GroupMetadataValue | None, value))
+        else:
+            self._consumer.replay(record)
+
+    def on_loaded(self, now_ms: int) -> Outcome:
+        """All records are replayed: time begins to run."""
+        self._arm_expiry(now_ms)
+        self._classic.on_loaded(now_ms)
+        self._consumer.on_loaded(now_ms)
+        return Outcome()
