@@ -28,6 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(arguments: list[str]) -> int:
     options = parse_options(arguments)
+    if options.validate_regex is not None:
+        return _validate_regex(options.validate_regex)
     actions: dict[str, Callable[[Admin, Namespace], int]] = {
         "list": _list,
         "describe": _describe,
@@ -37,6 +39,17 @@ def _main(arguments: list[str]) -> int:
     }
     (action,) = (function for name, function in actions.items() if getattr(options, name))
     return run(lambda _: _act(action, options), [], prefix=_FAILURE)
+
+
+def _validate_regex(expression: str) -> int:
+    from gralha.cli.re2_syntax import complaint
+
+    wrong = complaint(expression)
+    if wrong is None:
+        print(f"The regular expression `{expression}` is valid.")
+        return 0
+    print(f"The regular expression `{expression}` is invalid: {wrong}.")
+    return EXIT_FAILED
 
 
 def _act(action: "Callable[[Admin, Namespace], int]", options: Namespace) -> int:
