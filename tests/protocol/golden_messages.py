@@ -1,4 +1,4 @@
-"""Messages with the bytes that Apache Kafka 4.3 makes of them, one for each record of the metadata log.
+"""Messages with the bytes that Apache Kafka 4.3 makes of them, among them records of the metadata log.
 
 The bytes were compared with those of Kafka's own classes, built from the same values.
 """

@@ -85,7 +85,7 @@ def _field(case: Case, field: Field, tame: bool) -> st.SearchStrategy[Any]:
     elif field.is_struct and field.tag is not None:
         default = class_named(case.definition, field.type)()
         return st.none() | (values.filter(lambda value: value != default) if tame else values)
-    if case.version in field.nullable or field.type == "records":
+    if case.version in field.nullable:
         return st.none() | values
     return values
 

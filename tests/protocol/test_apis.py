@@ -34,14 +34,68 @@ KAFKA_4_3 = {
     "DescribeLogDirs": (35, 1, 5, 2),
     "CreatePartitions": (37, 0, 3, 2),
     "DeleteGroups": (42, 0, 2, 2),
+    "ElectLeaders": (43, 0, 2, 2),
     "IncrementalAlterConfigs": (44, 0, 1, 1),
+    "AlterPartitionReassignments": (45, 0, 1, 0),
+    "ListPartitionReassignments": (46, 0, 0, 0),
     "OffsetDelete": (47, 0, 0, 1),
+    "Vote": (52, 0, 2, 0),
+    "BeginQuorumEpoch": (53, 0, 1, 1),
+    "EndQuorumEpoch": (54, 0, 1, 1),
+    "DescribeQuorum": (55, 0, 2, 0),
+    "AlterPartition": (56, 2, 3, 2),
+    "UpdateFeatures": (57, 0, 2, 0),
+    "Envelope": (58, 0, 0, 0),
+    "FetchSnapshot": (59, 0, 1, 0),
     "DescribeCluster": (60, 0, 2, 0),
     "DescribeProducers": (61, 0, 0, 0),
+    "BrokerRegistration": (62, 0, 4, 0),
+    "BrokerHeartbeat": (63, 0, 2, 0),
+    "UnregisterBroker": (64, 0, 0, 0),
+    "AllocateProducerIds": (67, 0, 0, 0),
     "ConsumerGroupHeartbeat": (68, 0, 1, 0),
     "ConsumerGroupDescribe": (69, 0, 1, 0),
+    "ControllerRegistration": (70, 0, 0, 0),
+    "AssignReplicasToDirs": (73, 0, 0, 0),
     "ListConfigResources": (74, 0, 1, 0),
     "DescribeTopicPartitions": (75, 0, 0, 0),
+    "AddRaftVoter": (80, 0, 1, 0),
+    "RemoveRaftVoter": (81, 0, 0, 0),
+    "UpdateRaftVoter": (82, 0, 0, 0),
+}
+# Those that listeners of controllers serve, alone or besides brokers.
+CONTROLLER_ONLY = {
+    "Vote",
+    "BeginQuorumEpoch",
+    "EndQuorumEpoch",
+    "AlterPartition",
+    "Envelope",
+    "FetchSnapshot",
+    "BrokerRegistration",
+    "BrokerHeartbeat",
+    "AllocateProducerIds",
+    "ControllerRegistration",
+    "AssignReplicasToDirs",
+    "UpdateRaftVoter",
+}
+BROKER_AND_CONTROLLER = {
+    "Fetch",
+    "ApiVersions",
+    "CreateTopics",
+    "DeleteTopics",
+    "DescribeConfigs",
+    "AlterConfigs",
+    "CreatePartitions",
+    "ElectLeaders",
+    "IncrementalAlterConfigs",
+    "AlterPartitionReassignments",
+    "ListPartitionReassignments",
+    "DescribeQuorum",
+    "UpdateFeatures",
+    "DescribeCluster",
+    "UnregisterBroker",
+    "AddRaftVoter",
+    "RemoveRaftVoter",
 }
 
 
@@ -50,6 +104,17 @@ def test_the_versions_are_those_of_kafka_4_3() -> None:
         api.name: (int(api.key), api.min_version, api.max_version, api.flexible_from) for api in APIS.values()
     }
     assert found == KAFKA_4_3
+
+
+def test_the_listeners_are_those_of_kafka_4_3() -> None:
+    for api in APIS.values():
+        expected: tuple[str, ...] = ("broker",)
+        if api.name in CONTROLLER_ONLY:
+            expected = ("controller",)
+        elif api.name in BROKER_AND_CONTROLLER:
+            expected = ("broker", "controller")
+        assert api.listeners == expected, api
+    assert set(KAFKA_4_3) > CONTROLLER_ONLY | BROKER_AND_CONTROLLER
 
 
 def test_requests_and_responses_have_the_versions_of_their_api() -> None:

@@ -46,6 +46,7 @@ def test_a_definition_says_what_it_says() -> None:
     definition = parse("example", EXAMPLE)
     assert definition.about == ["Example: an api for tests.", "", "With a second paragraph."]
     assert (definition.api_key, definition.api_name) == (7, "Example")
+    assert definition.listeners == ("broker",)
     assert list(definition.structs) == ["Place", "Part", "State", "ExampleRequest", "ExampleResponse"]
     request, response = definition.messages
     assert (request.kind, request.name, request.api_key) == (Kind.REQUEST, "ExampleRequest", 7)
@@ -80,9 +81,26 @@ def test_a_definition_says_what_it_says() -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "listeners"),
+    [
+        ("api 7 Example", ("broker",)),
+        ("api 7 Example broker", ("broker",)),
+        ("api 7 Example controller", ("controller",)),
+        ("api 7 Example broker controller", ("broker", "controller")),
+    ],
+)
+def test_an_api_says_which_listeners_serve_it(line: str, listeners: tuple[str, ...]) -> None:
+    definition = parse("example", f"# Example.\n\n{line}\n")
+    assert (definition.api_key, definition.api_name, definition.listeners) == (7, "Example", listeners)
+
+
+@pytest.mark.parametrize(
     ("text", "complaint"),
     [
         ("request 0 flexible 0+\n", "line 1: a request or response has the name of its api"),
+        ("api 1 A\nrequest B 0 flexible 0+\n", "line 2: a request or response has the name of its api"),
+        ("api A\n", "line 1: expected an api"),
+        ("api 1 A controller broker\n", "line 1: expected an api"),
         ("data 0 flexible 0+\n", "line 1: needs a name"),
         ("record A 0 flexible 0+\n", "line 1: needs a number"),
         ("key A 0 flexible never\n", "line 1: needs a number"),
@@ -145,7 +163,7 @@ data Sink 1-6 flexible 4+
     names: [string]
     blobs: [bytes] 5+
   old_name: string? classic
-  records: records 5+
+  records: records?5+ 4+
   on: bool 2+ = true
   text: string? 4+ = "some text" tag 9
   numbers: [int16]? 4+ tag 2

@@ -3,12 +3,13 @@
 from importlib import import_module
 
 import pytest
-from tests.protocol.golden_messages import GOLDEN
+from tests.protocol import golden_cluster_messages, golden_messages
 from tests.protocol.message_strategies import decoded, encoded
 
 from gralha.protocol.message import Message
 from gralha.protocol.messages import METADATA_RECORDS
 
+GOLDEN = golden_messages.GOLDEN + golden_cluster_messages.GOLDEN
 # Key, first and last version, of Kafka 4.3's metadata records.
 RECORDS = {
     "RegisterBrokerRecord": (0, 0, 4),
@@ -20,14 +21,23 @@ RECORDS = {
     "FenceBrokerRecord": (7, 0, 0),
     "UnfenceBrokerRecord": (8, 0, 0),
     "RemoveTopicRecord": (9, 0, 0),
+    "DelegationTokenRecord": (10, 0, 0),
+    "UserScramCredentialRecord": (11, 0, 0),
     "FeatureLevelRecord": (12, 0, 0),
+    "ClientQuotaRecord": (14, 0, 0),
     "ProducerIdsRecord": (15, 0, 0),
     "BrokerRegistrationChangeRecord": (17, 0, 3),
+    "AccessControlEntryRecord": (18, 0, 0),
+    "RemoveAccessControlEntryRecord": (19, 0, 0),
     "NoOpRecord": (20, 0, 0),
+    "ZkMigrationStateRecord": (21, 0, 0),
+    "RemoveUserScramCredentialRecord": (22, 0, 0),
     "BeginTransactionRecord": (23, 0, 0),
     "EndTransactionRecord": (24, 0, 0),
     "AbortTransactionRecord": (25, 0, 0),
+    "RemoveDelegationTokenRecord": (26, 0, 0),
     "RegisterControllerRecord": (27, 0, 0),
+    "ClearElrRecord": (28, 0, 0),
 }
 
 

@@ -18,11 +18,16 @@ from gralha.protocol.messages.fetch import (
     PartitionData,
     ReplicaState,
 )
+from gralha.protocol.messages.fetch_snapshot import (
+    FetchSnapshotResponse,
+    FetchSnapshotResponsePartition,
+    FetchSnapshotResponseTopic,
+)
 from gralha.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from gralha.protocol.messages.produce import ProduceRequest
 from gralha.protocol.primitives import SPLICE_FROM_BYTES, ProtocolError, Reader, RecordBytes, Writer
 
-# Few examples for each of some 260 messages and versions are many thousands of values.
+# Few examples for each of some 500 messages and versions are many thousands of values.
 few = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 all_cases = pytest.mark.parametrize("case", CASES, ids=str)
 
@@ -114,6 +119,20 @@ def test_a_field_that_a_version_cannot_carry_is_not_dropped(message: Message, ve
 def test_null_is_refused_where_the_version_has_none(message: Message, version: int) -> None:
     with pytest.raises(ProtocolError, match="is null"):
         message.encode(Writer(), version)
+
+
+def test_records_are_not_null_where_they_must_be_there() -> None:
+    def response(records: RecordBytes | None) -> FetchSnapshotResponse:
+        partition = FetchSnapshotResponsePartition(unaligned_records=records)
+        return FetchSnapshotResponse(topics=[FetchSnapshotResponseTopic(partitions=[partition])])
+
+    with pytest.raises(ProtocolError, match="is null"):
+        response(None).encode(Writer(), 1)
+    # The length of the records, then the tagged fields of partition, topic and response.
+    empty = encoded(response(RecordBytes(b"", 0, 0)), 1)
+    assert empty.endswith(bytes.fromhex("01" + "000000"))
+    with pytest.raises(ProtocolError, match="is null"):
+        FetchSnapshotResponse.decode(Reader(empty[:-4] + bytes(4)), 1)
 
 
 def test_an_ignorable_field_is_left_out_silently() -> None:

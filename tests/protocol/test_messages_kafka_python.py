@@ -15,8 +15,14 @@ from gralha.protocol.primitives import RecordBytes
 
 few = settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 PACKAGES = ("metadata", "producer", "consumer", "admin")
-# kafka-python speaks the classic protocol of groups only.
-UNKNOWN_APIS = ("ConsumerGroupHeartbeat", "ConsumerGroupDescribe")
+# kafka-python speaks the classic protocol of groups only, and nothing that only nodes say to each other.
+UNKNOWN_APIS = (
+    "AddRaftVoter",
+    "ConsumerGroupDescribe",
+    "ConsumerGroupHeartbeat",
+    "RemoveRaftVoter",
+    "UnregisterBroker",
+)
 OPERATION_BITS = ("cluster_authorized_operations", "topic_authorized_operations", "authorized_operations")
 
 
@@ -29,7 +35,7 @@ def kafka_python_class(name: str) -> Any:
 
 
 def has_version(case: Case) -> bool:
-    if case.definition.api_name in UNKNOWN_APIS:
+    if case.definition.api_name in UNKNOWN_APIS or "broker" not in case.definition.listeners:
         return False
     return case.version in range(kafka_python_class(case.message.name).max_version + 1)
 

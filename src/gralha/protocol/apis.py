@@ -114,16 +114,27 @@ class ApiKey(IntEnum):
 
 
 class Api:
-    """One API, with the versions that are defined here."""
+    """One API, with the versions that are defined here.
+
+    A listener offers only the APIs of its kind: those that a "broker" serves, or those of a "controller".
+    """
 
     def __init__(
-        self, key: int, name: str, module: str, min_version: int, max_version: int, flexible_from: int
+        self,
+        key: int,
+        name: str,
+        module: str,
+        min_version: int,
+        max_version: int,
+        flexible_from: int,
+        listeners: tuple[str, ...],
     ) -> None:
         self.key = ApiKey(key)
         self.name = name
         self.min_version = min_version
         self.max_version = max_version
         self.flexible_from = flexible_from
+        self.listeners = listeners
         self._module = module
 
     @cached_property

@@ -7,6 +7,7 @@ import builtins
 import re
 from collections.abc import Sequence
 from functools import partial
+from textwrap import wrap
 
 from gralha.protocol.compiler.model import Definition, Field, Kind, Message, Struct
 from gralha.protocol.compiler.segments import (
@@ -42,7 +43,7 @@ def _docstring(definition: Definition) -> Lines:
     about = "\n".join(definition.about)
     source = f"definitions/{definition.name}.kafka"
     note = f"Generated from {source} by gralha.protocol.compiler: change that, not this."
-    return [f'"""{about}', "", note, '"""', "", "@@HEAD@@", ""]
+    return [f'"""{about}', "", *wrap(note, 110), '"""', "", "@@HEAD@@", ""]
 
 
 def _exceptions(definition: Definition) -> Lines:
@@ -173,7 +174,11 @@ def _decode_field(struct: Struct, field: Field) -> Lines:
             return []
         if field.is_array:
             return _decode_array(field, segment.compact, segment.nullable)
-        return [f"{name} = {_read(field, segment.compact, segment.nullable)}"]
+        lines = [f"{name} = {_read(field, segment.compact, segment.nullable)}"]
+        if field.type == "records" and not segment.nullable:
+            refuse = f'raise null_in_version("{struct.name}.{field.name}", version)'
+            lines += [f"if {name} is None:", f"    {refuse}"]
+        return lines
 
     lines = choose(struct, field, read)
     if len(segments(struct, field)) > 1:
@@ -274,7 +279,7 @@ def _encode_segment(struct: Struct, field: Field, segment: Segment) -> Lines:
             return []
         refuse = f'raise not_in_version("{struct.name}.{field.name}", version)'
         return [f"if {_is_set(field)}:", f"    {refuse}"]
-    null_is_wrong = field.is_optional and not segment.nullable and field.type != "records"
+    null_is_wrong = field.is_optional and not segment.nullable
     lines: Lines = []
     if null_is_wrong:
         refuse = f'raise null_in_version("{struct.name}.{field.name}", version)'
@@ -394,6 +399,7 @@ def index(definitions: list[Definition]) -> str:
                 request.versions.low,
                 request.versions.high,
                 flexible_from,
+                definition.listeners,
             )
             apis.append((definition.api_key, row))
         for message in definition.messages:
@@ -406,8 +412,9 @@ Generated from definitions/*.kafka by gralha.protocol.compiler: change those, no
 
 from typing import Final
 
-# By key: the name of the API, its module, the first and the last version, the first flexible version.
-APIS: Final[dict[int, tuple[str, str, int, int, int]]] = {{{_rows(apis)}}}
+# By key: the name of the API, its module, the first and the last version, the first flexible version, and the
+# kinds of listeners that serve it.
+APIS: Final[dict[int, tuple[str, str, int, int, int, tuple[str, ...]]]] = {{{_rows(apis)}}}
 
 # By key: the class of the metadata record and its module.
 METADATA_RECORDS: Final[dict[int, tuple[str, str]]] = {{{_rows(records)}}}

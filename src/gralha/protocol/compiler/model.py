@@ -107,5 +107,7 @@ class Definition:
     about: list[str]
     api_key: int | None = None
     api_name: str | None = None
+    # The kinds of listeners that serve the API: those of brokers, those of controllers.
+    listeners: tuple[str, ...] = ()
     messages: list[Message] = dataclass_field(default_factory=list)
     structs: dict[str, Struct] = dataclass_field(default_factory=dict)

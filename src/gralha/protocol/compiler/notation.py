@@ -3,6 +3,7 @@
 A file opens with comments that say what it is about. Then:
 
     api 0 Produce                        the key and the name, for a file with a request and a response
+    api 1 Fetch broker controller        and the listeners that serve it, unless those of brokers only
     request 3-13 flexible 9+             the versions it has, and which of them are flexible (or `never`)
     response 3-13 flexible 9+
     record 2 TopicRecord 0 flexible 0+   a record of the metadata log, with its key
@@ -73,13 +74,20 @@ def parse(name: str, text: str) -> Definition:
     for line in _tree(text):
         keyword, _, rest = line.text.partition(" ")
         if keyword == "api":
-            key, _, definition.api_name = rest.partition(" ")
-            definition.api_key = int(key)
+            _api(definition, line, rest)
         elif keyword == "struct":
             shared[rest] = line
         else:
             _message(definition, shared, line, keyword, rest)
     return definition
+
+
+def _api(definition: Definition, line: _Line, rest: str) -> None:
+    match = re.fullmatch(r"(\d+) ([A-Z]\w*)( broker)?( controller)?", rest)
+    if match is None:
+        raise line.error("expected an api, as in `api 1 Fetch broker controller`")
+    definition.api_key, definition.api_name = int(match[1]), match[2]
+    definition.listeners = tuple(name.strip() for name in match.groups()[2:] if name) or ("broker",)
 
 
 def _tree(text: str) -> list[_Line]:

@@ -1,4 +1,4 @@
-"""Records of the metadata log about configs, features and producer ids, and those that frame others.
+"""Records of the metadata log about configs, features, quotas and producer ids, and those that frame others.
 
 Generated from definitions/cluster_records.kafka by gralha.protocol.compiler: change that, not this.
 """
@@ -7,7 +7,7 @@ from typing import ClassVar, final
 
 from mypy_extensions import i64
 
-from gralha.protocol.message import Message, no_such_version
+from gralha.protocol.message import EMPTY, Message, Struct, no_such_version
 from gralha.protocol.primitives import Reader, TaggedField, Writer
 
 
@@ -91,6 +91,84 @@ class FeatureLevelRecord(Message):
 
 
 @final
+class EntityData(Struct):
+    __slots__ = ("entity_name", "entity_type")
+
+    FIELDS: ClassVar[tuple[str, ...]] = ("entity_type", "entity_name")
+
+    def __init__(
+        self,
+        entity_type: str = "",
+        entity_name: str | None = "",
+        unknown_tagged_fields: tuple[TaggedField, ...] = (),
+    ) -> None:
+        self.entity_type: str = entity_type
+        self.entity_name: str | None = entity_name
+        self.unknown_tagged_fields = unknown_tagged_fields
+
+    @staticmethod
+    def decode(reader: Reader, version: i64) -> "EntityData":
+        entity_type = reader.compact_string()
+        entity_name = reader.compact_nullable_string()
+        unknown = reader.tagged_fields()
+        return EntityData(entity_type, entity_name, unknown)
+
+    def encode(self, writer: Writer, version: i64) -> None:
+        writer.write_compact_string(self.entity_type)
+        writer.write_compact_nullable_string(self.entity_name)
+        writer.write_tagged_fields(self.unknown_tagged_fields)
+
+
+@final
+class ClientQuotaRecord(Message):
+    __slots__ = ("entity", "key", "remove", "value")
+
+    API_KEY: ClassVar[int] = 14
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 0
+    FLEXIBLE_FROM: ClassVar[int] = 0
+    FIELDS: ClassVar[tuple[str, ...]] = ("entity", "key", "value", "remove")
+
+    def __init__(
+        self,
+        entity: list[EntityData] = EMPTY,
+        key: str = "",
+        value: float = 0.0,
+        remove: bool = False,
+        unknown_tagged_fields: tuple[TaggedField, ...] = (),
+    ) -> None:
+        self.entity: list[EntityData] = [] if entity is EMPTY else entity
+        self.key: str = key
+        self.value: float = value
+        self.remove: bool = remove
+        self.unknown_tagged_fields = unknown_tagged_fields
+
+    @staticmethod
+    def decode(reader: Reader, version: i64) -> "ClientQuotaRecord":
+        if version != 0:
+            raise no_such_version("ClientQuotaRecord", version)
+        entity: list[EntityData] = [
+            EntityData.decode(reader, version) for _ in range(reader.compact_array_length())
+        ]
+        key = reader.compact_string()
+        value = reader.float64()
+        remove = reader.boolean()
+        unknown = reader.tagged_fields()
+        return ClientQuotaRecord(entity, key, value, remove, unknown)
+
+    def encode(self, writer: Writer, version: i64) -> None:
+        if version != 0:
+            raise no_such_version("ClientQuotaRecord", version)
+        writer.write_compact_array_length(len(self.entity))
+        for entity_element in self.entity:
+            entity_element.encode(writer, version)
+        writer.write_compact_string(self.key)
+        writer.write_float64(self.value)
+        writer.write_boolean(self.remove)
+        writer.write_tagged_fields(self.unknown_tagged_fields)
+
+
+@final
 class ProducerIdsRecord(Message):
     __slots__ = ("broker_epoch", "broker_id", "next_producer_id")
 
@@ -154,6 +232,37 @@ class NoOpRecord(Message):
     def encode(self, writer: Writer, version: i64) -> None:
         if version != 0:
             raise no_such_version("NoOpRecord", version)
+        writer.write_tagged_fields(self.unknown_tagged_fields)
+
+
+@final
+class ZkMigrationStateRecord(Message):
+    __slots__ = ("zk_migration_state",)
+
+    API_KEY: ClassVar[int] = 21
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 0
+    FLEXIBLE_FROM: ClassVar[int] = 0
+    FIELDS: ClassVar[tuple[str, ...]] = ("zk_migration_state",)
+
+    def __init__(
+        self, zk_migration_state: int = 0, unknown_tagged_fields: tuple[TaggedField, ...] = ()
+    ) -> None:
+        self.zk_migration_state: int = zk_migration_state
+        self.unknown_tagged_fields = unknown_tagged_fields
+
+    @staticmethod
+    def decode(reader: Reader, version: i64) -> "ZkMigrationStateRecord":
+        if version != 0:
+            raise no_such_version("ZkMigrationStateRecord", version)
+        zk_migration_state = reader.int8()
+        unknown = reader.tagged_fields()
+        return ZkMigrationStateRecord(zk_migration_state, unknown)
+
+    def encode(self, writer: Writer, version: i64) -> None:
+        if version != 0:
+            raise no_such_version("ZkMigrationStateRecord", version)
+        writer.write_int8(self.zk_migration_state)
         writer.write_tagged_fields(self.unknown_tagged_fields)
 
 

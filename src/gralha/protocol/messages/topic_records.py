@@ -449,3 +449,32 @@ class RemoveTopicRecord(Message):
             raise no_such_version("RemoveTopicRecord", version)
         writer.write_uuid(self.topic_id)
         writer.write_tagged_fields(self.unknown_tagged_fields)
+
+
+@final
+class ClearElrRecord(Message):
+    __slots__ = ("topic_name",)
+
+    API_KEY: ClassVar[int] = 28
+    MIN_VERSION: ClassVar[int] = 0
+    MAX_VERSION: ClassVar[int] = 0
+    FLEXIBLE_FROM: ClassVar[int] = 0
+    FIELDS: ClassVar[tuple[str, ...]] = ("topic_name",)
+
+    def __init__(self, topic_name: str = "", unknown_tagged_fields: tuple[TaggedField, ...] = ()) -> None:
+        self.topic_name: str = topic_name
+        self.unknown_tagged_fields = unknown_tagged_fields
+
+    @staticmethod
+    def decode(reader: Reader, version: i64) -> "ClearElrRecord":
+        if version != 0:
+            raise no_such_version("ClearElrRecord", version)
+        topic_name = reader.compact_string()
+        unknown = reader.tagged_fields()
+        return ClearElrRecord(topic_name, unknown)
+
+    def encode(self, writer: Writer, version: i64) -> None:
+        if version != 0:
+            raise no_such_version("ClearElrRecord", version)
+        writer.write_compact_string(self.topic_name)
+        writer.write_tagged_fields(self.unknown_tagged_fields)
