@@ -48,8 +48,7 @@ def kio_class(case: Case) -> Any:
 def of_kio(value: Any, kafka_type: str | None) -> Any:
     """A value of kio in our terms."""
     if dataclasses.is_dataclass(value):
-        fields = dataclasses.fields(value)
-        return [of_kio(getattr(value, field.name), field.metadata.get("kafka_type")) for field in fields]
+        return [field_of_kio(value, field) for field in dataclasses.fields(value)]
     if isinstance(value, tuple):
         return [of_kio(element, kafka_type) for element in value]
     if value is None:
@@ -63,6 +62,14 @@ def of_kio(value: Any, kafka_type: str | None) -> Any:
     if isinstance(value, datetime.datetime):
         return (value - EPOCH) // MILLISECOND
     return value
+
+
+def field_of_kio(value: Any, field: "dataclasses.Field[Any]") -> Any:
+    part = getattr(value, field.name)
+    # A null array is just that. Only as an element does null stand for the uuid of zeros.
+    if part is None and str(field.type).startswith("tuple"):
+        return None
+    return of_kio(part, field.metadata.get("kafka_type"))
 
 
 def of_ours(case: Case, struct: Struct, value: StructClass) -> list[Any]:
