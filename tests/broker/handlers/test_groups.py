@@ -51,6 +51,13 @@ def lead(partition, epoch, leader=1, in_sync=(1,)):
     partition.change_leader(leader, epoch, list(in_sync), list(in_sync))
 
 
+def load_again(broker):
+    """The coordinator of `g` begins a new leader epoch; what is asked next finds it loading."""
+    partition = log_partition(broker)
+    lead(partition, partition.leader_epoch + 1)
+    broker.groups.leader_changed(partition)
+
+
 async def commit(client, topic_id, offset=5, group_id="g"):
     response = await client.ask(offset_commit(NEWEST, topic_id, group_id, offset))
     return response.topics[0].partitions[0].error_code
@@ -187,14 +194,17 @@ async def test_a_deleted_group_is_gone_with_its_offsets(client, topic_id):
 
 async def test_a_new_leader_epoch_loads_what_was_committed(broker, client, topic_id):
     await commit(client, topic_id, 42)
-    partition = log_partition(broker)
-    lead(partition, partition.leader_epoch + 1)
-    broker.groups.leader_changed(partition)
+    load_again(broker)
     assert await fetched(client, topic_id) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    heartbeat = await client.ask(REQUESTS[ApiKey.HEARTBEAT](4, topic_id))
-    assert heartbeat.error_code == 0  # it must not join again because the coordinator loads
     await loaded(broker)
     assert await fetched(client, topic_id) == 42
+
+
+async def test_a_heartbeat_succeeds_while_the_coordinator_loads(broker, client, topic_id):
+    await commit(client, topic_id)
+    load_again(broker)
+    heartbeat = await client.ask(REQUESTS[ApiKey.HEARTBEAT](4, topic_id))
+    assert heartbeat.error_code == 0  # else the member would give up its partitions
 
 
 async def test_who_waits_when_the_leader_is_lost_is_sent_away(broker, client, topic_id):
