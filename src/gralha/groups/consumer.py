@@ -184,11 +184,14 @@ class ConsumerProtocol:
         existing = None if instance_id is None else group.static_member(instance_id)
         if existing is None:
             return group.members.get(member_id) or ConsumerMember(member_id)
-        if existing.epoch != LEAVE_STATIC_EPOCH and existing.classic is None and not is_classic:
-            raise UnreleasedInstanceIdError(
-                f"Static member {member_id} with instance id {instance_id} cannot join the group because the "
-                f"instance id is owned by member {existing.member_id}."
-            )
+        if existing.epoch != LEAVE_STATIC_EPOCH:
+            if existing.member_id == member_id:
+                return existing  # it has not heard that it is a member; Apache Kafka would send it away
+            if existing.classic is None and not is_classic:
+                raise UnreleasedInstanceIdError(
+                    f"Static member {member_id} with instance id {instance_id} cannot join the group because "
+                    f"the instance id is owned by member {existing.member_id}."
+                )
         target = group.target.get(existing.member_id, {})
         successor = replace(existing, member_id=member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)
         if existing.member_id != member_id:
