@@ -248,6 +248,7 @@ async def test_without_enough_replicas_nothing_is_written(broker, client, topic_
 def acknowledge_slowly(partition):
     """Nothing counts before it is flushed, and nobody flushes: as with a follower that lags."""
     partition.log.config = LogConfig({"cleanup.policy": "compact", "flush.messages": "1"})
+    partition.log.request_flush = None
 
 
 async def test_answers_wait_until_what_they_rest_on_is_committed(broker, client, topic_id):
