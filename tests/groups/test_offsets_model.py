@@ -126,7 +126,7 @@ class OffsetsModel(RuleBasedStateMachine):
         """Most random commits are refused; these are not, if the topics exist."""
         group = self.groups.get(commit.group_id, Membership())
         member_id, generation = (group.members[0], group.generation) if group.members else ("", -1)
-        right = commit._replace(member_id=member_id, generation=generation, partitions=[0, 2], metadata="ok")
+        right = commit._replace(member_id=member_id, generation=generation, partitions=[0, 2])
         for name in NAMES:
             self.commit(right._replace(topic=name), fails)
 
