@@ -1,4 +1,4 @@
-"""Consumer groups among clients that are slow, lose answers, crash and come back, and topics that come and go.
+"""Consumer groups among clients that are slow, lose answers, crash and come back; topics come and go.
 
 At any moment no partition is with two members; epochs only grow; what the log says, compacted or not, is what
 the coordinator knows. Once it is quiet, everybody has the epoch and the partitions that it should have, and
