@@ -77,8 +77,8 @@ def test_transactions_that_were_not_committed_are_shown_unless_told_otherwise() 
 
 
 def test_a_group_is_named_in_one_way_or_several_that_agree() -> None:
-    assert "group.id" not in consumer_properties()
     assert consumer_properties("--group", "g")["group.id"] == "g"
+    assert "enable.auto.commit" not in consumer_properties("--group", "g")
     assert consumer_properties("--group", "g", "--command-property", "group.id=g")["group.id"] == "g"
     with pytest.raises(CommandError, match=r"do not match\. Detected group ids: 'g', 'h'"):
         consumer_properties("--group", "g", "--command-property", "group.id=h")
@@ -111,17 +111,44 @@ def test_wrong_calls_of_the_consumer(arguments: list[str], message: str) -> None
         console_consumer.parse_options(arguments)
 
 
+def test_a_group_without_a_name_gets_one_and_keeps_no_offsets() -> None:
+    properties = consumer_properties()
+    assert re.fullmatch(r"console-consumer-\d{1,5}", properties["group.id"])
+    assert properties["enable.auto.commit"] == "false"
+    assert (
+        consumer_properties("--command-property", "enable.auto.commit=true")["enable.auto.commit"] == "true"
+    )
+    assert properties["partition.assignment.strategy"] == "cooperative-sticky"
+    new = consumer_properties("--command-property", "group.protocol=consumer")
+    assert "partition.assignment.strategy" not in new
+    assert "group.id" not in consumer_properties("--partition", "0")
+
+
+def start_offset(*arguments: str) -> int:
+    return console_consumer.start_offset(
+        console_consumer.parse_options([*CONSUMER, "--partition", "0", *arguments])
+    )
+
+
 @pytest.mark.parametrize(
-    ("text", "offset"), [(None, None), ("earliest", -2), ("LATEST", -1), ("0", 0), ("9000000000", 9000000000)]
+    ("arguments", "offset"),
+    [
+        ([], -1),
+        (["--from-beginning"], -2),
+        (["--offset", "earliest"], -2),
+        (["--offset", "LATEST"], -1),
+        (["--offset", "0"], 0),
+        (["--offset", "9000000000"], 9000000000),
+    ],
 )
-def test_offsets(text: str | None, offset: int | None) -> None:
-    assert console_consumer.parse_offset(text) == offset
+def test_offsets(arguments: list[str], offset: int) -> None:
+    assert start_offset(*arguments) == offset
 
 
 @pytest.mark.parametrize("text", ["-1", "first", "1.5", ""])
 def test_wrong_offsets(text: str) -> None:
     with pytest.raises(CommandError, match=f"The provided offset value '{text}' is incorrect"):
-        console_consumer.parse_offset(text)
+        start_offset("--offset", text)
 
 
 def test_formatters() -> None:

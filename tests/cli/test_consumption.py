@@ -1,78 +1,67 @@
-"""Assigning partitions by hand: where each begins, and which come first."""
+"""Which offsets are kept of what was read, and how long a consumer waited for partitions."""
 
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException, TopicPartition
+import pytest
+from confluent_kafka import KafkaError, KafkaException
 
-from gralha.cli.consumption import Assignment, Selection
-
-# First and last offset of each partition; a partition without them has no leader.
-OFFSETS = {0: (0, 0), 1: (7, 7), 2: (3, 5), 4: (0, 1)}
+from gralha.cli.consumer_perf_test import Joining
+from gralha.cli.consumption import store_offsets
 
 
-class Metadata:
-    def __init__(self, count: int) -> None:
-        self.error = None
-        self.partitions = {number: object() for number in range(count)}
-        self.topics = {"t": self}
+class Record:
+    def __init__(self, partition: int, offset: int, epoch: int | None = None) -> None:
+        self._place = partition, offset, epoch
+
+    def topic(self) -> str:
+        return "t"
+
+    def partition(self) -> int:
+        return self._place[0]
+
+    def offset(self) -> int:
+        return self._place[1]
+
+    def leader_epoch(self) -> int | None:
+        return self._place[2]
 
 
 class FakeConsumer:
-    """Knows one topic and remembers what it was told to read."""
+    """Remembers which offsets it was told to keep, unless it fails."""
 
-    def __init__(self, partitions: int = 5, *, answers: bool = True) -> None:
-        self.partitions = partitions
-        self.answers = answers
-        self.assigned: list[list[tuple[int, int]]] = []
+    def __init__(self, failure: int | None = None) -> None:
+        self.stored: list[tuple[int, int, int | None]] = []
+        self._failure = failure
 
-    def list_topics(self, topic: str | None, timeout: float) -> Metadata:
-        return Metadata(self.partitions)
-
-    def offsets_for_times(self, questions: list[TopicPartition], timeout: float) -> list[TopicPartition]:
-        if not self.answers:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
-        names = (OFFSET_BEGINNING, OFFSET_END)
-        return [
-            TopicPartition("t", one.partition, OFFSETS[one.partition][names.index(one.offset)])
-            for one in questions
-            if one.partition in OFFSETS
-        ]
-
-    def incremental_assign(self, partitions: list[TopicPartition]) -> None:
-        self.assigned.append([(one.partition, one.offset) for one in partitions])
+    def store_offsets(self, offsets: list[Any]) -> None:
+        if self._failure is not None:
+            raise KafkaException(KafkaError(self._failure))
+        self.stored += [(one.partition, one.offset, one.leader_epoch) for one in offsets]
 
 
-def assign(consumer: Any, *, from_beginning: bool = True, **selection: Any) -> Assignment:
-    assignment = Assignment(
-        consumer, Selection(topic="t", **selection), from_beginning=from_beginning, look_again_ms=0
-    )
-    assert assignment.start(0)
-    return assignment
+def store(consumer: Any, *records: Any) -> None:
+    store_offsets(consumer, list(records))
 
 
-def test_partitions_with_records_are_read_before_empty_ones() -> None:
+def test_the_next_offset_of_each_partition_is_kept() -> None:
     consumer = FakeConsumer()
-    assign(consumer)
-    assert consumer.assigned == [[(2, 3), (3, OFFSET_BEGINNING), (4, 0)], [(0, 0), (1, 7)]]
+    store(consumer, Record(0, 5, 0), Record(1, 7), Record(0, 6, 2))
+    assert consumer.stored == [(0, 7, 2), (1, 8, None)]
 
 
-def test_without_an_answer_librdkafka_finds_the_beginnings() -> None:
-    consumer = FakeConsumer(answers=False)
-    assign(consumer)
-    assert consumer.assigned == [[(number, OFFSET_BEGINNING) for number in range(5)]]
+def test_partitions_that_another_member_has_by_now_are_left_to_it() -> None:
+    store(FakeConsumer(KafkaError._STATE), Record(0, 5))
+    with pytest.raises(KafkaException):
+        store(FakeConsumer(KafkaError._FAIL), Record(0, 5))
 
 
-def test_new_partitions_are_added_once() -> None:
-    consumer = FakeConsumer(partitions=2)
-    assignment = assign(consumer)
-    assignment.look_again()
-    consumer.partitions = 3
-    assignment.look_again()
-    assert consumer.assigned == [[(0, 0), (1, 7)], [(2, OFFSET_BEGINNING)]]
-
-
-def test_the_end_and_a_given_offset_need_no_questions() -> None:
-    consumer = FakeConsumer(answers=False)
-    assign(consumer, from_beginning=False, partition=2)
-    assign(consumer, partition=4, offset=9)
-    assert consumer.assigned == [[(2, OFFSET_END)], [(4, 9)]]
+def test_time_without_partitions_is_time_spent_joining() -> None:
+    joining = Joining(now=100.0)
+    joining.assigned([("t", 0)], now=100.5)
+    joining.assigned([("t", 1)], now=107.0)
+    assert (joining.total_ms, joining.interval_ms) == (500, 500)
+    joining.interval_ms = 0
+    joining.revoked([("t", 0)], now=110.0)
+    joining.revoked([("t", 1)], now=111.0)
+    joining.assigned([("t", 2)], now=111.25)
+    assert (joining.total_ms, joining.interval_ms) == (750, 250)

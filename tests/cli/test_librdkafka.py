@@ -23,6 +23,20 @@ def test_names_that_differ_are_translated() -> None:
     }
 
 
+def test_assignors_go_by_their_java_classes() -> None:
+    package = "org.apache.kafka.clients.consumer"
+    strategy = f"{package}.CooperativeStickyAssignor, {package}.RangeAssignor,roundrobin"
+    settings = to_librdkafka({"partition.assignment.strategy": strategy})
+    assert settings == {"partition.assignment.strategy": "cooperative-sticky,range,roundrobin"}
+    with pytest.raises(CommandError, match=r"There is no assignor com\.example\.Mine here: use Cooperative"):
+        to_librdkafka({"partition.assignment.strategy": "com.example.Mine"})
+
+
+def test_new_partitions_are_looked_for_as_often_as_the_metadata_ages() -> None:
+    settings = to_librdkafka({"metadata.max.age.ms": "100"})
+    assert settings == {"metadata.max.age.ms": "100", "topic.metadata.refresh.interval.ms": "100"}
+
+
 def test_a_jaas_line_gives_user_and_password() -> None:
     jaas = "org.apache.kafka.PlainLoginModule required username=\"ana\" password='s3 cret';"
     assert to_librdkafka({"sasl.jaas.config": jaas}) == {"sasl.username": "ana", "sasl.password": "s3 cret"}

@@ -16,6 +16,9 @@ from tests.apache.kafka import ApacheKafka
 from tests.clients.contract import Drivers
 from tests.clients.driver import Driver
 from tests.clients.drivers.confluent_driver import ConfluentDriver
+from tests.clients.drivers.program import Program
+from tests.clients.groups import BROKER_CONFIG, GroupClient
+from tests.clients.scenarios.group_stage import Programs
 
 KINDS = {"gralha": GralhaCluster, "apache": ApacheKafka}
 Cluster = GralhaCluster | ApacheKafka
@@ -30,7 +33,7 @@ def clusters() -> Iterator[Callable[[bool], Cluster]]:
 
         def cluster(auto_create: bool) -> Cluster:
             if auto_create not in running:
-                config = {"auto.create.topics.enable": str(auto_create).lower()}
+                config = {**BROKER_CONFIG, "auto.create.topics.enable": str(auto_create).lower()}
                 running[auto_create] = stack.enter_context(kind(config=config))
             return running[auto_create]
 
@@ -62,3 +65,18 @@ def drivers(clusters: Callable[[bool], Cluster]) -> Iterator[Drivers]:
 @pytest.fixture(scope="session")
 def reference(drivers: Drivers) -> Driver:
     return drivers(ConfluentDriver, False)
+
+
+@pytest.fixture(scope="session")
+def programs(broker: Cluster) -> Iterator[Programs]:
+    """The programs in which the members of groups live, one for each client."""
+    running: dict[str, Program] = {}
+    with contextlib.ExitStack() as stack:
+
+        def program(client: GroupClient) -> Program:
+            if client.name not in running:
+                running[client.name] = client.start(broker.bootstrap)
+                stack.callback(running[client.name].close)
+            return running[client.name]
+
+        yield program

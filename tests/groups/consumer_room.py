@@ -1,4 +1,4 @@
-"""What tests of the consumer group protocol share: topics that come and go, and a machine to send heartbeats to."""
+"""What tests of the consumer group protocol share: topics that come and go, a machine for heartbeats."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -92,9 +92,12 @@ class Consumer(Machine[ConsumerProtocol]):
     def times_of(self, group_id: str) -> ConsumerGroupTimes:
         return self.times
 
+    def groups_of(self, room: ConsumerProtocol) -> dict[str, Group]:
+        return self._groups_of[id(room)]
+
     @property
     def groups(self) -> dict[str, Group]:
-        return self._groups_of[id(self.room)]
+        return self.groups_of(self.room)
 
     @property
     def group(self) -> ConsumerGroup:

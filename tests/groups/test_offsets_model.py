@@ -40,7 +40,9 @@ TOPICS = st.sampled_from([*NAMES, "none"])
 PARTITIONS = st.lists(st.integers(-1, 3), min_size=1, max_size=3, unique=True)
 MEMBERS = st.sampled_from(["", "m", "n"])
 METADATA = st.sampled_from([None, "", "seen", "x" * 20, "x" * 21])
-TIMES = st.sampled_from([1, RETENTION_MS // 2, RETENTION_MS - 1, RETENTION_MS, -RETENTION_MS])
+TIMES = st.sampled_from(
+    [1, RETENTION_MS - 1, RETENTION_MS, 2 * RETENTION_MS, 4 * RETENTION_MS, -RETENTION_MS]
+)
 FAILS = st.sampled_from([False, False, False, True])  # does the append?
 UNKNOWN = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -119,18 +121,14 @@ class OffsetsModel(RuleBasedStateMachine):
             if code == 0:
                 self._keep(commit, partition)
 
-    @rule(commit=COMMITS)
-    def commit_rightly(self, commit: Commit) -> None:
-        """Most random commits are refused; these are not."""
+    @rule(commit=COMMITS, fails=FAILS)
+    def commit_rightly(self, commit: Commit, fails: bool) -> None:
+        """Most random commits are refused; these are not, if the topics exist."""
         group = self.groups.get(commit.group_id, Membership())
         member_id, generation = (group.members[0], group.generation) if group.members else ("", -1)
-        name = next(iter(self.topics.names()), "none")
-        self.commit(
-            commit._replace(
-                member_id=member_id, generation=generation, topic=name, partitions=[0, 2], metadata="ok"
-            ),
-            False,
-        )
+        right = commit._replace(member_id=member_id, generation=generation, partitions=[0, 2])
+        for name in NAMES:
+            self.commit(right._replace(topic=name), fails)
 
     def _request(self, commit: Commit) -> OffsetCommitRequest:
         by_id = commit.version >= 10
@@ -300,27 +298,27 @@ class OffsetsModel(RuleBasedStateMachine):
 
     # Topics, members
 
-    @rule(topic=st.sampled_from(NAMES), fails=FAILS)
-    def delete_or_create_topic(self, topic: str, fails: bool) -> None:
-        """If the tombstones cannot be written the offsets stay; the topic is gone all the same."""
+    @rule(topic=st.sampled_from(NAMES), fails=st.booleans(), again=st.booleans())
+    def delete_topic(self, topic: str, fails: bool, again: bool) -> None:
+        """If the tombstones cannot be written the offsets stay. A topic of that name may be made again."""
         if topic not in self.topics.names():
             self.topics.create(topic)
-            return
         topic_id = self._id_of(topic)
         if fails:
             self._failing(lambda: self.machine.delete_topic(topic))
-            return
-        self.machine.delete_topic(topic)
-        for kept in self.offsets.values():
-            for key in [
-                key for key in kept if key[0] == topic and kept[key].topic_id in (ZERO_UUID, topic_id)
-            ]:
-                del kept[key]
+        else:
+            self.machine.delete_topic(topic)
+            for kept in self.offsets.values():
+                for key, offset in list(kept.items()):
+                    if key[0] == topic and offset.topic_id in (ZERO_UUID, topic_id):
+                        del kept[key]
+        if again:
+            self.topics.create(topic)
 
     @rule(
         group_id=GROUPS,
         members=st.sampled_from([(), ("m",), ("m", "n")]),
-        topics=st.sampled_from([(), ("a",), ("a", "b")]),
+        topics=st.sampled_from([("a",), ("b",), ("a", "b")]),
         generation=st.integers(0, 2),
     )
     def rebalance(
@@ -387,4 +385,4 @@ def _contents(topics: list[OffsetFetchResponseTopics]) -> dict[tuple[str, int], 
 
 
 TestOffsetsModel = OffsetsModel.TestCase
-TestOffsetsModel.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestOffsetsModel.settings = settings(max_examples=120, stateful_step_count=50, deadline=None)

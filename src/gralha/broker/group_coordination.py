@@ -3,16 +3,19 @@
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from random import Random
+from typing import TYPE_CHECKING
 
 from gralha.broker.config import NodeConfig
 from gralha.groups.config import ConsumerGroupTimes, GroupsConfig, MigrationPolicy
 from gralha.groups.coordinator import GroupCoordinator
-from gralha.groups.shard import Shard
 from gralha.groups.topics import Topic
 from gralha.metadata.image import GROUP_RESOURCE, ImageChange, MetadataImage, TopicImage
 from gralha.metadata.topic_names import OFFSETS_TOPIC
 from gralha.replication.manager import ReplicaManager
 from gralha.replication.partition import Partition
+
+if TYPE_CHECKING:
+    from gralha.groups.shard import Shard
 
 
 class ImageTopics:
@@ -115,8 +118,13 @@ def coordinate_groups(
         topic = image().topics.get(OFFSETS_TOPIC)
         return 0 if topic is None else len(topic.partitions)
 
+    def new_shard() -> "Shard":
+        from gralha.groups.shard import Shard  # when the first group comes: the broker starts sooner
+
+        return Shard(settings, topics, times_of, random)
+
     coordinator = GroupCoordinator(
-        lambda: Shard(settings, topics, times_of, random),
+        new_shard,
         partition_count,
         clock,
         readers,

@@ -80,19 +80,6 @@ def check_reachable(properties: Mapping[str, str]) -> None:
         raise failure
 
 
-def check_groups_served(properties: Mapping[str, str]) -> None:
-    """Fail at once when the brokers know no groups: librdkafka would wait for a coordinator for ever."""
-    from gralha.client.cluster import Cluster
-    from gralha.client.errors import ClientError
-    from gralha.protocol.apis import ApiKey
-
-    if properties.get("security.protocol", "PLAINTEXT").upper() != "PLAINTEXT":
-        return
-    with Cluster(properties["bootstrap.servers"]) as cluster:
-        if not cluster.any_connection().serves(ApiKey.JOIN_GROUP):
-            raise ClientError("The brokers do not serve consumer groups yet: read without a group.")
-
-
 def wait_for_topic(producer: "Producer", topic: str, timeout_ms: int | None = None) -> None:
     """Return when the topic is there; the broker gets a moment to create one that does not exist."""
     wait_ms = DEFAULT_TOPIC_WAIT_MS if timeout_ms is None else timeout_ms

@@ -2,13 +2,14 @@
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gralha.cli.arguments import CommandParser
+from gralha.cli.consumption import new_group
 from gralha.cli.message_formatter import NO_TIMESTAMP_TYPE, ConsumedRecord, MessageFormatter
 from gralha.cli.program import CommandError, run, stop_on_terminate
-from gralha.cli.properties import load_properties, parse_assignments
+from gralha.cli.properties import is_true, load_properties, parse_assignments
 from gralha.cli.topic_filter import compile_expression
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ def _parser() -> CommandParser:
     parser.value("partition", "read one partition, from its end unless --offset says more", kind=int)
     parser.value("offset", "where to start in --partition: earliest, latest or a number", metavar="OFFSET")
     parser.flag("from-beginning", "start with the earliest record where the group has no offset yet")
-    parser.value("group", "read as a member of this group and commit offsets", metavar="GROUP")
+    parser.value(
+        "group", "read as a member of this group and commit offsets; without it a new group", metavar="GROUP"
+    )
     parser.value("max-messages", "stop after so many records", kind=int, metavar="N")
     parser.value("timeout-ms", "stop when no record came for so long", kind=int, metavar="MS")
     parser.value(
@@ -84,14 +87,13 @@ def _main(arguments: list[str]) -> int:
     options = parse_options(arguments)
     properties = consumer_properties(options)
     formatter = make_formatter(options)
-    selection = select(options)
     from gralha.cli.consumption import make_consumer
 
     stop_on_terminate()
-    consumer = make_consumer(properties)
+    consumer = make_consumer(properties, by_pattern=options.include is not None)
     printer = _Printer(formatter, options.max_messages, skip_on_error=options.skip_message_on_error)
     try:
-        _consume(consumer, options, properties, selection, printer)
+        _consume(consumer, options, properties, printer)
     except (KeyboardInterrupt, CommandError):
         _finish(consumer, options, printer)
         raise
@@ -134,6 +136,8 @@ def consumer_properties(options: Namespace) -> dict[str, str]:
     group = _group(options, from_file.get("group.id"), from_arguments.get("group.id"))
     if group is not None:
         properties["group.id"] = group
+    elif options.partition is None:
+        properties = _own_group(properties) | properties
     reset = properties.get("auto.offset.reset")
     if reset is None:
         properties["auto.offset.reset"] = "earliest" if options.from_beginning else "latest"
@@ -147,6 +151,18 @@ def consumer_properties(options: Namespace) -> dict[str, str]:
     # A record counts as consumed when it was printed, not when it was fetched.
     properties["enable.auto.offset.store"] = "false"
     return properties
+
+
+def _own_group(properties: Mapping[str, str]) -> dict[str, str]:
+    """A group that nobody will come back to: it commits nothing.
+
+    So it must not lose its place when it gets more partitions: what it has, it keeps meanwhile. Kafka's own
+    consumer starts anew there and shows records twice.
+    """
+    group = {"group.id": new_group("console-consumer"), "enable.auto.commit": "false"}
+    if properties.get("group.protocol", "classic").lower() != "consumer":
+        group["partition.assignment.strategy"] = "cooperative-sticky"
+    return group
 
 
 def _group(options: Namespace, *others: str | None) -> str | None:
@@ -181,21 +197,20 @@ def make_formatter(options: Namespace) -> "MessageFormatter | GroupRecordFormatt
 
 
 def select(options: Namespace) -> "Selection":
-    """What the options choose to read."""
+    """The topics that the options choose."""
     from gralha.cli.consumption import Selection
 
     pattern = compile_expression(options.include) if options.include is not None else None
-    return Selection(
-        topic=options.topic, pattern=pattern, partition=options.partition, offset=parse_offset(options.offset)
-    )
+    return Selection(options.topic, pattern)
 
 
-def parse_offset(text: str | None) -> int | None:
-    """--offset as librdkafka numbers it; None leaves it to --from-beginning."""
+def start_offset(options: Namespace) -> int:
+    """Where to start in --partition, as librdkafka numbers it."""
     from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
 
+    text: str | None = options.offset
     if text is None:
-        return None
+        return OFFSET_BEGINNING if options.from_beginning else OFFSET_END
     named = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}.get(text.lower())
     if named is not None:
         return named
@@ -208,33 +223,23 @@ def parse_offset(text: str | None) -> int | None:
 
 
 def _consume(
-    consumer: "Consumer",
-    options: Namespace,
-    properties: dict[str, str],
-    selection: "Selection",
-    printer: "_Printer",
+    consumer: "Consumer", options: Namespace, properties: dict[str, str], printer: "_Printer"
 ) -> None:
-    from gralha.cli.consumption import Assignment, batches, subscribe
+    from gralha.cli.consumption import assign, batches, store_offsets, subscribe
 
-    in_group = "group.id" in properties
-    if in_group:
-        is_there = subscribe(consumer, selection, options.timeout_ms)
-        messages = batches(consumer, timeout_ms=options.timeout_ms)
+    timeout_ms: int | None = options.timeout_ms
+    if options.partition is None:
+        is_there = subscribe(consumer, select(options), timeout_ms)
     else:
-        assignment = Assignment(
-            consumer,
-            selection,
-            from_beginning=properties["auto.offset.reset"] == "earliest",
-            look_again_ms=int(properties["metadata.max.age.ms"]),
-        )
-        is_there = assignment.start(options.timeout_ms)
-        messages = batches(consumer, timeout_ms=options.timeout_ms, between=assignment.look_again)
+        start = start_offset(options)
+        is_there = assign(consumer, options.topic, options.partition, start, timeout_ms)
     if options.max_messages == 0 or not is_there:
         return
-    for batch in messages:
-        for message in printer.write(batch):
-            if in_group:
-                consumer.store_offsets(message=message)
+    commits = options.partition is None and is_true(properties.get("enable.auto.commit", "true"))
+    for batch in batches(consumer, timeout_ms=timeout_ms):
+        written = printer.write(batch)
+        if commits:
+            store_offsets(consumer, written)
         if printer.done:
             return
 
@@ -258,8 +263,8 @@ class _Printer:
     def done(self) -> bool:
         return self._max_messages is not None and self.count >= self._max_messages
 
-    def write(self, messages: "list[Message]") -> "Iterator[Message]":
-        """Write a batch, then hand back what was written."""
+    def write(self, messages: "list[Message]") -> "list[Message]":
+        """Write a batch; what was written."""
         written = []
         for message in messages:
             if self.done:
@@ -269,7 +274,7 @@ class _Printer:
             self._write_one(message)
             written.append(message)
         sys.stdout.buffer.flush()
-        yield from written
+        return written
 
     def _write_one(self, message: "Message") -> None:
         formatter = self._formatter

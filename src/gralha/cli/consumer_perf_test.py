@@ -2,10 +2,11 @@
 
 import time
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gralha.cli.arguments import CommandParser, positive_int
+from gralha.cli.consumption import new_group
 from gralha.cli.perf_statistics import (
     DETAILED_HEADER,
     SUMMARY_HEADER,
@@ -18,7 +19,7 @@ from gralha.cli.properties import load_properties, parse_assignments
 from gralha.cli.topic_filter import compile_expression
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, Message
+    from confluent_kafka import Consumer, Message, TopicPartition
 
 _DEFAULT_TIMEOUT_MS = 10_000
 
@@ -33,7 +34,7 @@ def _parser() -> CommandParser:
     parser.value("include", "read all topics whose names match", metavar="REGEX")
     parser.value("num-records", "REQUIRED: how many records to read", kind=positive_int, metavar="N")
     parser.value("messages", "old name of --num-records", kind=positive_int, metavar="N")
-    parser.value("group", "read as a member of this group; without it no group is joined", metavar="GROUP")
+    parser.value("group", "read as a member of this group; without it a new group", metavar="GROUP")
     parser.value("fetch-size", "most bytes of a partition per request", kind=int, default=1 << 20)
     parser.flag("from-latest", "start with the latest record instead of the earliest")
     parser.value("socket-buffer-size", "the socket's receive buffer", kind=int, default=2 << 20)
@@ -73,10 +74,9 @@ def _main(arguments: list[str]) -> int:
     from gralha.cli.consumption import make_consumer
 
     properties = consumer_properties(options)
-    consumer = make_consumer(properties)
-    test = _Test(options, consumer, in_group="group.id" in properties)
+    consumer = make_consumer(properties, by_pattern=options.include is not None)
     try:
-        test.run()
+        _Test(options, consumer).run()
     finally:
         consumer.close()
     return 0
@@ -107,21 +107,42 @@ def consumer_properties(options: Namespace) -> dict[str, str]:
         "check.crcs": "false",
         "isolation.level": properties.get("isolation.level", "read_uncommitted"),
     }
-    if options.group is not None:
-        properties["group.id"] = options.group
+    properties["group.id"] = options.group or new_group("perf-consumer")
     return properties
+
+
+class Joining:
+    """How long the consumer waited for partitions when it had none: Kafka's "rebalance time"."""
+
+    def __init__(self, now: float) -> None:
+        self.total_ms = 0
+        self.interval_ms = 0
+        self._waiting_since = now
+        self._assigned: set[tuple[str, int]] = set()
+
+    def assigned(self, partitions: Iterable[tuple[str, int]], now: float) -> None:
+        """The consumer got partitions."""
+        if not self._assigned:
+            waited_ms = int((now - self._waiting_since) * 1000)
+            self.total_ms += waited_ms
+            self.interval_ms += waited_ms
+        self._assigned.update(partitions)
+
+    def revoked(self, partitions: Iterable[tuple[str, int]], now: float) -> None:
+        """The consumer lost partitions."""
+        self._assigned.difference_update(partitions)
+        if not self._assigned:
+            self._waiting_since = now
 
 
 class _Test:
     """One run: reads the records, prints what happened."""
 
-    def __init__(self, options: Namespace, consumer: "Consumer", *, in_group: bool) -> None:
+    def __init__(self, options: Namespace, consumer: "Consumer") -> None:
         self._options = options
         self._consumer = consumer
-        self._in_group = in_group
         self._started = time.time()
-        self._join_ms = 0
-        self._join_ms_of_interval = 0
+        self._joining = Joining(self._started)
         self._last = Progress(self._started)
         self._progress = Progress(self._started)
 
@@ -147,25 +168,23 @@ class _Test:
                     ended,
                     progress.size_bytes,
                     progress.count,
-                    self._join_ms,
+                    self._joining.total_ms,
                     options.date_format,
                 )
             )
 
     def _begin(self) -> bool:
         """Start reading; False when the topic did not appear in time."""
-        from gralha.cli.consumption import Assignment, Selection, subscribe
+        from gralha.cli.consumption import Selection, subscribe
 
         pattern = compile_expression(self._options.include) if self._options.include is not None else None
-        selection = Selection(topic=self._options.topic, pattern=pattern)
-        if self._in_group:
-            return subscribe(self._consumer, selection, self._options.timeout, self._joined)
-        assignment = Assignment(self._consumer, selection, from_beginning=not self._options.from_latest)
-        return assignment.start(self._options.timeout)
-
-    def _joined(self) -> None:
-        if self._join_ms == 0:
-            self._join_ms = self._join_ms_of_interval = int((time.time() - self._started) * 1000)
+        return subscribe(
+            self._consumer,
+            Selection(self._options.topic, pattern),
+            self._options.timeout,
+            on_assign=lambda partitions: self._joining.assigned(_names(partitions), time.time()),
+            on_revoke=lambda partitions: self._joining.revoked(_names(partitions), time.time()),
+        )
 
     def _count(self, batch: "list[Message]") -> None:
         size_bytes = 0
@@ -191,9 +210,13 @@ class _Test:
         if self._options.show_detailed_stats:
             print(
                 consumer_progress_line(
-                    self._last, self._progress, self._join_ms_of_interval, self._options.date_format
+                    self._last, self._progress, self._joining.interval_ms, self._options.date_format
                 ),
                 flush=True,
             )
-        self._join_ms_of_interval = 0
+        self._joining.interval_ms = 0
         self._last = self._progress
+
+
+def _names(partitions: "list[TopicPartition]") -> list[tuple[str, int]]:
+    return [(partition.topic, partition.partition) for partition in partitions]

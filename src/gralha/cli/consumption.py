@@ -1,63 +1,51 @@
-"""Reading topics for the commands that consume: in a group, or on their own.
+"""Reading topics for the commands that consume: as a member of a group, or one partition without any."""
 
-Without a group every partition is assigned by hand. That needs no coordinator, commits nothing, and starts
-faster than joining a group that nobody will see again. Topics and partitions that appear later are found by
-asking for the metadata now and then.
-"""
-
+import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gralha.cli.connect import check_groups_served, check_reachable, look_for_topic, topics_of
+from gralha.cli.connect import check_reachable, look_for_topic
 from gralha.cli.program import CommandError
 from gralha.cli.topic_filter import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message, TopicPartition
-    from confluent_kafka.admin._metadata import TopicMetadata
 
-_LOOK_AGAIN_MS = 5_000
 _BATCH_SIZE = 500
-_OFFSETS_TIMEOUT_SECONDS = 10
 # The longest time that Ctrl-C may have to wait.
 _POLL_SECONDS = 0.1
 
 
-class Selection:
-    """What to read: one topic, one partition of it, or all topics whose names match a pattern."""
+class Selection(NamedTuple):
+    """What to read: a topic, or all topics whose names match a pattern."""
 
-    def __init__(
-        self,
-        *,
-        topic: str | None = None,
-        pattern: re.Pattern[str] | None = None,
-        partition: int | None = None,
-        offset: int | None = None,
-    ) -> None:
-        self.topic = topic
-        self.pattern = pattern
-        self.partition = partition
-        self.offset = offset
+    topic: str | None = None
+    pattern: re.Pattern[str] | None = None
 
 
-def make_consumer(properties: dict[str, str]) -> "Consumer":
+def new_group(prefix: str) -> str:
+    """A name for a group that nobody named, as Kafka makes them up."""
+    return f"{prefix}-{int.from_bytes(os.urandom(4)) % 100_000}"
+
+
+def make_consumer(properties: dict[str, str], *, by_pattern: bool = False) -> "Consumer":
     """A consumer by Kafka's properties. A group that the properties do not name is never joined."""
     from confluent_kafka import Consumer
 
     from gralha.cli.librdkafka import create, quiet_settings, to_librdkafka
 
     check_reachable(properties)
-    if properties.get("group.id"):
-        check_groups_served(properties)
     # Kafka's consumer has the broker create a topic that does not exist; librdkafka's does not by itself.
     settings: dict[str, Any] = {"allow.auto.create.topics": True, **quiet_settings()}
     settings |= to_librdkafka(properties)
     if not settings.get("group.id"):
         # librdkafka wants a name even when there is no group to join.
         settings |= {"group.id": "none", "enable.auto.commit": False, "enable.auto.offset.store": False}
+    if by_pattern:
+        settings.setdefault("topic.blacklist", ",".join(f"^{topic}$" for topic in sorted(INTERNAL_TOPICS)))
     return create(Consumer, settings)
 
 
@@ -65,7 +53,9 @@ def subscribe(
     consumer: "Consumer",
     selection: Selection,
     timeout_ms: int | None,
-    on_assign: Callable[[], None] | None = None,
+    *,
+    on_assign: "Callable[[list[TopicPartition]], None] | None" = None,
+    on_revoke: "Callable[[list[TopicPartition]], None] | None" = None,
 ) -> bool:
     """Read as a member of the consumer's group; False when the topic did not appear in time."""
     if selection.pattern is not None:
@@ -76,12 +66,28 @@ def subscribe(
             return False
     else:
         raise ValueError("a selection names a topic or a pattern")
+    callbacks: dict[str, Any] = {}
+    if on_assign is not None:
+        callbacks["on_assign"] = lambda _consumer, partitions: on_assign(partitions)
+    if on_revoke is not None:
+        callbacks["on_revoke"] = lambda _consumer, partitions: on_revoke(partitions)
+    consumer.subscribe([topic], **callbacks)
+    return True
 
-    def assigned(_consumer: "Consumer", _partitions: "list[TopicPartition]") -> None:
-        if on_assign is not None:
-            on_assign()
 
-    consumer.subscribe([topic], on_assign=assigned)
+def assign(consumer: "Consumer", topic: str, partition: int, offset: int, timeout_ms: int | None) -> bool:
+    """Read one partition from an offset on, without a group; False when the topic did not appear in time."""
+    from confluent_kafka import TopicPartition
+
+    metadata = look_for_topic(consumer, topic, timeout_ms, _tell)
+    if metadata is None:
+        return False
+    if partition not in metadata.partitions:
+        raise CommandError(
+            f"Topic '{topic}' has no partition {partition}: it has {len(metadata.partitions)}, "
+            "numbered from 0"
+        )
+    consumer.assign([TopicPartition(topic, partition, offset)])
     return True
 
 
@@ -89,122 +95,8 @@ def _tell(reason: str) -> None:
     print(reason, file=sys.stderr)
 
 
-class Assignment:
-    """The partitions of a selection, assigned by hand, from the beginning or from the end of each."""
-
-    def __init__(
-        self,
-        consumer: "Consumer",
-        selection: Selection,
-        *,
-        from_beginning: bool,
-        look_again_ms: int = _LOOK_AGAIN_MS,
-    ) -> None:
-        self._consumer = consumer
-        self._selection = selection
-        self._from_beginning = from_beginning
-        self._look_again_seconds = look_again_ms / 1000
-        self._assigned: set[tuple[str, int]] = set()
-        self._next_look = 0.0
-
-    def start(self, timeout_ms: int | None) -> bool:
-        """Assign what is there now, or when the topic appears; False when it did not appear in time."""
-        self._next_look = time.monotonic() + self._look_again_seconds
-        selection = self._selection
-        if selection.topic is None:
-            self._add(self._matching(topics_of(self._consumer, None)))
-            return True
-        metadata = look_for_topic(self._consumer, selection.topic, timeout_ms, _tell)
-        if metadata is None:
-            return False
-        partitions = metadata.partitions
-        if selection.partition is None:
-            self._add((selection.topic, partition) for partition in partitions)
-        elif selection.partition in partitions:
-            self._add([(selection.topic, selection.partition)])
-        else:
-            raise CommandError(
-                f"Topic '{selection.topic}' has no partition {selection.partition}: "
-                f"it has {len(partitions)}, numbered from 0"
-            )
-        return True
-
-    def look_again(self) -> None:
-        """Assign partitions that appeared since the last look, if that is some time ago."""
-        if self._selection.partition is not None or time.monotonic() < self._next_look:
-            return
-        from confluent_kafka import KafkaException
-
-        self._next_look = time.monotonic() + self._look_again_seconds
-        try:
-            metadata = self._consumer.list_topics(self._selection.topic, timeout=10)
-        except KafkaException:
-            # No broker answers at the moment. The next look may find one.
-            return
-        self._add(self._matching(metadata.topics))
-
-    def _matching(self, topics: "Mapping[str, TopicMetadata]") -> Iterator[tuple[str, int]]:
-        for name, topic in topics.items():
-            if self._matches(name):
-                for partition in topic.partitions:
-                    yield name, partition
-
-    def _matches(self, name: str) -> bool:
-        if self._selection.pattern is None:
-            return name == self._selection.topic
-        return name not in INTERNAL_TOPICS and self._selection.pattern.fullmatch(name) is not None
-
-    def _add(self, partitions: "Iterator[tuple[str, int]] | list[tuple[str, int]]") -> None:
-        from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, TopicPartition
-
-        new = sorted(set(partitions) - self._assigned)
-        self._assigned.update(new)
-        offset = self._selection.offset
-        if offset is None and self._from_beginning and len(new) > 1:
-            groups = self._full_ones_first(new)
-        else:
-            if offset is None:
-                offset = OFFSET_BEGINNING if self._from_beginning else OFFSET_END
-            groups = [[TopicPartition(*partition, offset) for partition in new]]
-        for group in groups:
-            if group:
-                self._consumer.incremental_assign(group)
-
-    def _full_ones_first(self, partitions: list[tuple[str, int]]) -> "list[list[TopicPartition]]":
-        """Partitions with records before those without, all at their beginnings.
-
-        librdkafka takes partitions up one by one and fetches from those it has. A first fetch of nothing
-        but empty partitions would wait for records until fetch.max.wait.ms is over, before the others'
-        turn comes.
-        """
-        from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaException, TopicPartition
-
-        def offsets(special: int) -> dict[tuple[str, int], int]:
-            questions = [TopicPartition(*partition, special) for partition in partitions]
-            found = self._consumer.offsets_for_times(questions, timeout=_OFFSETS_TIMEOUT_SECONDS)
-            return {(one.topic, one.partition): one.offset for one in found if one.error is None}
-
-        try:
-            first, last = offsets(OFFSET_BEGINNING), offsets(OFFSET_END)
-        except KafkaException:
-            # A leader does not answer at the moment; librdkafka goes on asking when it has the partitions.
-            first, last = {}, {}
-        full: list[TopicPartition] = []
-        empty: list[TopicPartition] = []
-        for partition in partitions:
-            start = first.get(partition, OFFSET_BEGINNING)
-            group = empty if start == last.get(partition) else full
-            group.append(TopicPartition(*partition, start))
-        return [full, empty]
-
-
-def batches(
-    consumer: "Consumer", *, timeout_ms: int | None, between: Callable[[], None] | None = None
-) -> "Iterator[list[Message]]":
-    """Batches of messages, as soon as there is one message; ends when none came for `timeout_ms`.
-
-    `between` is called between two batches, and now and then while none comes.
-    """
+def batches(consumer: "Consumer", *, timeout_ms: int | None) -> "Iterator[list[Message]]":
+    """Batches of messages, as soon as there is one message; ends when none came for `timeout_ms`."""
     last_message = time.monotonic()
     while True:
         first = consumer.poll(_POLL_SECONDS if timeout_ms is None else min(_POLL_SECONDS, timeout_ms / 1000))
@@ -213,5 +105,22 @@ def batches(
             last_message = time.monotonic()
         elif timeout_ms is not None and (time.monotonic() - last_message) * 1000 >= timeout_ms:
             return
-        if between is not None:
-            between()
+
+
+def store_offsets(consumer: "Consumer", messages: "list[Message]") -> None:
+    """Let the group commit that these messages were dealt with."""
+    from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+    offsets: dict[tuple[str, int], TopicPartition] = {}
+    for message in messages:
+        topic, partition, offset = message.topic() or "", message.partition() or 0, message.offset() or 0
+        epoch = message.leader_epoch()
+        offsets[topic, partition] = TopicPartition(
+            topic, partition, offset + 1, leader_epoch=-1 if epoch is None else epoch
+        )
+    try:
+        consumer.store_offsets(offsets=list(offsets.values()))
+    except KafkaException as error:
+        # All of these partitions belong to another member by now: it reads them again.
+        if error.args[0].code() != KafkaError._STATE:
+            raise

@@ -38,12 +38,16 @@ _DROPPED = frozenset(
         "metrics.num.samples",
         "metrics.recording.level",
         "metrics.sample.window.ms",
-        "partition.assignment.strategy",
         "partitioner.class",
         "value.deserializer",
         "value.serializer",
     }
 )
+_ASSIGNORS = {
+    "CooperativeStickyAssignor": "cooperative-sticky",
+    "RangeAssignor": "range",
+    "RoundRobinAssignor": "roundrobin",
+}
 _JAAS_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;]+))""")
 _NOT_FOR_PEOPLE = re.compile(r"^Unable to produce message: |^\w+://\S+: | \(after \d+ms in state [^)]*\)$")
 _UNKNOWN_PROPERTY = re.compile(r'No such configuration property: "([^"]+)"')
@@ -59,6 +63,11 @@ def to_librdkafka(properties: Mapping[str, str]) -> dict[str, Any]:
             settings["queue.buffering.max.kbytes"] = max(1, _integer(name, value) // 1024)
         elif name == "sasl.jaas.config":
             settings.update(_jaas_credentials(value))
+        elif name == "metadata.max.age.ms":
+            # For Kafka this is also how often to look for new topics and partitions.
+            settings |= {name: value, "topic.metadata.refresh.interval.ms": value}
+        elif name == "partition.assignment.strategy":
+            settings[name] = ",".join(_assignor(part.strip()) for part in value.split(","))
         else:
             settings[_RENAMED.get(name, name)] = value
     return settings
@@ -91,6 +100,14 @@ def _integer(name: str, value: str) -> int:
         return int(value)
     except ValueError:
         raise CommandError(f"{name} must be a number, not '{value}'") from None
+
+
+def _assignor(name: str) -> str:
+    """An assignor of classic groups by its Java class, or by librdkafka's own name."""
+    assignor = _ASSIGNORS.get(name.rpartition(".")[2], name)
+    if assignor not in _ASSIGNORS.values():
+        raise CommandError(f"There is no assignor {name} here: use {', '.join(_ASSIGNORS)}")
+    return assignor
 
 
 def _jaas_credentials(jaas: str) -> dict[str, str]:

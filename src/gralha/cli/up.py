@@ -55,6 +55,8 @@ def _properties(data: Path, port: int) -> str:
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
+        # As in Kafka's own sample: who tries something out wants no group that waits for more members.
+        "group.initial.rebalance.delay.ms": "0",
     }
     return "".join(f"{name}={_escaped(value)}\n" for name, value in settings.items())
 

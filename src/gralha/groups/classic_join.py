@@ -170,10 +170,12 @@ class ClassicJoin:
         if group.state is not ClassicState.STABLE or group.choose_protocol() != group.protocol_name:
             group.wait_for_join(member_id, joining.reply)
             return self._rebalance.prepare_or_complete(group, joining.now_ms)
+        group.update_subscribed_topics()  # Kafka does so only when it loads the record
 
         def take_back(_error: KafkaError) -> None:
             group.update(member, before.protocols, before.rebalance_timeout_ms, before.session_timeout_ms)
             self._change_id(group, member, before.member_id, joining.now_ms)
+            group.update_subscribed_topics()
 
         return Outcome(
             response=_returned(group, member, leader_before, joining.caller.api_version),

@@ -128,7 +128,7 @@ class ConsumerProtocol:
         if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self._leave(request, now_ms)
         joins = request.member_epoch == JOIN_EPOCH
-        draft = self._draft(request.group_id, joins)
+        draft = self._draft(request.group_id, joins, now_ms)
         self.check_size(draft.group, request.member_id)
         member_id = request.member_id or self._new_id()
         owned = owned_partitions(request)
@@ -148,7 +148,7 @@ class ConsumerProtocol:
             response.assignment = ResponseAssignment(topic_partitions=_topic_partitions(after.assigned))
         return Outcome(response, draft.records)
 
-    def _draft(self, group_id: str, joins: bool) -> Draft:
+    def _draft(self, group_id: str, joins: bool, now_ms: int) -> Draft:
         """The group that a heartbeat is for. Its first member makes it; a classic group is replaced."""
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
@@ -160,7 +160,10 @@ class ConsumerProtocol:
         if joins and group.is_empty:
             return Draft(ConsumerGroup(group_id), group.tombstones())
         if joins and self._upgrade is not None:
-            return Draft(ConsumerGroup(group_id), self._upgrade(group))
+            draft = Draft(ConsumerGroup(group_id), self._upgrade(group))
+            for member in draft.group.members.values():
+                self.schedule_session(group_id, member.member_id, now_ms, member.session_timeout_ms)
+            return draft
         raise GroupIdNotFoundError(f"Group {group_id} is not a consumer group.")
 
     def check_size(self, group: ConsumerGroup, member_id: str) -> None:
@@ -181,11 +184,14 @@ class ConsumerProtocol:
         existing = None if instance_id is None else group.static_member(instance_id)
         if existing is None:
             return group.members.get(member_id) or ConsumerMember(member_id)
-        if existing.epoch != LEAVE_STATIC_EPOCH and existing.classic is None and not is_classic:
-            raise UnreleasedInstanceIdError(
-                f"Static member {member_id} with instance id {instance_id} cannot join the group because the "
-                f"instance id is owned by member {existing.member_id}."
-            )
+        if existing.epoch != LEAVE_STATIC_EPOCH:
+            if existing.member_id == member_id:
+                return existing  # it has not heard that it is a member; Apache Kafka would send it away
+            if existing.classic is None and not is_classic:
+                raise UnreleasedInstanceIdError(
+                    f"Static member {member_id} with instance id {instance_id} cannot join the group because "
+                    f"the instance id is owned by member {existing.member_id}."
+                )
         target = group.target.get(existing.member_id, {})
         successor = replace(existing, member_id=member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)
         if existing.member_id != member_id:
@@ -255,12 +261,15 @@ class ConsumerProtocol:
         if group.has_partition_metadata:
             draft.add(consumer_records.no_partition_metadata(group.group_id))
 
+    def is_target_due(self, group: ConsumerGroup, now_ms: int) -> bool:
+        """Is it time for a new target assignment?"""
+        interval_ms = self._times_of(group.group_id).assignment_interval_ms
+        is_old = group.assignment_epoch < group.epoch
+        return is_old and target_assignment.may_be_computed(group, interval_ms, now_ms)
+
     def _update_target(self, draft: Draft, now_ms: int) -> None:
         group = draft.group
-        interval_ms = self._times_of(group.group_id).assignment_interval_ms
-        if group.assignment_epoch < group.epoch and target_assignment.may_be_computed(
-            group, interval_ms, now_ms
-        ):
+        if self.is_target_due(group, now_ms):
             assignor = ASSIGNORS[group.preferred_assignor(self._config.consumer_assignors)]
             draft.add(*target_assignment.new_target(group, self._topics, assignor, now_ms))
 
@@ -408,7 +417,8 @@ class ConsumerProtocol:
         if isinstance(key, ConsumerGroupMemberMetadataKey | ConsumerGroupCurrentMemberAssignmentKey):
             member = group.members.get(key.member_id)
             if member is None:
-                self._timers.cancel(("consumer session", group.group_id, key.member_id))
+                for timer in ("consumer session", "consumer join", "consumer sync"):
+                    self._timers.cancel((timer, group.group_id, key.member_id))
             if member is None or member.state is not MemberState.UNREVOKED_PARTITIONS:
                 self._timers.cancel(("consumer revocation", group.group_id, key.member_id))
 

@@ -55,6 +55,11 @@ class ConsumerMember:
     assigned: Holdings = field(default_factory=dict)
     pending_revocation: Holdings = field(default_factory=dict)
 
+    @property
+    def session_timeout_ms(self) -> int | None:
+        """How long it may be silent, if that is its own choice: in the consumer protocol it is not."""
+        return None if self.classic is None else self.classic.session_timeout_ms
+
     def is_reconciled_to(self, assignment_epoch: int) -> bool:
         """Has it all that it should have, and nothing else?"""
         return self.state is MemberState.STABLE and self.epoch == assignment_epoch

@@ -6,15 +6,17 @@ changes, its groups move along: the new leader loads what the old one wrote.
 
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gralha.groups.outcome import Outcome
 from gralha.groups.runtime import Decide, Runtime
-from gralha.groups.shard import Shard
 from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import CoordinatorNotAvailableError, KafkaError, NotCoordinatorError
 from gralha.protocol.message import Struct
 from gralha.replication.partition import Partition
+
+if TYPE_CHECKING:
+    from gralha.groups.shard import Shard
 
 Answer = TypeVar("Answer", bound=Struct)
 
@@ -22,7 +24,7 @@ Answer = TypeVar("Answer", bound=Struct)
 class GroupCoordinator:
     def __init__(
         self,
-        new_shard: Callable[[], Shard],
+        new_shard: "Callable[[], Shard]",
         partition_count: Callable[[], int],
         clock: Callable[[], int],
         readers: Executor,
@@ -64,7 +66,7 @@ class GroupCoordinator:
         """Ask every shard that this broker has."""
         return [runtime.call(decide, failed) for runtime in self._runtimes.values() if runtime.is_open]
 
-    def run_all(self, decide: Callable[[Shard, int], Outcome]) -> None:
+    def run_all(self, decide: "Callable[[Shard, int], Outcome]") -> None:
         """Have every shard decide on something that happened; nobody waits for it."""
         for runtime in self._runtimes.values():
             runtime.run(decide)

@@ -9,6 +9,7 @@ earlier one of that name. All of them are stable: commits within transactions co
 """
 
 from collections.abc import Callable, Iterable
+from sys import intern
 from typing import Final, NamedTuple
 
 from gralha.groups.config import GroupsConfig
@@ -94,6 +95,7 @@ class Offsets:
         self._new_simple_group = new_simple_group
         self._touch = touch
         self._offsets: dict[str, dict[str, dict[int, CommittedOffset]]] = {}  # group, topic, partition
+        self._topic_ids: dict[bytes, bytes] = {}  # one object for each id, however many offsets have it
 
     def committed(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         """What is kept of a partition."""
@@ -327,17 +329,14 @@ class Offsets:
             return
         if key.group not in self._groups:
             self._groups[key.group] = self._new_simple_group(key.group)
-        # Name and id are the metadata's own where possible: a million offsets share them.
-        topic = self._topics.by_name(key.topic)
-        name = key.topic if topic is None else topic.name
-        topic_id = value.topic_id if topic is None or topic.id != value.topic_id else topic.id
-        self._offsets.setdefault(key.group, {}).setdefault(name, {})[key.partition] = CommittedOffset(
+        partitions = self._offsets.setdefault(key.group, {}).setdefault(intern(key.topic), {})
+        partitions[key.partition] = CommittedOffset(
             value.offset,
             value.leader_epoch,
             value.metadata,
             value.commit_timestamp,
             value.expire_timestamp,
-            topic_id,
+            self._topic_ids.setdefault(value.topic_id, value.topic_id),
         )
 
     def _forget(self, group_id: str, topic: str, partition: int) -> None:

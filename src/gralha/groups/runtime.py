@@ -18,12 +18,11 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from enum import Enum, auto
-from typing import Final, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar, cast
 
 from gralha.groups.loading import read_records
 from gralha.groups.outcome import Outcome, Reply
 from gralha.groups.records import GroupRecord, encode_record
-from gralha.groups.shard import Shard
 from gralha.protocol.errors import (
     CoordinatorLoadInProgressError,
     CoordinatorNotAvailableError,
@@ -38,9 +37,13 @@ from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, encode_batch
 from gralha.replication.partition import Partition, Waiter
 
+if TYPE_CHECKING:
+    # A broker that has no groups need not load all the code for them.
+    from gralha.groups.shard import Shard
+
 log = logging.getLogger("gralha.groups")
 
-Decide = Callable[[Shard, Reply, int], Outcome]
+Decide = Callable[["Shard", Reply, int], Outcome]
 Failed = Callable[[KafkaError], Struct]
 Answer = TypeVar("Answer", bound=Struct)
 
@@ -121,7 +124,7 @@ class Runtime(Waiter):
     def __init__(
         self,
         partition: Partition,
-        new_shard: Callable[[], Shard],
+        new_shard: "Callable[[], Shard]",
         clock: Callable[[], int],
         readers: Executor,
         commit_timeout_ms: int,
@@ -202,7 +205,7 @@ class Runtime(Waiter):
         # A shard answers a request with the response of that request.
         return cast(Answer | Awaitable[Answer], call.answer())
 
-    def run(self, decide: Callable[[Shard, int], Outcome]) -> None:
+    def run(self, decide: "Callable[[Shard, int], Outcome]") -> None:
         """Have something decided that nobody waits for."""
         if self.state is State.ACTIVE:
             self._step(lambda shard, _reply, now_ms: decide(shard, now_ms), None)

@@ -1,9 +1,9 @@
 """All groups and offsets of one partition of `__consumer_offsets`, in memory.
 
 Each request goes to the part that knows how to decide it: `classic` and `consumer` for the two protocols,
-`conversion` where they meet in one group, `offsets` for offsets. The parts share the groups and the timers.
-What they decide is appended to the partition's log by the runtime and comes back through `replay`, which is
-also how a shard is filled from its log.
+`classic_members` and `conversion` where they meet in one group, `offsets` for offsets. The parts share the
+groups and the timers. What they decide is appended to the partition's log by the runtime and comes back
+through `replay`, which is also how a shard is filled from its log.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,8 +14,11 @@ from uuid import UUID
 from gralha.groups import deletion, listing
 from gralha.groups.classic import ClassicProtocol
 from gralha.groups.classic_group import ClassicGroup
+from gralha.groups.classic_members import ClassicMembers
 from gralha.groups.config import ConsumerGroupTimes, GroupsConfig
 from gralha.groups.consumer import ConsumerProtocol
+from gralha.groups.consumer_group import ConsumerGroup
+from gralha.groups.conversion import Conversion
 from gralha.groups.group import Group
 from gralha.groups.offsets import Offsets
 from gralha.groups.outcome import Caller, Outcome, Reply
@@ -57,26 +60,44 @@ class Shard:
             return str(UUID(int=random.getrandbits(128), version=4))
 
         self._classic = ClassicProtocol(self.groups, self.timers, config, new_id)
-        self._consumer = ConsumerProtocol(self.groups, self.timers, config, topics, times_of, new_id)
+        conversion = Conversion(self.groups, config, topics, self._classic.rebalance, self.replay)
+        self._consumer = ConsumerProtocol(
+            self.groups,
+            self.timers,
+            config,
+            topics,
+            times_of,
+            new_id,
+            upgrade=conversion.upgrade,
+            downgrade=conversion.downgrade,
+        )
+        self._classic_members = ClassicMembers(
+            self.groups, self.timers, config, topics, self._consumer, conversion, new_id
+        )
         self._offsets = Offsets(self.groups, config, topics, ClassicGroup, self._classic.touch)
 
     # The classic protocol
 
     def join_group(self, caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int) -> Outcome:
         """A member joins; its answer comes with the next generation."""
-        return self._classic.join_group(caller, request, reply, now_ms)
+        return self._classic_side(request.group_id).join_group(caller, request, reply, now_ms)
 
     def sync_group(self, caller: Caller, request: SyncGroupRequest, reply: Reply, now_ms: int) -> Outcome:
         """A member asks for its assignment; the leader brings everyone's."""
-        return self._classic.sync_group(caller, request, reply, now_ms)
+        return self._classic_side(request.group_id).sync_group(caller, request, reply, now_ms)
 
     def heartbeat(self, caller: Caller, request: HeartbeatRequest, now_ms: int) -> Outcome:
         """A member is alive."""
-        return self._classic.heartbeat(caller, request, now_ms)
+        return self._classic_side(request.group_id).heartbeat(caller, request, now_ms)
 
     def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> Outcome:
         """Members leave."""
-        return self._classic.leave_group(caller, request, now_ms)
+        return self._classic_side(request.group_id).leave_group(caller, request, now_ms)
+
+    def _classic_side(self, group_id: str) -> ClassicProtocol | ClassicMembers:
+        """Who answers classic members: they may be in a consumer group, unless that is empty."""
+        group = self.groups.get(group_id)
+        return self._classic_members if isinstance(group, ConsumerGroup) and group.members else self._classic
 
     # The consumer protocol
 

@@ -11,10 +11,18 @@ from gralha.metadata.image import METADATA_VERSION
 METADATA_VERSION_NAME: Final = "4.3-IV0"
 METADATA_VERSION_LEVEL: Final = 30
 
+# Level 1: consumer groups (KIP-848) may be used. Apache Kafka asks for it before it serves them.
+GROUP_VERSION: Final = "group.version"
+GROUP_VERSION_LEVEL: Final = 1
+
 # By name: the lowest and the highest level that this version can run at.
 SUPPORTED_FEATURES: Final[dict[str, tuple[int, int]]] = {
     METADATA_VERSION: (METADATA_VERSION_LEVEL, METADATA_VERSION_LEVEL),
+    GROUP_VERSION: (0, GROUP_VERSION_LEVEL),
 }
 
 # What an empty data folder is formatted with.
-BOOTSTRAP_FEATURES: Final[dict[str, int]] = {METADATA_VERSION: METADATA_VERSION_LEVEL}
+BOOTSTRAP_FEATURES: Final[dict[str, int]] = {
+    METADATA_VERSION: METADATA_VERSION_LEVEL,
+    GROUP_VERSION: GROUP_VERSION_LEVEL,
+}

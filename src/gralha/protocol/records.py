@@ -64,6 +64,10 @@ __all__ = [
     "patched_header",
     "produced_batch",
     "read_header",
+    "read_varint",
+    "varint_size",
+    "wrapping_sum",
+    "write_varint",
 ]
 
 # So many refused records of one batch are named; each costs a line in the response.
@@ -134,7 +138,7 @@ class Record:
 # --- numbers ------------------------------------------------------------------------------------------
 
 
-def _sum(left: i64, right: i64) -> i64:
+def wrapping_sum(left: i64, right: i64) -> i64:
     """left + right in 64 bits: Java wraps around, Python's own integers would grow."""
     if (left < 0) != (right < 0):
         return left + right
@@ -143,7 +147,7 @@ def _sum(left: i64, right: i64) -> i64:
     return ((high ^ 0x80000000) - 0x80000000) << 32 | (low & _LOW)
 
 
-def _varint(data: bytes, position: i64) -> tuple[i64, i64]:
+def read_varint(data: bytes, position: i64) -> tuple[i64, i64]:
     """The zigzag number at `position` and the position after it; IndexError at the end of the bytes."""
     byte: i64 = data[position]
     position += 1
@@ -165,7 +169,7 @@ def _varint(data: bytes, position: i64) -> tuple[i64, i64]:
     return ((value >> 1) & _MAX) ^ -(value & 1), position + 1
 
 
-def _varint_size(value: i64) -> i64:
+def varint_size(value: i64) -> i64:
     rest = (value ^ (value >> 63)) >> 6
     size: i64 = 1
     while rest:
@@ -174,7 +178,7 @@ def _varint_size(value: i64) -> i64:
     return size
 
 
-def _write_varint(writer: BytesWriter, value: i64) -> None:
+def write_varint(writer: BytesWriter, value: i64) -> None:
     if 0 <= value < 64:
         writer.append(u8(value << 1))
         return
@@ -221,31 +225,31 @@ class _Cursor:
 
     def next_record(self) -> Record:
         data = self.data
-        length, position = _varint(data, self.position)
+        length, position = read_varint(data, self.position)
         end = position + length
         if length < 0 or length > self.end - position:
             raise _bad_record_size(length, self.end - position)
-        delta, position = _varint(data, position + 1)
-        timestamp = self.append_time if self.is_append_time else _sum(self.base_timestamp, delta)
-        delta, position = _varint(data, position)
+        delta, position = read_varint(data, position + 1)
+        timestamp = self.append_time if self.is_append_time else wrapping_sum(self.base_timestamp, delta)
+        delta, position = read_varint(data, position)
         if delta < -0x80000000 or delta > 0x7FFFFFFF:
             raise InvalidRecordError(f"The offset delta {delta} of a record is longer than 32 bits")
         key: bytes | None = None
-        length, position = _varint(data, position)
+        length, position = read_varint(data, position)
         if length >= 0:
             if length > end - position:
                 raise _bad_record_size(length, end - position)
             key = data[position : position + length]
             position += length
         value: bytes | None = None
-        length, position = _varint(data, position)
+        length, position = read_varint(data, position)
         if length >= 0:
             if length > end - position:
                 raise _bad_record_size(length, end - position)
             value = data[position : position + length]
             position += length
         headers: Headers = []
-        length, position = _varint(data, position)
+        length, position = read_varint(data, position)
         if length != 0:
             position = _read_headers(data, position, end, length, headers)
         if position != end:
@@ -259,27 +263,27 @@ class _Cursor:
     def skip_record(self, expected_delta: i64) -> bool:
         """Move over one record and check its structure; whether it has a key. Sets `timestamp`."""
         data = self.data
-        length, position = _varint(data, self.position)
+        length, position = read_varint(data, self.position)
         end = position + length
         if length < 0 or length > self.end - position:
             raise _bad_record_size(length, self.end - position)
-        delta, position = _varint(data, position + 1)
-        self.timestamp = self.append_time if self.is_append_time else _sum(self.base_timestamp, delta)
-        delta, position = _varint(data, position)
+        delta, position = read_varint(data, position + 1)
+        self.timestamp = self.append_time if self.is_append_time else wrapping_sum(self.base_timestamp, delta)
+        delta, position = read_varint(data, position)
         if delta != expected_delta:
             raise InvalidRecordError(f"The record at {expected_delta} has the offset delta {delta}")
-        key_length, position = _varint(data, position)
+        key_length, position = read_varint(data, position)
         position = _skip(position, end, key_length)
-        length, position = _varint(data, position)
+        length, position = read_varint(data, position)
         position = _skip(position, end, length)
-        count, position = _varint(data, position)
+        count, position = read_varint(data, position)
         if count < 0 or count > end - position:
             raise InvalidRecordError(f"A record claims to have {count} headers")
         while count > 0:
-            length, position = _varint(data, position)
+            length, position = read_varint(data, position)
             if length < 0:
                 raise InvalidRecordError(f"The key of a header has the length {length}")
-            length, position = _varint(data, _skip(position, end, length))
+            length, position = read_varint(data, _skip(position, end, length))
             position = _skip(position, end, length)
             count -= 1
         if position != end:
@@ -314,12 +318,12 @@ def _read_headers(data: bytes, position: i64, end: i64, count: i64, headers: Hea
     if count < 0 or count > end - position:
         raise InvalidRecordError(f"A record claims to have {count} headers")
     for _ in range(count):
-        length, position = _varint(data, position)
+        length, position = read_varint(data, position)
         if length < 0 or length > end - position:
             raise InvalidRecordError(f"The key of a header has the length {length}")
         # Kafka's clients replace what is not UTF-8 as well.
         name = data[position : position + length].decode("utf-8", "replace")
-        length, position = _varint(data, position + length)
+        length, position = read_varint(data, position + length)
         if length < 0:
             headers.append((name, None))
         elif length > end - position:
@@ -453,14 +457,14 @@ def encode_batch(
 
 def _write_record(writer: BytesWriter, record: Record, offset_delta: i64, base_timestamp: i64) -> None:
     # a - b as a + ~b + 1, because -b may not fit into 64 bits
-    timestamp_delta = _sum(_sum(record.timestamp, ~base_timestamp), 1)
+    timestamp_delta = wrapping_sum(wrapping_sum(record.timestamp, ~base_timestamp), 1)
     headers = _encoded_headers(record.headers) if record.headers else b"\x00"
-    size = 1 + _varint_size(timestamp_delta) + _varint_size(offset_delta)
+    size = 1 + varint_size(timestamp_delta) + varint_size(offset_delta)
     size += _bytes_size(record.key) + _bytes_size(record.value) + len(headers)
-    _write_varint(writer, size)
+    write_varint(writer, size)
     writer.append(0)
-    _write_varint(writer, timestamp_delta)
-    _write_varint(writer, offset_delta)
+    write_varint(writer, timestamp_delta)
+    write_varint(writer, offset_delta)
     _write_bytes(writer, record.key)
     _write_bytes(writer, record.value)
     writer.write(headers)
@@ -468,7 +472,7 @@ def _write_record(writer: BytesWriter, record: Record, offset_delta: i64, base_t
 
 def _encoded_headers(headers: Headers) -> bytes:
     writer = BytesWriter()
-    _write_varint(writer, len(headers))
+    write_varint(writer, len(headers))
     for name, value in headers:
         _write_bytes(writer, name.encode("utf-8"))
         _write_bytes(writer, value)
@@ -479,12 +483,12 @@ def _bytes_size(value: bytes | None) -> i64:
     if value is None:
         return 1
     size: i64 = len(value)
-    return _varint_size(size) + size
+    return varint_size(size) + size
 
 
 def _write_bytes(writer: BytesWriter, value: bytes | None) -> None:
     if value is None:
-        _write_varint(writer, -1)
+        write_varint(writer, -1)
     else:
-        _write_varint(writer, len(value))
+        write_varint(writer, len(value))
         writer.write(value)

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Final
 
 from gralha.storage.checkpoints import (
+    CLEANER_OFFSET_FILE,
     HIGH_WATERMARK_FILE,
     LOG_START_OFFSET_FILE,
     RECOVERY_POINT_FILE,
@@ -31,6 +32,7 @@ from gralha.storage.log import Log
 logger: Final = logging.getLogger(__name__)
 
 _Offsets = dict[PartitionKey, int]
+_FILES: Final = (RECOVERY_POINT_FILE, LOG_START_OFFSET_FILE, HIGH_WATERMARK_FILE, CLEANER_OFFSET_FILE)
 
 
 class Checkpoints:
@@ -43,18 +45,14 @@ class Checkpoints:
         # Recovery points to which truncations under way lead.
         self.lowered: _Offsets = {}
         # What each file holds, or is about to hold.
-        self._written: dict[str, _Offsets] = {
-            f"{folder}/{name}": {}
-            for folder in folders
-            for name in (RECOVERY_POINT_FILE, LOG_START_OFFSET_FILE, HIGH_WATERMARK_FILE)
-        }
+        self._written: dict[str, _Offsets] = {f"{folder}/{name}": {} for folder in folders for name in _FILES}
         # Files that do not hold that yet, and are not being written.
         self._unwritten: set[str] = set()
         self._failing = False
         self._lock = threading.Lock()
 
     def read(self, folder: str) -> None:
-        for name in (RECOVERY_POINT_FILE, LOG_START_OFFSET_FILE, HIGH_WATERMARK_FILE):
+        for name in _FILES:
             path = f"{folder}/{name}"
             try:
                 self._written[path] = read_offsets(self.disk, path)
@@ -70,6 +68,9 @@ class Checkpoints:
 
     def high_watermark(self, folder: str, key: PartitionKey) -> int:
         return self._written[f"{folder}/{HIGH_WATERMARK_FILE}"].get(key, 0)
+
+    def first_dirty_offset(self, folder: str, key: PartitionKey) -> int:
+        return self._written[f"{folder}/{CLEANER_OFFSET_FILE}"].get(key, 0)
 
     def collect(self, logs: Mapping[PartitionKey, Log]) -> Callable[[], None]:
         """Recovery points and start offsets as they are now; the result writes them."""
@@ -96,6 +97,14 @@ class Checkpoints:
             folder = log.folder.rpartition("/")[0]
             offsets[f"{folder}/{HIGH_WATERMARK_FILE}"][key] = int(log.high_watermark)
         return self._writer(offsets, (HIGH_WATERMARK_FILE,))
+
+    def collect_first_dirty_offsets(self, logs: Mapping[PartitionKey, Log]) -> Callable[[], None]:
+        offsets = self._of_offline_partitions()
+        for key, log in logs.items():
+            if log.first_dirty_offset > 0:
+                folder = log.folder.rpartition("/")[0]
+                offsets[f"{folder}/{CLEANER_OFFSET_FILE}"][key] = int(log.first_dirty_offset)
+        return self._writer(offsets, (CLEANER_OFFSET_FILE,))
 
     def _writer(self, offsets: dict[str, _Offsets], names: tuple[str, ...]) -> Callable[[], None]:
         paths = [path for path in offsets if path.endswith(names)]
@@ -142,8 +151,8 @@ class Checkpoints:
         """
         if self.recovery_point(folder, key) or self.log_start_offset(folder, key):
             self.collect(logs)
-        path = f"{folder}/{HIGH_WATERMARK_FILE}"
-        if key in self._written[path]:
-            entries = {other: offset for other, offset in self._written[path].items() if other != key}
-            self._change(path, entries)
+        for path in (f"{folder}/{HIGH_WATERMARK_FILE}", f"{folder}/{CLEANER_OFFSET_FILE}"):
+            if key in self._written[path]:
+                entries = {other: offset for other, offset in self._written[path].items() if other != key}
+                self._change(path, entries)
         return self.write_now

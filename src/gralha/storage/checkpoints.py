@@ -3,6 +3,7 @@
 recovery-point-offset-checkpoint   up to where each log is known to be on the device
 log-start-offset-checkpoint        from where each log may be read (moved by DeleteRecords and retention)
 replication-offset-checkpoint      the high watermarks
+cleaner-offset-checkpoint          up to where compaction has been over each log
     a version (0), the number of entries, then a line `topic partition offset` per entry
 leader-epoch-checkpoint            in a partition's folder: lines `epoch start_offset`
 partition.metadata                 in a partition's folder: `version: 0`, `topic_id: <id>`
@@ -21,6 +22,7 @@ from gralha.storage.disk import Disk
 RECOVERY_POINT_FILE: Final = "recovery-point-offset-checkpoint"
 LOG_START_OFFSET_FILE: Final = "log-start-offset-checkpoint"
 HIGH_WATERMARK_FILE: Final = "replication-offset-checkpoint"
+CLEANER_OFFSET_FILE: Final = "cleaner-offset-checkpoint"
 LEADER_EPOCH_FILE: Final = "leader-epoch-checkpoint"
 PARTITION_METADATA_FILE: Final = "partition.metadata"
 CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"

@@ -74,10 +74,13 @@ class LogConfig:
         self.flush_messages: Final[i64] = int(texts["flush.messages"])
         self.flush_ms: Final[int] = int(texts["flush.ms"])
         self.index_interval_bytes: Final[i64] = int(texts["index.interval.bytes"])
+        self.max_compaction_lag_ms: Final[int] = int(texts["max.compaction.lag.ms"])
         self.max_message_bytes: Final[i64] = int(texts["max.message.bytes"])
         self.timestamp_after_max_ms: Final[i64] = int(texts["message.timestamp.after.max.ms"])
         self.timestamp_before_max_ms: Final[i64] = int(texts["message.timestamp.before.max.ms"])
         self.log_append_time: Final[bool] = texts["message.timestamp.type"] == "LogAppendTime"
+        self.min_cleanable_dirty_ratio: Final[float] = float(texts["min.cleanable.dirty.ratio"])
+        self.min_compaction_lag_ms: Final[int] = int(texts["min.compaction.lag.ms"])
         self.min_in_sync_replicas: Final[int] = int(texts["min.insync.replicas"])
         self.retention_bytes: Final[int] = int(texts["retention.bytes"])
         self.retention_ms: Final[int] = int(texts["retention.ms"])
@@ -86,7 +89,7 @@ class LogConfig:
         self.segment_jitter_ms: Final[int] = int(texts["segment.jitter.ms"])
         segment_ms = int(texts["segment.ms"])
         if self.compact:
-            segment_ms = min(segment_ms, int(texts["max.compaction.lag.ms"]))
+            segment_ms = min(segment_ms, self.max_compaction_lag_ms)
         self.segment_ms: Final[i64] = segment_ms
 
     def with_overrides(self, values: Mapping[str, str]) -> LogConfig:

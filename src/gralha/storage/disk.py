@@ -38,6 +38,7 @@ class DiskError(Exception):
         super().__init__(f"Cannot {action} {path}: {reason}")
         self.action = action
         self.path = path
+        self.reason = str(reason)
         # Any other operation may be tried again.
         self.is_fatal = action == "sync"
 
@@ -376,7 +377,8 @@ class RealFile(File):
     def size(self) -> int:
         if self.size_bytes < 0:
             try:
-                self.size_bytes = os.stat(self.path).st_size
+                with self.pool.lock:
+                    self.size_bytes = os.stat(self.path).st_size
             except OSError as error:
                 raise DiskError("look at", self.path, error.strerror) from error
         return self.size_bytes
@@ -389,10 +391,12 @@ class RealFile(File):
 
     def rename(self, path: str) -> None:
         try:
-            os.rename(self.path, path)
+            # Who opens the file by its name in another thread finds it before or after, not in between.
+            with self.pool.lock:
+                os.rename(self.path, path)
+                self.path = path
         except OSError as error:
             raise DiskError("rename", self.path, error.strerror) from error
-        self.path = path
 
     def close(self) -> None:
         self.pool.discard(self, False)

@@ -17,6 +17,7 @@ who reads a segment reads it in order.
 from __future__ import annotations
 
 import struct
+import threading
 from typing import Final
 
 from librt.strings import read_i32_be, read_i64_be
@@ -28,6 +29,7 @@ _BLOCK_ENTRIES: Final[i64] = 512
 # How many of the entries in a file are taken into memory to go on writing.
 _LOADED_ENTRIES: Final[i64] = 128
 RELATIVE_OFFSET_MAX: Final[i64] = 2147483647
+_opening: Final = threading.Lock()
 
 
 class SparseIndex:
@@ -58,8 +60,12 @@ class SparseIndex:
     def open(self) -> File:
         file = self.file
         if file is None:
-            file = self.disk.open(self.path)
-            self.file = file
+            # One object for all threads: a rename must reach whoever reads.
+            with _opening:
+                file = self.file
+                if file is None:
+                    file = self.disk.open(self.path)
+                    self.file = file
         return file
 
     def count(self) -> i64:

@@ -268,12 +268,14 @@ class Log(LogState):
                         end_position = bound
                 found = segment.read(offset, max_bytes, end_position, min_one_batch, blocking)
             except DiskError:
-                # In a thread: retention or deletion may have taken the files away meanwhile.
+                # In a thread: retention, compaction or deletion may have taken the files away meanwhile.
                 if self.closed:
                     raise KafkaStorageError(f"The log of {self.name} is closed") from None
                 if offset < self.log_start_offset:
                     raise self._out_of_range(offset) from None
-                raise
+                if segments is self.segments:
+                    raise
+                return self.read(offset, max_bytes, end_offset, min_one_batch, blocking)
             if found is not None:
                 return found
         return _EMPTY

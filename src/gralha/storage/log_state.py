@@ -70,6 +70,8 @@ class LogState:
         self.saved_offset: i64 = loaded.recovery_point
         # All segments before this one are on the device with their indexes.
         self.unsealed_base: i64 = loaded.unsealed_base
+        # Compaction has been over everything below; what other uses the topic has does not matter.
+        self.first_dirty_offset: i64 = 0
         # Why the last attempt to save indexes, epochs or snapshots failed; the next flush tries again.
         self.save_error: DiskError | None = None
         self._high_watermark: i64 = loaded.log_start_offset
@@ -317,6 +319,18 @@ class LogState:
             self.doomed_files += segment.rename_deleted()
             self.producers.remove_snapshot(segment.base_offset)
 
+    def replace_segments(self, replaced: list[Segment], segment: Segment) -> None:
+        """Let one segment take the place of several in a row, whose records compaction has put into it.
+
+        Their files have been renamed already. Their snapshots of producers go too; the first one's stays.
+        """
+        first = self.segments.index(replaced[0])
+        end = first + len(replaced)
+        assert self.segments[first:end] == replaced
+        self._set_segments([*self.segments[:first], segment, *self.segments[end:]])
+        for old in replaced[1:]:
+            self.doomed_files += self.producers.forget_snapshot(old.base_offset)
+
     def truncate_to(self, offset: int) -> bool:
         """Drop the batch with the offset and all later ones; whether there was any. May wait.
 
@@ -360,6 +374,7 @@ class LogState:
         self.flushed_offset = min(self.flushed_offset, offset)
         self.saved_offset = min(self.saved_offset, offset)
         self.unsealed_base = min(self.unsealed_base, self.active.base_offset)
+        self.first_dirty_offset = min(self.first_dirty_offset, offset)
         self._high_watermark = min(self._high_watermark, offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:

@@ -28,6 +28,7 @@ from gralha.storage.checkpoints import (
     remove_clean_shutdown,
     write_clean_shutdown,
 )
+from gralha.storage.cleaning import Cleaner, CleanerSettings, CleaningWorker, InlineWorker
 from gralha.storage.config import LONG_MAX, LogConfig
 from gralha.storage.disk import Disk, DiskError, FolderLock
 from gralha.storage.flusher import Flusher
@@ -73,6 +74,8 @@ class LogManager:
         checkpoint_interval_ms: int = 60_000,
         high_watermark_checkpoint_interval_ms: int = 5_000,
         producer_expiration_ms: int = PRODUCER_EXPIRATION_MS,
+        cleaner_settings: CleanerSettings | None = None,
+        cleaning_worker: CleaningWorker | None = None,
     ) -> None:
         self.disk = disk
         self.folders = folders
@@ -88,6 +91,13 @@ class LogManager:
         self._producer_expiration_ms = producer_expiration_ms
         self._checkpoints = Checkpoints(disk, folders)
         self._flusher = Flusher()
+        self.cleaner = Cleaner(
+            self.logs,
+            self._checkpoints,
+            cleaning_worker or InlineWorker(disk),
+            cleaner_settings or CleanerSettings(),
+            self._remove_later,
+        )
         self._locks: list[FolderLock] = []
         # How many logs are being made in each folder right now.
         self._being_made = dict.fromkeys(folders, 0)
@@ -175,6 +185,7 @@ class LogManager:
             topic_id=topic_id,
             log_start_offset=self._checkpoints.log_start_offset(folder, key),
             recovery_point=self._checkpoints.recovery_point(folder, key),
+            first_dirty_offset=self._checkpoints.first_dirty_offset(folder, key),
             clean=clean,
             random=self._random,
             producer_expiration_ms=self._producer_expiration_ms,
@@ -288,6 +299,7 @@ class LogManager:
                 path, self.defaults.file_delete_delay_ms, partial(self.disk.rename, folder, path)
             )
         log.closed = True
+        self.cleaner.abandon(log)
         return _LeftFolder(path, log.config.file_delete_delay_ms, partial(log.delete, path))
 
     async def truncate_in_thread(self, log: Log, offset: int) -> None:
@@ -300,13 +312,21 @@ class LogManager:
         await self._truncate(log, 0, partial(log.truncate_fully_and_start_at, offset))
 
     async def _truncate(self, log: Log, recovery_point: int, truncate: Callable[[], object]) -> None:
+        async with self.cleaner.paused(log):
+            await self._truncate_unhindered(log, recovery_point, truncate)
+
+    async def _truncate_unhindered(
+        self, log: Log, recovery_point: int, truncate: Callable[[], object]
+    ) -> None:
         key = (log.topic, log.partition)
         checkpoints = self._checkpoints
         lowers = recovery_point < log.flushed_offset
         # Until it is done: a collection meanwhile must not bring the old one back.
         checkpoints.lowered[key] = recovery_point
+        log.first_dirty_offset = min(log.first_dirty_offset, recovery_point)
         if lowers:
             checkpoints.collect(self.logs)
+            checkpoints.collect_first_dirty_offsets(self.logs)
 
         def work() -> None:
             if lowers:
@@ -327,9 +347,15 @@ class LogManager:
     async def run(self, clock: Callable[[], int]) -> None:
         """The owner of all background work. It ends only by being cancelled or by a disk error."""
         self.begin(clock())
-        while True:
-            await self._flusher.wait(_TICK_MS / 1000)
-            await self.turn(clock())
+        cleaning = asyncio.ensure_future(self.cleaner.run(clock))
+        try:
+            while not cleaning.done():
+                await self._flusher.wait(_TICK_MS / 1000)
+                await self.turn(clock())
+            await cleaning
+        finally:
+            cleaning.cancel()
+            await asyncio.wait([cleaning])
 
     def begin(self, now_ms: int) -> None:
         """From now on the intervals count. Retention lets a node start in peace."""
@@ -388,7 +414,7 @@ class LogManager:
 
     async def _apply_retention(self, log: Log, now_ms: int) -> int:
         count = -1
-        while count < 0 and not log.closed:
+        while count < 0 and not log.closed and not self.cleaner.is_cleaning(log):
             try:
                 count = log.apply_retention(now_ms)
             except DiskError as error:
@@ -398,10 +424,13 @@ class LogManager:
                 count = 0
             if count < 0:
                 await self._flusher.flush_soon(log)
+        self._remove_later(log, now_ms)
+        return max(count, 0)
+
+    def _remove_later(self, log: Log, now_ms: int) -> None:
         due_ms = now_ms + log.config.file_delete_delay_ms
         self._doomed += [(due_ms, path, False) for path in log.doomed_files]
         log.doomed_files = []
-        return max(count, 0)
 
     async def _remove_doomed(self, now_ms: int) -> None:
         due = [(path, is_folder) for due_ms, path, is_folder in self._doomed if due_ms <= now_ms]

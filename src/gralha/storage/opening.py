@@ -35,6 +35,7 @@ def open_log(
     topic_id: bytes = ZERO_UUID,
     log_start_offset: int = 0,
     recovery_point: int = 0,
+    first_dirty_offset: int = 0,
     clean: bool = False,
     random: Random | None = None,
     producer_expiration_ms: int = PRODUCER_EXPIRATION_MS,
@@ -57,6 +58,7 @@ def open_log(
         config,
         log_start_offset=log_start_offset,
         recovery_point=recovery_point,
+        first_dirty_offset=first_dirty_offset,
         clean=clean,
         now_ms=now_ms,
         producer_expiration_ms=producer_expiration_ms,
@@ -66,7 +68,7 @@ def open_log(
         # Not synced here: the first flush does that, and before it there is nothing to lose.
         disk.write_file(f"{folder}/{PARTITION_METADATA_FILE}", encode_partition_metadata(topic_id))
         loaded.folder_unsynced = True
-    return Log(
+    log = Log(
         disk,
         folder,
         topic,
@@ -77,6 +79,8 @@ def open_log(
         random or Random(0),
         producer_expiration_ms,
     )
+    log.first_dirty_offset = first_dirty_offset
+    return log
 
 
 def _read_topic_id(disk: Disk, folder: str) -> bytes:

@@ -310,6 +310,13 @@ class ProducerState:
             self.snapshots.remove(offset)
             self.disk.remove(self.snapshot_path(offset))
 
+    def forget_snapshot(self, offset: int) -> list[str]:
+        """As `remove_snapshot`, but leave the removal to the caller: the path, if there is one."""
+        if offset not in self.snapshots:
+            return []
+        self.snapshots.remove(offset)
+        return [self.snapshot_path(offset)]
+
     def clear(self, offset: int) -> None:
         """Forget everything, the snapshots too, and go on at the offset."""
         self.producers.clear()

@@ -30,6 +30,7 @@ from gralha.storage.segment import (
     TRANSACTION_INDEX_SUFFIX,
     Segment,
 )
+from gralha.storage.swapping import finish_swaps
 
 logger: Final = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ class LogLoader:
         *,
         log_start_offset: int,
         recovery_point: int,
+        first_dirty_offset: int,
         clean: bool,
         now_ms: int,
         producer_expiration_ms: int,
@@ -80,6 +82,7 @@ class LogLoader:
         self.config = config
         self.log_start_offset = log_start_offset
         self.recovery_point = recovery_point
+        self.first_dirty_offset = first_dirty_offset
         self.clean = clean
         self.now_ms = now_ms
         self.producer_expiration_ms = producer_expiration_ms
@@ -91,7 +94,8 @@ class LogLoader:
         self.recovered_base = 0
 
     def load(self) -> LoadedLog:
-        names = self._remove_leftovers(self.disk.list_folder(self.folder))
+        names = finish_swaps(self.disk, self.folder, self.disk.list_folder(self.folder))
+        names = self._remove_leftovers(names)
         self.epochs.load()
         self._list_segments(names)
         self._list_snapshots(names)
@@ -130,7 +134,7 @@ class LogLoader:
         for name in names:
             deleted = name.endswith(DELETED_SUFFIX) and not name.endswith(".checkpoint" + DELETED_SUFFIX)
             orphan = name.endswith(SEGMENT_SUFFIXES[1:]) and name[:20] not in bases
-            if deleted or orphan or name.endswith((".cleaned", ".tmp")):
+            if deleted or orphan or name.endswith(".tmp"):
                 self.disk.remove(f"{self.folder}/{name}")
             else:
                 kept.append(name)
@@ -251,6 +255,8 @@ class LogLoader:
         if number == len(self.segments) - 1 or self.config.compact:
             return False
         next_base = self.segments[number + 1].base_offset
+        if next_base <= self.first_dirty_offset:
+            return False  # it was compacted once
         if end_offset < next_base:
             logger.warning("%s: %d to %d is missing; cut there", self.name, end_offset, next_base - 1)
         return end_offset < next_base
@@ -306,7 +312,7 @@ class LogLoader:
         """An index file is missing or wrong: walk over the headers of the segment to write it again."""
         logger.warning("%s: building the indexes of segment %d anew", self.name, segment.base_offset)
         size = segment.size_bytes
-        segment.start_empty()
+        segment.start_walk()
         position: i64 = 0
         while position < size:
             segment.size_bytes = size

@@ -96,10 +96,14 @@ class Segment:
         self.start_empty()
 
     def start_empty(self) -> None:
-        """Forget what the indexes know; `note_batch` tells them anew."""
+        """Forget what all indexes know; `note_batch` tells them anew, and who passes markers."""
+        self.transaction_index.truncate_to(0)
+        self.start_walk()
+
+    def start_walk(self) -> None:
+        """Forget what the indexes of offsets and times know; `note_batch` tells them anew."""
         self.offset_index.start_empty()
         self.time_index.start_empty()
-        self.transaction_index.truncate_to(0)
         self.size_bytes = 0
         self.bytes_since_index_entry = 0
         self.max_timestamp = -1

@@ -135,4 +135,6 @@ class GralhaCluster:
             "offsets.topic.replication.factor": internal_replicas,
             "transaction.state.log.replication.factor": internal_replicas,
             "transaction.state.log.min.isr": "1",
+            # A test's group has all the members that it waits for.
+            "group.initial.rebalance.delay.ms": "0",
         }

@@ -57,7 +57,8 @@ async def test_the_name_of_the_software_must_be_a_name(client, name, code):
 async def test_features_are_those_of_the_cluster(broker, client):
     response = await client.ask(CLIENT)
     assert [(one.name, one.min_version, one.max_version) for one in response.supported_features] == [
-        ("metadata.version", 30, 30)
+        ("group.version", 0, 1),
+        ("metadata.version", 30, 30),
     ]
     assert response.finalized_features_epoch == broker.image.offset
     assert {one.name: one.max_version_level for one in response.finalized_features} == broker.image.features

@@ -37,6 +37,7 @@ from gralha.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from gralha.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from tests.broker.handlers import group_messages
 from tests.broker.handlers.door import NOW_MS, append, create_topic
 
 
@@ -158,6 +159,7 @@ REQUESTS = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: lambda version, _: DescribeTopicPartitionsRequest(
         response_partition_limit=1, cursor=Cursor(topic_name="a", partition_index=0)
     ),
+    **group_messages.REQUESTS,
 }
 
 VERSIONS = [

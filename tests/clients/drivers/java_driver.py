@@ -9,7 +9,8 @@ from tests.clients.drivers.remote import RemoteDriver
 class JavaDriver(RemoteDriver):
     NAME = "java"
 
-    def command(self) -> list[str]:
+    @classmethod
+    def command(cls) -> list[str]:
         if not (DRIVER_CLASSES / "Driver.class").exists():
             raise RuntimeError(f"no Java driver in {DRIVER_CLASSES}; run scripts/setup_java")
         return java_command("Driver")

@@ -18,7 +18,8 @@ class KafkajsDriver(RemoteDriver):
         "offset_of_the_newest_record": "it asks ListOffsets only by time, for earliest and for latest",
     }
 
-    def command(self) -> list[str]:
+    @classmethod
+    def command(cls) -> list[str]:
         if shutil.which("node") is None:
             raise RuntimeError("node not found; run scripts/setup_system")
         if not (FOLDER / "node_modules" / ".stamp").exists():

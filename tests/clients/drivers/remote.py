@@ -1,16 +1,12 @@
-"""Clients in other languages: a process that lives as long as the driver and speaks JSON lines.
+"""Clients in other languages: a program (see `program`) that lives as long as the driver.
 
-A request is `{"call": name, ...arguments}`, its answer `{"result": ...}` or
-`{"error": Kafka's name, "message": ...}`. Bytes travel in base64. The arguments and results are
-those of `Driver`, so a new language needs one program and nothing here.
+Bytes travel in base64. The arguments and results are those of `Driver`, so a new language needs one
+program and nothing here.
 """
 
 from __future__ import annotations
 
 import base64
-import json
-import select
-import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,14 +14,12 @@ from tests.clients.driver import (
     CLIENT_MESSAGE_LIMIT_BYTES,
     MAX_WAIT_MS,
     TIMEOUT_S,
-    ClientError,
     Driver,
     Message,
     Outgoing,
     Placed,
 )
-
-ANSWER_TIMEOUT_S = 3 * TIMEOUT_S
+from tests.clients.drivers.program import Program
 
 
 def encoded(data: bytes | None) -> str | None:
@@ -41,49 +35,18 @@ class RemoteDriver(Driver):
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)
-        self._process = subprocess.Popen(
-            [*self.command(), bootstrap], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
-        )
+        self._program = Program(self.NAME, [*self.command(), bootstrap])
 
-    def command(self) -> list[str]:
+    @classmethod
+    def command(cls) -> list[str]:
         """The program to start; the bootstrap address is added to it."""
         raise NotImplementedError
 
     def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        try:
-            self._process.wait(TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        self._program.close()
 
     def call(self, name: str, **arguments: Any) -> Any:
-        assert self._process.stdin is not None
-        request = json.dumps({"call": name, **arguments}).encode() + b"\n"
-        sent = 0
-        while sent < len(request):
-            sent += self._process.stdin.write(request[sent:]) or 0
-        answer = json.loads(self._read_line(name))
-        if "error" in answer:
-            raise ClientError(answer["error"], answer.get("message") or "")
-        return answer["result"]
-
-    def _read_line(self, name: str) -> bytes:
-        assert self._process.stdout is not None
-        chunks = []
-        while True:
-            if not select.select([self._process.stdout], [], [], ANSWER_TIMEOUT_S)[0]:
-                self._process.kill()
-                raise RuntimeError(f"{self.NAME} did not answer {name} within {ANSWER_TIMEOUT_S:g} s")
-            chunk = self._process.stdout.read(1 << 20)
-            if not chunk:
-                raise RuntimeError(f"{self.NAME} ended during {name}; its last words are on stderr")
-            chunks.append(chunk)
-            if chunk.endswith(b"\n"):
-                return b"".join(chunks)
+        return self._program.call(name, **arguments)
 
     def produce(
         self,

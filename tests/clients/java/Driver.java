@@ -26,6 +26,7 @@ import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.consumer.NoOffsetForPartitionException;
 import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
 import org.apache.kafka.clients.consumer.OffsetOutOfRangeException;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -50,10 +51,12 @@ public final class Driver {
 
     private final String bootstrap;
     private final Admin admin;
+    private final Members members;
 
     private Driver(String bootstrap) {
         this.bootstrap = bootstrap;
         this.admin = Admin.create(Map.of("bootstrap.servers", bootstrap));
+        this.members = new Members(bootstrap, admin);
     }
 
     public static void main(String[] arguments) throws IOException {
@@ -75,9 +78,12 @@ public final class Driver {
         driver.admin.close(Duration.ZERO);
     }
 
-    private static String kafkaName(Throwable error) {
+    static String kafkaName(Throwable error) {
         if (error instanceof OffsetOutOfRangeException) {
             return Errors.OFFSET_OUT_OF_RANGE.name();
+        }
+        if (error instanceof NoOffsetForPartitionException) {
+            return "NO_OFFSET";
         }
         Errors known = Errors.forException(error);
         if (known == Errors.REQUEST_TIMED_OUT) {
@@ -124,7 +130,7 @@ public final class Driver {
             case "node_ids":
                 return JSON.valueToTree(admin.describeCluster().nodes().get().stream().map(Node::id).toList());
             default:
-                throw new IllegalArgumentException("no such call: " + request);
+                return members.answer(request);
         }
     }
 

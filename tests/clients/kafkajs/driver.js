@@ -14,6 +14,7 @@ const Cluster = require('kafkajs/src/cluster')
 const socketFactory = require('kafkajs/src/network/socketFactory')
 const { createLogger } = require('kafkajs/src/loggers')
 const consoleLogger = require('kafkajs/src/loggers/console')
+const membersOf = require('./members')
 
 const TOPIC_RESOURCE = 2
 const MAX_WAIT_MS = 100
@@ -239,6 +240,7 @@ const CALLS = {
     }),
   delete_records: deleteRecords,
   node_ids: async () => (await admin.describeCluster()).brokers.map(broker => broker.nodeId),
+  ...membersOf(kafka, admin, kafkaName),
 }
 
 // kafkajs wraps what a broker said in errors of its own, some with a list of causes.
@@ -266,6 +268,8 @@ async function main() {
     process.stdout.write(JSON.stringify(await answer(line)) + '\n')
   }
   await Promise.all([admin.disconnect(), cluster.disconnect()])
+  // Members that have not left would go on.
+  process.exit(0)
 }
 
 main().catch(error => {

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.clients.driver import ClientError, Driver
+from tests.clients.probe import is_served
 
 
 @dataclass
@@ -32,7 +33,7 @@ class Stage:
         name = self.fresh_name()
         dotted = {config.replace("_", "."): value for config, value in configs.items()}
         self.reference.create_topic(name, partitions, dotted)
-        eventually(lambda: len(self.reference.partition_leaders(name)) == partitions)
+        eventually(lambda: is_served(self.reference.bootstrap, name, partitions))
         return name
 
 

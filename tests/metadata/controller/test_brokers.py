@@ -26,17 +26,18 @@ def test_a_broker_registers_fenced_with_the_offset_as_its_epoch():
     )
     decision = register_broker(image, introduction(4, rack="r"))
     image, change = replay(image, decision.records)
-    assert decision.response == 1
+    epoch = len(BOOTSTRAP_FEATURES)
+    assert decision.response == epoch
     assert change.changed_brokers == [4]
     broker = image.brokers[4]
-    assert (broker.epoch, broker.fenced, broker.rack) == (1, True, "r")
+    assert (broker.epoch, broker.fenced, broker.rack) == (epoch, True, "r")
     assert broker.endpoints == introduction(4).endpoints
     assert broker.log_dirs == introduction(4).log_dirs
-    image, _ = replay(image, unfence_broker(image, 4, 1).records)
+    image, _ = replay(image, unfence_broker(image, 4, epoch).records)
     assert image.brokers[4].is_active
-    assert unfence_broker(image, 4, 1).records == []
+    assert unfence_broker(image, 4, epoch).records == []
     with pytest.raises(StaleBrokerEpochError):
-        unfence_broker(image, 4, 2)
+        unfence_broker(image, 4, epoch + 1)
     with pytest.raises(StaleBrokerEpochError):
         unfence_broker(image, 5, 1)
 

@@ -1,0 +1,231 @@
+"""A classic group becomes a consumer group, and the other way round, while members are in it (KIP-848).
+
+Upgrade: the first member of the consumer protocol comes to a classic group of consumers. The others stay
+members under their ids, with the partitions that they have; they go on to speak the classic protocol (see
+classic_members.py), until each is started again with the new one.
+
+Downgrade: the last member of the consumer protocol goes, and those who are left speak the classic protocol.
+They keep what they have and rebalance among themselves.
+
+Either way the old group's tombstones and the new group's records are one batch. A member's generation in a
+classic group is its member epoch in a consumer group, and goes on from there.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from typing import Final
+
+from gralha.groups import consumer_records
+from gralha.groups.classic_group import ClassicGroup, ClassicMember
+from gralha.groups.classic_rebalance import ClassicRebalance
+from gralha.groups.classic_records import group_record
+from gralha.groups.config import GroupsConfig
+from gralha.groups.consumer_group import ConsumerGroup
+from gralha.groups.consumer_member import ConsumerMember, Holdings
+from gralha.groups.consumer_protocol import (
+    CONSUMER_PROTOCOL_TYPE,
+    protocol_version,
+    read_assignment,
+    read_subscription,
+    write_assignment,
+)
+from gralha.groups.group import Group
+from gralha.groups.outcome import Outcome
+from gralha.groups.records import GroupRecord
+from gralha.groups.subscriptions import MetadataHash
+from gralha.groups.topics import Topics
+from gralha.protocol.errors import GroupIdNotFoundError
+from gralha.protocol.messages.consumer_protocol import ConsumerProtocolAssignment, TopicPartition
+from gralha.protocol.messages.group_records import ClassicMemberMetadata, ClassicProtocol
+from gralha.protocol.primitives import ProtocolError
+
+# A consumer group's epochs begin after 0, the epoch of a member that joins.
+FIRST_EPOCH: Final = 1
+
+
+class Conversion:
+    def __init__(
+        self,
+        groups: dict[str, Group],
+        config: GroupsConfig,
+        topics: Topics,
+        rebalance: ClassicRebalance,
+        replay: Callable[[GroupRecord], None],
+    ) -> None:
+        self._groups = groups
+        self._config = config
+        self._topics = topics
+        self._rebalance = rebalance
+        self._replay = replay
+        self._metadata_hash = MetadataHash(topics)
+
+    # Upgrade
+
+    def upgrade(self, group: Group) -> list[GroupRecord]:
+        """What makes the members of a classic group the members of a consumer group, if that may be."""
+        if not isinstance(group, ClassicGroup):
+            raise GroupIdNotFoundError(f"Group {group.group_id} is not a classic group.")
+        if not self._config.consumer_migration_policy.allows_upgrade:
+            raise _cannot_upgrade(group, "group.consumer.migration.policy does not allow it")
+        if not group.is_of_consumers:
+            raise _cannot_upgrade(group, "its members are not consumers")
+        if len(group.members) > self._config.consumer_max_size:
+            raise _cannot_upgrade(group, "it has more members than a consumer group may have")
+        try:
+            members = [_as_consumer(group, member, self._topics) for member in group.members.values()]
+        except ProtocolError:
+            raise _cannot_upgrade(
+                group, "what its members say of their subscriptions cannot be read"
+            ) from None
+        return [*group.tombstones(), *self._records(group, members)]
+
+    def _records(self, group: ClassicGroup, members: list[ConsumerMember]) -> Iterable[GroupRecord]:
+        group_id, epoch = group.group_id, epoch_of(group)
+        metadata_hash = self._metadata_hash.of({name for member in members for name in member.topic_names})
+        for member in members:
+            yield consumer_records.member(group_id, member)
+        yield consumer_records.group(group_id, epoch, metadata_hash)
+        for member in members:
+            yield consumer_records.target_assignment(group_id, member.member_id, _partitions(member.assigned))
+        yield consumer_records.target_assignment_epoch(group_id, epoch, 0)
+        for member in members:
+            yield consumer_records.current_assignment(group_id, member)
+
+    # Downgrade
+
+    def downgrade(
+        self, group: ConsumerGroup, leaving: Collection[ConsumerMember], now_ms: int
+    ) -> Outcome | None:
+        """Members leave: if the others can go on as a classic group, that is what they do."""
+        gone = {member.member_id for member in leaving}
+        staying = [member for member in group.members.values() if member.member_id not in gone]
+        if not self.can_be_classic(staying):
+            return None
+        return self.turn(group, self.as_classic(group, staying, now_ms), True, now_ms)
+
+    def can_be_classic(self, members: Collection[ConsumerMember]) -> bool:
+        """Can these members go on as a classic group?"""
+        return (
+            self._config.consumer_migration_policy.allows_downgrade
+            and 0 < len(members) <= self._config.group_max_size
+            and all(member.classic is not None for member in members)
+        )
+
+    def as_classic(
+        self, group: ConsumerGroup, members: Iterable[ConsumerMember], now_ms: int
+    ) -> ClassicGroup:
+        """The classic group that these members make.
+
+        Apache Kafka gives them what they should have. Some of that another may still hold, so here they are
+        given what they hold: it is what counts if the group is upgraded before it has rebalanced.
+        """
+        return ClassicGroup.stable(
+            group.group_id,
+            group.epoch,
+            CONSUMER_PROTOCOL_TYPE,
+            [_as_classic(member, self._topics) for member in members],
+            now_ms,
+        )
+
+    def turn(self, group: ConsumerGroup, classic: ClassicGroup, must_rebalance: bool, now_ms: int) -> Outcome:
+        """Put a classic group in the place of a consumer group."""
+        if must_rebalance:
+            # If this coordinator ends before they have rebalanced, the next one sees that nobody leads them.
+            classic.leader_id = None
+        tombstones = group.tombstones()
+
+        def on_appended() -> None:
+            for record in tombstones:
+                self._replay(record)
+            self._groups[classic.group_id] = classic
+            for member in classic.members.values():
+                self._rebalance.start_session(classic, member, now_ms)
+            if must_rebalance:
+                self._rebalance.prepare(classic, now_ms)
+
+        return Outcome(records=[*tombstones, group_record(classic)], on_appended=on_appended)
+
+
+def epoch_of(group: ClassicGroup) -> int:
+    """The epoch that a classic group's members begin with in a consumer group."""
+    return max(group.generation, FIRST_EPOCH)
+
+
+def _cannot_upgrade(group: ClassicGroup, reason: str) -> GroupIdNotFoundError:
+    return GroupIdNotFoundError(
+        f"The classic group {group.group_id} cannot become a consumer group: {reason}."
+    )
+
+
+# Members
+
+
+def _as_consumer(group: ClassicGroup, member: ClassicMember, topics: Topics) -> ConsumerMember:
+    protocols = [ClassicProtocol(name, metadata) for name, metadata in member.protocols.items()]
+    # In the first rebalance no protocol is chosen yet, and in a later one members may bring others.
+    metadata = member.protocols.get(group.protocol_name or "", protocols[0].metadata)
+    subscription = read_subscription(metadata)
+    held = read_assignment(member.assignment) if member.assignment else ConsumerProtocolAssignment()
+    if held.user_data:
+        reason = (
+            "its assignor hands out data of its own, which would be lost; change to another assignor first"
+        )
+        raise _cannot_upgrade(group, reason)
+    epoch = epoch_of(group)
+    return ConsumerMember(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=subscription.rack_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        topic_names=frozenset(subscription.topics),
+        classic=ClassicMemberMetadata(member.session_timeout_ms, protocols),
+        epoch=epoch,
+        previous_epoch=epoch,
+        assigned={
+            topic_id: dict.fromkeys(sorted(partitions), epoch)
+            for topic_id, partitions in partitions_by_id(held.assigned_partitions, topics).items()
+        },
+    )
+
+
+def _as_classic(member: ConsumerMember, topics: Topics) -> ClassicMember:
+    assert member.classic is not None, "a member of the consumer protocol cannot be in a classic group"
+    return ClassicMember(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        rebalance_timeout_ms=member.rebalance_timeout_ms,
+        session_timeout_ms=member.classic.session_timeout_ms,
+        protocols={protocol.name: protocol.metadata for protocol in member.classic.supported_protocols},
+        assignment=assignment_bytes(member, member.partitions(), topics),
+    )
+
+
+# The bytes that classic members understand
+
+
+def assignment_bytes(
+    member: ConsumerMember, partitions: Iterable[tuple[bytes, int]], topics: Topics
+) -> bytes:
+    """An assignment in the version of the consumer protocol that a classic member speaks."""
+    assert member.classic is not None
+    numbers: dict[str, list[int]] = {}
+    for topic_id, partition in sorted(partitions):
+        topic = topics.by_id(topic_id)
+        if topic is not None:
+            numbers.setdefault(topic.name, []).append(partition)
+    named = [TopicPartition(topic, each) for topic, each in sorted(numbers.items())]
+    version = protocol_version(member.classic.supported_protocols[0].metadata)
+    return write_assignment(ConsumerProtocolAssignment(assigned_partitions=named), version)
+
+
+def partitions_by_id(named: Iterable[TopicPartition], topics: Topics) -> dict[bytes, frozenset[int]]:
+    """Partitions by topic id instead of name, as far as there are such topics."""
+    found = ((topics.by_name(each.topic), each.partitions) for each in named)
+    return {topic.id: frozenset(partitions) for topic, partitions in found if topic is not None}
+
+
+def _partitions(holdings: Holdings) -> dict[bytes, frozenset[int]]:
+    return {topic_id: frozenset(partitions) for topic_id, partitions in holdings.items()}

@@ -1,0 +1,131 @@
+"""What a scenario of groups is given: a group and topics of its own, and a client to join it with."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from tests.clients import groups
+from tests.clients.driver import TIMEOUT_S, Driver
+from tests.clients.drivers.program import Program
+from tests.clients.groups import GroupClient, Member, Partition, triples
+from tests.clients.probe import GroupView, group_view, is_served
+from tests.clients.scenarios.records import numbered
+from tests.clients.scenarios.stage import eventually
+
+# The program in which a client's members live.
+Programs = Callable[[GroupClient], Program]
+
+
+class GroupStage:
+    """Use it as a context manager: at its end everybody leaves."""
+
+    def __init__(self, client: GroupClient, programs: Programs, reference: Driver, scenario: str) -> None:
+        self.client = client
+        self.group = f"{scenario}.{re.sub('[^a-z]', '-', client.name)}.{uuid.uuid4().hex[:8]}"
+        self._programs = programs
+        self._reference = reference
+        self._partition_counts: dict[str, int] = {}
+        self._members: list[Member] = []
+        self._elsewhere: list[Program] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for program in self._elsewhere:
+            program.kill()
+        for member in self._members:
+            member.leave(wait=False)
+
+    def topic(self, partitions: int = 1, name: str | None = None) -> str:
+        """Create a topic that `pattern` matches, unless it has a name of its own."""
+        topic = name or f"{self.group}.{len(self._partition_counts)}"
+        self._reference.create_topic(topic, partitions)
+        # A client that meets a leader who does not know it yet may join its group once more than needed.
+        eventually(lambda: is_served(self._reference.bootstrap, topic, partitions))
+        self._partition_counts[topic] = partitions
+        return topic
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        self._reference.add_partitions(topic, total)
+        self._partition_counts[topic] = total
+
+    def pattern(self) -> str:
+        """A regular expression, in the words that all clients' engines share."""
+        return re.escape(self.group).replace("\\-", "-") + r"\.[0-9]+"
+
+    def partitions(self, topics: Iterable[str]) -> frozenset[Partition]:
+        return frozenset(
+            (topic, number) for topic in topics for number in range(self._partition_counts[topic])
+        )
+
+    def produce(self, topic: str, partition: int, count: int) -> None:
+        self._reference.produce(topic, numbered(count), partition=partition)
+
+    def join(self, topics: Sequence[str] = (), client: GroupClient | None = None, **options: Any) -> Member:
+        """Let a new member join the group of this scenario; see `tests.clients.groups.join`."""
+        chosen = client or self.client
+        member = groups.join(
+            self._programs(chosen), self.group, protocol=chosen.protocol, topics=topics, **options
+        )
+        self._members.append(member)
+        return member
+
+    def join_elsewhere(self, topics: Sequence[str], **options: Any) -> Member:
+        """Let a member join from a process of its own, so that it can crash."""
+        program = self.client.start(self._reference.bootstrap)
+        self._elsewhere.append(program)
+        return groups.join(program, self.group, protocol=self.client.protocol, topics=topics, **options)
+
+    def crash(self, member: Member) -> None:
+        self._elsewhere.remove(member.program)
+        member.program.kill()
+
+    def divided(
+        self, members: Sequence[Member], counts: Sequence[int], topics: Iterable[str] | None = None
+    ) -> None:
+        """Wait until these members have all partitions, each once, in shares of these sizes.
+
+        All partitions are those of the given topics, or of all topics of this scenario.
+        """
+        everything = self.partitions(self._partition_counts if topics is None else topics)
+
+        def divided() -> bool:
+            assigned = [member.look().assignment for member in members]
+            return frozenset().union(*assigned) == everything and sorted(map(len, assigned)) == list(counts)
+
+        self.eventually(divided, *members)
+
+    def fails(self, member: Member, error: str) -> None:
+        """Wait until the member says that something has gone wrong."""
+        self.eventually(lambda: member.look().error == error, member)
+
+    def eventually(self, holds: Callable[[], bool], *members: Member) -> None:
+        """Assert that something comes true soon; if it does not, show what these members have seen."""
+        try:
+            eventually(holds, TIMEOUT_S)
+        except AssertionError as error:
+            for member in self._members:
+                member.look()
+            raise AssertionError(f"{error}: {self._members}, {self.view()}") from error
+
+    def view(self) -> GroupView:
+        return group_view(self._reference.bootstrap, self.group)
+
+    def commit_outside(self, offsets: Mapping[Partition, int]) -> None:
+        """Commit offsets of the group without being a member, as tools do to reset them."""
+        self._programs(self.client).call("commit_outside", group=self.group, offsets=triples(offsets))
+
+    def committed(self, partition: Partition) -> int | None:
+        offsets = self._programs(self.client).call("committed", group=self.group, partitions=[partition])
+        offset: int | None = offsets[0]
+        return offset
+
+
+GroupScenario = Callable[[GroupStage], None]

@@ -1,0 +1,203 @@
+"""Little consumers of a classic group, and a witness who hears every answer that they get.
+
+A consumer does what the Java client does: it joins, assigns if it is told to lead, syncs, sends heartbeats,
+and joins again when an answer says so. It acts only when told, one request at a time, so that a test can put
+anything in between: its death, another request, a coordinator that fails.
+"""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from tests.groups.classic_room import Classic, subscription
+from tests.groups.harness import Recorder
+
+from gralha.groups.consumer_protocol import read_assignment, read_subscription, write_assignment
+from gralha.protocol.errors import ErrorCode
+from gralha.protocol.messages.consumer_protocol import ConsumerProtocolAssignment, TopicPartition
+from gralha.protocol.messages.join_group import JoinGroupResponse
+from gralha.protocol.messages.leave_group import MemberIdentity
+from gralha.protocol.messages.sync_group import SyncGroupResponse
+
+PARTITIONS = {"t": 3, "u": 2}
+SESSION_MS = 8_000
+REBALANCE_MS = 12_000
+FORGET_ID = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.ILLEGAL_GENERATION)
+
+
+class Membership(NamedTuple):
+    """What a consumer was at some time; requests in its name may come late."""
+
+    member_id: str
+    instance_id: str | None
+    coordinator: int
+    generation: int
+
+
+class Witness:
+    """Checks each answer against all the others. A coordinator is one load of the groups."""
+
+    def __init__(self) -> None:
+        self.coordinator = 0
+        self.requests: list[tuple[Recorder, int, str | None]] = []  # with coordinator and instance id
+        self.memberships: list[Membership] = []
+        self.joined: dict[tuple[int, int], set[str]] = defaultdict(set)
+        self.generations: dict[tuple[int, int], tuple[str, str | None]] = {}
+        self.owners: dict[tuple[int, str, int], str] = {}
+        self.assigned_generation = 0
+        self._names: dict[str, str] = {}  # member ids of static members to instance ids
+
+    def name_of(self, member_id: str) -> str:
+        """Who a member is: a static one stays the same under all its ids."""
+        return self._names.get(member_id, member_id)
+
+    def asked(self, reply: Recorder, instance_id: str | None) -> None:
+        self.requests.append((reply, self.coordinator, instance_id))
+
+    def listen(self) -> None:
+        """Take notice of the answers that have come since."""
+        answered = [request for request in self.requests if request[0].answered]
+        self.requests = [request for request in self.requests if not request[0].answered]
+        joins = [
+            (reply.response, coordinator, instance_id)
+            for reply, coordinator, instance_id in answered
+            if isinstance(reply.response, JoinGroupResponse) and reply.code == 0
+        ]
+        self._names |= {join.member_id: instance_id for join, _, instance_id in joins if instance_id}
+        for join, coordinator, instance_id in joins:
+            self._heard_join(join, coordinator, instance_id)
+
+    def _heard_join(self, response: JoinGroupResponse, coordinator: int, instance_id: str | None) -> None:
+        generation = coordinator, response.generation_id
+        self.joined[generation].add(response.member_id)
+        self.memberships.append(Membership(response.member_id, instance_id, *generation))
+        said = self.name_of(response.leader), response.protocol_name
+        assert self.generations.setdefault(generation, said) == said, "two leaders or two protocols"
+
+    def heard_assignment(self, name: str, generation: int, partitions: set[tuple[str, int]]) -> None:
+        assert generation >= self.assigned_generation, "an assignment of an old generation"
+        self.assigned_generation = generation
+        for topic, partition in partitions:
+            owner = self.owners.setdefault((generation, topic, partition), name)
+            assert owner == name, f"{topic}-{partition} has two owners in generation {generation}"
+
+
+class Client:
+    """One consumer. `version` is that of its JoinGroup requests."""
+
+    def __init__(
+        self, room: Classic, witness: Witness, version: int = 9, instance_id: str | None = None
+    ) -> None:
+        self.room = room
+        self.witness = witness
+        self.version = version
+        self.instance_id = instance_id
+        self.topics: tuple[str, ...] = ("t",)
+        self.protocols: tuple[str, ...] = ("range",)
+        self.start_again()
+
+    def start_again(self) -> None:
+        """What it knew is gone; what it has asked for, nobody waits for."""
+        self.member_id = ""
+        self.lose_connection()
+
+    def lose_connection(self) -> None:
+        self.reply: Recorder | None = None
+        self.is_joining = True  # else the open request is a SyncGroup
+        self.generation = -1
+        self.owned: set[tuple[str, int]] | None = None  # None: not a member at the moment
+
+    def act(self) -> None:
+        """Send the next request, or take note of the answer to the last one."""
+        if self.reply is not None:
+            if self.reply.answered:
+                reply, self.reply = self.reply, None
+                take = self._take_join if self.is_joining else self._take_sync
+                take(reply)
+        elif self.owned is None:
+            self._send_join()
+        else:
+            self._send_heartbeat()
+
+    def leave(self) -> None:
+        self.room.leave(MemberIdentity(self.member_id, self.instance_id))
+        self.start_again()
+
+    def _send_join(self) -> None:
+        metadata = subscription(*self.topics)
+        self.is_joining = True
+        self.reply = self.room.join(
+            self.member_id,
+            instance_id=self.instance_id,
+            protocols=dict.fromkeys(self.protocols, metadata),
+            session_timeout_ms=SESSION_MS,
+            rebalance_timeout_ms=REBALANCE_MS,
+            version=self.version,
+        )
+        self.witness.asked(self.reply, self.instance_id)
+
+    def _take_join(self, reply: Recorder) -> None:
+        response = reply.response
+        if reply.code in FORGET_ID:
+            self.start_again()
+        if not isinstance(response, JoinGroupResponse):
+            return
+        if reply.code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
+            self.member_id = response.member_id
+        if reply.code == ErrorCode.NONE:
+            self.generation = response.generation_id
+            leads = response.leader == self.member_id and not response.skip_assignment
+            self._send_sync(_assign(response) if leads else {})
+
+    def _send_sync(self, assignments: dict[str, bytes]) -> None:
+        self.is_joining = False
+        self.reply = self.room.sync(
+            self.member_id, self.generation, assignments, instance_id=self.instance_id
+        )
+        self.witness.asked(self.reply, self.instance_id)
+
+    def _take_sync(self, reply: Recorder) -> None:
+        if reply.code in FORGET_ID:
+            self.start_again()
+        elif reply.code == ErrorCode.NONE:
+            assert isinstance(reply.response, SyncGroupResponse)
+            self.owned = _partitions(reply.response.assignment)
+            self.witness.heard_assignment(self.instance_id or self.member_id, self.generation, self.owned)
+        else:
+            self.lose_connection()
+
+    def _send_heartbeat(self) -> None:
+        code = self.room.heartbeat(self.member_id, self.generation, instance_id=self.instance_id)
+        if code in FORGET_ID:
+            self.start_again()
+        elif code != ErrorCode.NONE:
+            self.lose_connection()
+
+
+def _assign(response: JoinGroupResponse) -> dict[str, bytes]:
+    """The work of a leader: every partition of a topic to one of those who want the topic."""
+    shares: dict[str, dict[str, list[int]]] = {member.member_id: {} for member in response.members}
+    for topic, count in PARTITIONS.items():
+        wanted_by = [each.member_id for each in response.members if topic in _topics(each.metadata)]
+        for partition in range(count if wanted_by else 0):
+            shares[wanted_by[partition % len(wanted_by)]].setdefault(topic, []).append(partition)
+    return {member_id: _share(share) for member_id, share in shares.items()}
+
+
+def _topics(metadata: bytes) -> list[str]:
+    return read_subscription(metadata).topics
+
+
+def _share(share: dict[str, list[int]]) -> bytes:
+    return write_assignment(
+        ConsumerProtocolAssignment(assigned_partitions=[TopicPartition(*each) for each in share.items()])
+    )
+
+
+def _partitions(assignment: bytes) -> set[tuple[str, int]]:
+    if not assignment:
+        return set()
+    return {
+        (each.topic, partition)
+        for each in read_assignment(assignment).assigned_partitions
+        for partition in each.partitions
+    }

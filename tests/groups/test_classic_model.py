@@ -1,0 +1,230 @@
+"""Classic groups under random joins, restarts, deaths, late requests, failing logs and coordinators.
+
+Consumers live their lives step by step; between any two steps anything may happen. The witness compares all
+answers; the invariants look at the group; in the end everybody must come to rest: with living consumers, in
+a stable group that has divided all partitions, and without them, in an empty one that owes nobody an answer.
+"""
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.groups.classic_clients import PARTITIONS, REBALANCE_MS, SESSION_MS, Client, Witness
+from tests.groups.classic_room import GROUP, Classic
+
+from gralha.groups.classic_group import ClassicGroup, ClassicState
+from gralha.protocol.errors import ErrorCode, NotCoordinatorError
+
+CLIENTS = st.integers(0, 4)
+TIME_MS = st.sampled_from([1, 500, 2_999, 3_000, SESSION_MS - 1, SESSION_MS, REBALANCE_MS, 3 * REBALANCE_MS])
+TOPICS = st.sampled_from([("t",), ("u",), ("t", "u")])
+PROTOCOLS = st.sampled_from([("range",), ("range", "sticky"), ("sticky", "range")])
+NEW_MEMBER_MS = 30_000
+LATE_ANSWERS = (
+    ErrorCode.ILLEGAL_GENERATION,
+    ErrorCode.UNKNOWN_MEMBER_ID,
+    ErrorCode.FENCED_INSTANCE_ID,
+)
+
+
+class ClassicGroups(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.witness = Witness()
+        self.generation = 0
+        self.loaded_generation = 0
+        self.log_length = 0
+        self.failed_appends = 0
+
+    @initialize(max_size=st.sampled_from([3, 100]))
+    def start(self, max_size: int) -> None:
+        self.room = Classic(group_max_size=max_size, new_member_join_timeout_ms=NEW_MEMBER_MS)
+        self.clients = [
+            Client(self.room, self.witness, version=3),
+            Client(self.room, self.witness, version=9),
+            Client(self.room, self.witness, version=9),
+            Client(self.room, self.witness, version=8, instance_id="static 8"),
+            Client(self.room, self.witness, version=9, instance_id="static 9"),
+        ]
+
+    # What consumers do
+
+    @rule(index=CLIENTS, times=st.integers(1, 4))
+    def act(self, index: int, times: int) -> None:
+        for _ in range(times):
+            self.clients[index].act()
+
+    @rule(times=st.integers(1, 4))
+    def all_act(self, times: int) -> None:
+        for _ in range(times):
+            for client in self.clients:
+                client.act()
+
+    @rule(index=CLIENTS, topics=TOPICS, protocols=PROTOCOLS)
+    def change_metadata(self, index: int, topics: tuple[str, ...], protocols: tuple[str, ...]) -> None:
+        client = self.clients[index]
+        client.topics, client.protocols = topics, protocols
+        client.lose_connection()
+
+    @rule(index=CLIENTS)
+    def die_and_start_again(self, index: int) -> None:
+        self.clients[index].start_again()
+
+    @rule(index=CLIENTS)
+    def send_again(self, index: int) -> None:
+        self.clients[index].lose_connection()
+
+    @rule(index=CLIENTS)
+    def leave(self, index: int) -> None:
+        self.clients[index].leave()
+
+    # What comes late
+
+    @precondition(lambda self: self.witness.memberships)
+    @rule(data=st.data())
+    def late_heartbeat(self, data: st.DataObject) -> None:
+        old = data.draw(st.sampled_from(self.witness.memberships))
+        if GROUP in self.room.machine.room.groups and old.generation != self.room.group.generation:
+            code = self.room.heartbeat(old.member_id, old.generation, instance_id=old.instance_id)
+            assert code in LATE_ANSWERS
+
+    @precondition(lambda self: self.witness.memberships)
+    @rule(data=st.data())
+    def late_sync(self, data: st.DataObject) -> None:
+        old = data.draw(st.sampled_from(self.witness.memberships))
+        if GROUP in self.room.machine.room.groups and old.generation != self.room.group.generation:
+            everything = {client.member_id: b"all mine" for client in self.clients}
+            reply = self.room.sync(old.member_id, old.generation, everything, instance_id=old.instance_id)
+            assert reply.code in LATE_ANSWERS
+
+    # What happens to the coordinator
+
+    @rule(milliseconds=TIME_MS)
+    def time_passes(self, milliseconds: int) -> None:
+        self.room.advance(milliseconds)
+
+    @rule(milliseconds=TIME_MS)
+    def time_jumps(self, milliseconds: int) -> None:
+        self.room.machine.jump(milliseconds)
+
+    @rule(fails=st.booleans())
+    def log_fails_or_works(self, fails: bool) -> None:
+        self.room.machine.append_error = NotCoordinatorError() if fails else None
+
+    @rule()
+    def coordinator_moves(self) -> None:
+        self.room.machine.reload()
+        self.witness.coordinator += 1
+        group = self._group()
+        self.generation = self.loaded_generation = 0 if group is None else group.generation
+
+    # What is always true
+
+    @invariant()
+    def generations_grow(self) -> None:
+        group = self._group()
+        if group is not None:
+            assert group.generation >= self.generation
+            self.generation = group.generation
+
+    @invariant()
+    def dynamic_members_of_a_generation_have_joined_it(self) -> None:
+        self.witness.listen()
+        group = self._group()
+        if group is None or group.state not in (ClassicState.COMPLETING_REBALANCE, ClassicState.STABLE):
+            return
+        if group.generation != self.loaded_generation:
+            dynamic = {each.member_id for each in group.members.values() if not each.is_static}
+            assert dynamic <= self.witness.joined[self.witness.coordinator, group.generation]
+
+    @invariant()
+    def the_log_knows_what_lasts(self) -> None:
+        group = self._group()
+        machine = self.room.machine if hasattr(self, "room") else None
+        if machine is None:
+            return
+        loaded = machine.loaded().groups.get(GROUP)
+        assert (loaded is None) == (group is None)
+        if group is None:
+            return
+        assert isinstance(loaded, ClassicGroup)
+        assert loaded.generation >= self.witness.assigned_generation
+        if len(machine.log) > self.log_length:
+            self.log_length, self.failed_appends = len(machine.log), machine.failed_appends
+        is_written = group.state is ClassicState.STABLE
+        if group.state is ClassicState.EMPTY:
+            is_written = machine.failed_appends == self.failed_appends
+        assert not is_written or lasting(loaded) == lasting(group)
+
+    @invariant()
+    def nobody_waits_in_the_wrong_phase(self) -> None:
+        group = self._group()
+        if group is None:
+            return
+        assert not group.waiting_joins or group.state is ClassicState.PREPARING_REBALANCE
+        assert not group.waiting_syncs or group.state is ClassicState.COMPLETING_REBALANCE
+        assert set(group.waiting_joins) | set(group.waiting_syncs) <= set(group.members)
+
+    def _group(self) -> ClassicGroup | None:
+        return self.room.group if hasattr(self, "room") and GROUP in self.room.machine.room.groups else None
+
+    # How it ends
+
+    @rule()
+    def everybody_comes_to_rest(self) -> None:
+        self.room.machine.append_error = None
+        for _ in range(80):
+            for client in self.clients:
+                client.act()
+            self.witness.listen()
+            self.room.advance(1_000)
+        members = [client for client in self.clients if client.owned is not None]
+        assert len(members) == min(len(self.clients), self.room.config.group_max_size)
+        assert self.room.state == "Stable"
+        assert {client.generation for client in members} == {self.room.group.generation}
+        owned = [partition for client in members for partition in client.owned or ()]
+        wanted = {topic for client in members for topic in client.topics}
+        everything = [(topic, number) for topic in sorted(wanted) for number in range(PARTITIONS[topic])]
+        assert sorted(owned) == everything
+
+    def teardown(self) -> None:
+        if not hasattr(self, "room"):
+            return
+        self.room.machine.append_error = None
+        self.room.advance(NEW_MEMBER_MS + 10 * REBALANCE_MS)
+        self.witness.listen()
+        assert self.witness.requests == [], "a request was never answered"
+        assert self.room.machine.open == []
+        group = self._group()
+        if group is not None:
+            assert (group.state, group.members, group.pending_members) == (ClassicState.EMPTY, {}, set())
+        assert self.room.machine.timers.pop_due(1 << 60) is None
+
+
+def lasting(group: ClassicGroup) -> object:
+    """The part of a group that is written."""
+    members = {
+        member.member_id: (
+            member.instance_id,
+            member.client_id,
+            member.client_host,
+            member.rebalance_timeout_ms,
+            member.session_timeout_ms,
+            group.metadata_of(member),
+            member.assignment,
+        )
+        for member in group.members.values()
+    }
+    return (
+        group.state,
+        group.generation,
+        group.protocol_type,
+        group.protocol_name,
+        group.leader_id,
+        group.subscribed_topics,
+        group.static_members,
+        members,
+    )
+
+
+TestClassicGroups = ClassicGroups.TestCase
+TestClassicGroups.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
