@@ -1,0 +1,149 @@
+"""Asking other nodes over real sockets: answers in order, time limits, nodes that die, move or never were."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from gralha.broker.peers import PeerConnections
+from gralha.broker.pipeline import Api, RequestContext
+from gralha.broker.server import Server
+from gralha.protocol import apis
+from gralha.protocol.apis import ApiKey
+from gralha.protocol.message import Message
+from gralha.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from gralha.protocol.messages.list_groups import ListGroupsRequest
+from gralha.protocol.peers import PeerError
+
+FIND_COORDINATOR_UP_TO = 4
+
+
+def versions(_node: object, _context: RequestContext, _request: ApiVersionsRequest) -> ApiVersionsResponse:
+    """What a node of an older release says."""
+    offered = ApiVersion(api_key=ApiKey.FIND_COORDINATOR, min_version=0, max_version=FIND_COORDINATOR_UP_TO)
+    return ApiVersionsResponse(api_keys=[offered])
+
+
+async def find(
+    node: "Node", context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
+    assert context.api_version == FIND_COORDINATOR_UP_TO
+    if request.coordinator_keys == ["never"]:
+        await asyncio.Event().wait()
+    return FindCoordinatorResponse(throttle_time_ms=len(request.coordinator_keys))
+
+
+class Node:
+    """Another node: two APIs on a free port."""
+
+    def __init__(self) -> None:
+        handlers = {ApiKey.API_VERSIONS: versions, ApiKey.FIND_COORDINATOR: find}
+        rows = {}
+        for key, handle in handlers.items():
+            api = apis.APIS[key]
+            rows[int(key)] = Api(
+                key, api.name, 0, api.max_version, api.flexible_from, api.request.decode, handle
+            )
+        self.server = Server(
+            rows,
+            max_request_bytes=1 << 20,
+            max_connections=100,
+            max_connections_per_ip=100,
+            max_idle_ms=60_000,
+        )
+
+    async def start(self, port: int = 0) -> int:
+        self.port = await self.server.bind("PLAINTEXT", "127.0.0.1", port)
+        await self.server.serve(self)
+        return self.port
+
+
+@pytest.fixture
+async def node() -> AsyncIterator[Node]:
+    node = Node()
+    await node.start()
+    yield node
+    await node.server.close()
+
+
+@pytest.fixture
+async def peers(node: Node) -> AsyncIterator[PeerConnections]:
+    peers = PeerConnections("test", {7: ("127.0.0.1", node.port), 8: ("127.0.0.1", 1)}.get)
+    yield peers
+    peers.close()
+
+
+async def ask(
+    peers: PeerConnections, *keys: str, node_id: int = 7, timeout_ms: int = 5000, lane: str = ""
+) -> int:
+    request = FindCoordinatorRequest(coordinator_keys=list(keys))
+    response: Message = await peers.ask(node_id, request, timeout_ms=timeout_ms, lane=lane)
+    assert isinstance(response, FindCoordinatorResponse)
+    return response.throttle_time_ms
+
+
+async def test_answers_go_to_who_asked(peers: PeerConnections) -> None:
+    asked = [ask(peers, *"abcdef"[:count]) for count in range(1, 7)]
+    assert await asyncio.gather(*asked) == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_long_poll_holds_up_its_own_lane_only(peers: PeerConnections) -> None:
+    polling = asyncio.ensure_future(ask(peers, "never", lane="poll"))
+    assert await ask(peers, "a", "b") == 2
+    polling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await polling
+
+
+async def test_without_an_answer_in_time_the_connection_ends_and_the_next_request_has_a_new_one(
+    peers: PeerConnections,
+) -> None:
+    with pytest.raises(PeerError, match="did not answer FindCoordinator within 50 ms"):
+        await ask(peers, "never", timeout_ms=50)
+    assert await ask(peers, "a") == 1
+
+
+async def test_nodes_that_cannot_be_reached(peers: PeerConnections) -> None:
+    with pytest.raises(PeerError, match="node 8 cannot be reached"):
+        await ask(peers, "a", node_id=8)
+    with pytest.raises(PeerError, match="nobody knows where node 9 is"):
+        await ask(peers, "a", node_id=9)
+
+
+async def test_an_api_that_the_other_side_does_not_serve(peers: PeerConnections) -> None:
+    with pytest.raises(PeerError, match="does not serve ListGroups"):
+        await peers.ask(7, ListGroupsRequest(), timeout_ms=5000)
+
+
+async def test_a_node_that_dies_is_noticed_at_once(node: Node, peers: PeerConnections) -> None:
+    lost = []
+    peers.lost_listeners.append(lost.append)
+    await ask(peers, "a")
+    waiting = asyncio.ensure_future(ask(peers, "never", timeout_ms=60_000))
+    await asyncio.sleep(0)
+    await node.server.close()
+    with pytest.raises(PeerError, match="lost"):
+        await waiting
+    assert lost == [7]
+
+
+async def test_closing_is_not_losing(peers: PeerConnections) -> None:
+    lost = []
+    peers.lost_listeners.append(lost.append)
+    await ask(peers, "a")
+    peers.close()
+    await asyncio.sleep(0.01)
+    assert lost == []
+
+
+async def test_a_node_that_has_moved_is_found_at_its_new_address(node: Node) -> None:
+    other = Node()
+    addresses = {7: ("127.0.0.1", node.port)}
+    peers = PeerConnections("test", addresses.get)
+    await ask(peers, "a")
+    addresses[7] = ("127.0.0.1", await other.start())
+    await node.server.close()
+    assert await ask(peers, "a") == 1
+    peers.close()
+    await other.server.close()
