@@ -139,13 +139,15 @@ class PeerConnections:
         self._connections: dict[tuple[int, str], tuple[Address, asyncio.Task[_Connection]]] = {}
         self.lost_listeners: list[Callable[[int], None]] = []
 
-    async def ask(self, node_id: int, request: Message, *, timeout_ms: int, lane: str = "") -> Message:
-        """Send a request and wait for the answer. Raises PeerError."""
+    async def ask(
+        self, node_id: int, request: Message, *, timeout_ms: int, lane: str = "", version: int | None = None
+    ) -> Message:
+        """Send a request, in its newest version if none is given, and wait for the answer. Raises PeerError."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 connection = await self._connection(node_id, lane)
-                version = self._version(connection, node_id, request)
-                answer = connection.send(request, version)
+                newest = self._newest_version(connection, node_id, request)
+                answer = connection.send(request, newest if version is None else min(version, newest))
                 try:
                     return await answer
                 except asyncio.CancelledError:
@@ -161,7 +163,7 @@ class PeerConnections:
             _close(connecting)
         self._connections.clear()
 
-    def _version(self, connection: _Connection, node_id: int, request: Message) -> int:
+    def _newest_version(self, connection: _Connection, node_id: int, request: Message) -> int:
         theirs = connection.versions.get(request.API_KEY)
         if theirs is None or theirs < request.MIN_VERSION:
             raise PeerError(f"node {node_id} does not serve {apis.APIS[request.API_KEY].name}")

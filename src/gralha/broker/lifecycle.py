@@ -1,0 +1,169 @@
+"""A broker's standing with the controller: registered, alive, let in, and seen off.
+
+    STARTING   registers; the answer is the broker epoch
+    FENCED     heartbeats; the controller lets it in when it has followed the metadata up to its registration
+    RUNNING    heartbeats; may lead
+    STOPPING   asks to be relieved of what it leads, and ends when it leads nothing (controlled shutdown)
+
+A controller that does not know the epoch any more wants a new registration. A new active controller hears from every
+broker at once, so that it need not wait for the next regular heartbeat to know who is alive.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from enum import Enum, auto
+from typing import Final, NamedTuple, cast
+
+from gralha.broker.controller_channel import ControllerChannel
+from gralha.protocol.errors import ErrorCode, KafkaError, error_for
+from gralha.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from gralha.protocol.messages.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+)
+
+log = logging.getLogger("gralha.broker")
+
+LANE: Final = "heartbeat"
+REGISTRATION_RETRY_S: Final = 0.1
+# Until it is let in, and while it stops, a broker does not wait for the next regular heartbeat.
+EAGER_INTERVAL_S: Final = 0.02
+
+_UNKNOWN_HERE: Final = (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED)
+_TRY_AGAIN: Final = (ErrorCode.DUPLICATE_BROKER_REGISTRATION, ErrorCode.NOT_CONTROLLER)
+
+
+class Standing(Enum):
+    STARTING = auto()
+    FENCED = auto()
+    RUNNING = auto()
+    STOPPING = auto()
+    STOPPED = auto()
+
+
+class LifecycleTimes(NamedTuple):
+    heartbeat_interval_ms: int = 2_000
+    session_timeout_ms: int = 9_000
+    registration_timeout_ms: int = 60_000
+
+
+class RegistrationRefusedError(Exception):
+    """The controller does not want this broker; the message says why."""
+
+
+class Lifecycle:
+    def __init__(
+        self,
+        channel: ControllerChannel,
+        introduction: BrokerRegistrationRequest,
+        metadata_offset: Callable[[], int],
+        times: LifecycleTimes,
+    ) -> None:
+        self._channel = channel
+        self._introduction = introduction
+        self._metadata_offset = metadata_offset
+        self._times = times
+        self._wake = asyncio.Event()
+        self._changed = asyncio.Event()
+        self.standing = Standing.STARTING
+        self.epoch = -1
+
+    async def register(self) -> int:
+        """Introduce this broker; its epoch. Waits for an older process of the same id to be gone."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._times.registration_timeout_ms / 1000
+        while True:
+            code = await self._try_to_register()
+            if code == ErrorCode.NONE:
+                self._become(Standing.FENCED)
+                return self.epoch
+            error = error_for(code)
+            if code not in _TRY_AGAIN or loop.time() >= deadline:
+                raise RegistrationRefusedError(
+                    f"The controller does not let broker {self._introduction.broker_id} in: {error.message}"
+                )
+            log.info("waiting to be registered: %s", error.message)
+            await asyncio.sleep(REGISTRATION_RETRY_S)
+
+    async def _try_to_register(self) -> int:
+        try:
+            answer = await self._channel.ask(
+                self._introduction, timeout_ms=self._times.session_timeout_ms, lane=LANE
+            )
+        except KafkaError as error:
+            return error.code
+        response = cast(BrokerRegistrationResponse, answer)
+        if not response.error_code:
+            self.epoch = response.broker_epoch
+        return response.error_code
+
+    async def run(self) -> None:
+        """The owner's task: heartbeats until the controller has let this broker go."""
+        while self.standing is not Standing.STOPPED:
+            await self._heartbeat()
+            eager = self.standing in (Standing.FENCED, Standing.STOPPING)
+            interval_s = EAGER_INTERVAL_S if eager else self._times.heartbeat_interval_ms / 1000
+            try:
+                async with asyncio.timeout(interval_s):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+            self._wake.clear()
+
+    async def _heartbeat(self) -> None:
+        request = BrokerHeartbeatRequest(
+            broker_id=self._introduction.broker_id,
+            broker_epoch=self.epoch,
+            current_metadata_offset=self._metadata_offset(),
+            want_fence=False,
+            want_shut_down=self.standing is Standing.STOPPING,
+        )
+        try:
+            answer = await self._channel.ask(request, timeout_ms=self._times.heartbeat_interval_ms, lane=LANE)
+        except KafkaError as error:
+            log.info("no heartbeat: %s", error.message)
+            return
+        response = cast(BrokerHeartbeatResponse, answer)
+        if response.error_code in _UNKNOWN_HERE:
+            # The controller has fenced us for good, or a cluster was restored: we are as good as new.
+            await self.register()
+        elif response.error_code:
+            log.warning("heartbeat refused: %s", error_for(response.error_code).message)
+        elif self.standing is Standing.STOPPING:
+            if response.should_shut_down:
+                self._become(Standing.STOPPED)
+        else:
+            self._become(Standing.FENCED if response.is_fenced else Standing.RUNNING)
+
+    def controller_changed(self) -> None:
+        """There is another active controller: it should hear from us soon."""
+        self._wake.set()
+
+    async def wait_until_running(self) -> None:
+        """Until the controller has let this broker in."""
+        await self._wait_for(Standing.RUNNING)
+
+    async def stop(self, timeout_s: float) -> bool:
+        """Ask to be relieved of everything this broker leads. Whether that was granted in time."""
+        if self.standing not in (Standing.FENCED, Standing.RUNNING):
+            return self.standing is Standing.STOPPED
+        self._become(Standing.STOPPING)
+        self._wake.set()
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._wait_for(Standing.STOPPED)
+        except TimeoutError:
+            return False
+        return True
+
+    async def _wait_for(self, standing: Standing) -> None:
+        while self.standing is not standing:
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _become(self, standing: Standing) -> None:
+        if standing is not self.standing and self.standing is not Standing.STOPPED:
+            log.debug("broker %d: %s", self._introduction.broker_id, standing.name)
+            self.standing = standing
+            self._changed.set()
