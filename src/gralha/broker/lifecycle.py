@@ -5,8 +5,8 @@
     RUNNING    heartbeats; may lead
     STOPPING   asks to be relieved of what it leads, and ends when it leads nothing (controlled shutdown)
 
-A controller that does not know the epoch any more wants a new registration. A new active controller hears from every
-broker at once, so that it need not wait for the next regular heartbeat to know who is alive.
+A controller that does not know the epoch any more wants a new registration. A new active controller hears
+from every broker at once: it need not wait for the next regular heartbeat to know who is alive.
 """
 
 import asyncio

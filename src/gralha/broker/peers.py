@@ -142,7 +142,7 @@ class PeerConnections:
     async def ask(
         self, node_id: int, request: Message, *, timeout_ms: int, lane: str = "", version: int | None = None
     ) -> Message:
-        """Send a request, in its newest version if none is given, and wait for the answer. Raises PeerError."""
+        """Send a request, in its newest version if none is given, and wait for the answer; or PeerError."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 connection = await self._connection(node_id, lane)
