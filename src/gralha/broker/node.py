@@ -125,7 +125,6 @@ class Node:
     async def _bind(self) -> Server:
         config = self.config
         server = Server(
-            APIS,
             max_request_bytes=config.number("socket.request.max.bytes"),
             max_connections=config.number("max.connections"),
             max_connections_per_ip=config.number("max.connections.per.ip"),
@@ -133,7 +132,7 @@ class Node:
         )
         for listener in config.client_listeners:
             try:
-                port = await server.bind(listener.name, listener.host, listener.port)
+                port = await server.bind(listener.name, listener.host, listener.port, APIS)
             except OSError as error:
                 advice = "Name an address of this machine in listeners."
                 if error.errno == errno.EADDRINUSE:

@@ -151,8 +151,8 @@ class Client:
         return pipeline
 
     def _pipeline(self, on_ready, on_broken):
-        peer = Peer("127.0.0.1", 50000, self.listener, "User:ANONYMOUS")
-        return Pipeline(self.broker, APIS, peer, self.max_request_bytes, on_ready, on_broken)
+        peer = Peer("127.0.0.1", 50000, self.listener, "User:ANONYMOUS", APIS)
+        return Pipeline(self.broker, peer, self.max_request_bytes, on_ready, on_broken)
 
 
 def frame(request, version):
