@@ -30,7 +30,17 @@ from gralha.protocol.records import (
 from gralha.storage.disk import DiskError
 from gralha.storage.log import COORDINATOR, RAFT_LEADER, Log
 from tests.storage.disks import QuietDisk, failing
-from tests.storage.logs import NOW, all_offsets, append, as_records, batch, log_file, make_log
+from tests.storage.logs import (
+    NOW,
+    all_offsets,
+    append,
+    as_records,
+    batch,
+    end_transaction,
+    idempotent,
+    log_file,
+    make_log,
+)
 
 
 @pytest.fixture
@@ -235,6 +245,33 @@ def test_a_failed_write_changes_nothing(tmp_path: Path) -> None:
     disk.before = None
     assert log.log_end_offset == 1
     assert append(log, producer_id=7, producer_epoch=0, base_sequence=1).first_offset == 1
+
+
+def test_a_follower_that_fails_midway_goes_on_where_it_failed(tmp_path: Path) -> None:
+    leader = make_log(QuietDisk(), tmp_path / "leader")
+    append(leader)
+    idempotent(leader, 0, transactional=True)
+    end_transaction(leader, 7, commit=False)
+    append(leader)
+    sent = log_file(leader).read_bytes()
+    disk = QuietDisk()
+    follower = make_log(disk, tmp_path / "follower")
+    disk.before = failing("append", ".txnindex")
+    with pytest.raises(DiskError):
+        follower.append_as_follower(RecordBytes(sent, 0, len(sent)))
+    disk.before = None
+    # The marker could not be noted: it and what comes after it are neither in the log nor in its file.
+    assert follower.log_end_offset == 2
+    assert log_file(follower).stat().st_size == follower.size_bytes()
+    follower.high_watermark = 2
+    assert follower.last_stable_offset() == 1
+    rest = batches(sent, 0, len(sent))[2][0]
+    follower.append_as_follower(RecordBytes(sent, rest, len(sent)))
+    assert log_file(follower).read_bytes() == sent
+    assert all_offsets(follower) == all_offsets(leader)
+    follower.high_watermark = 4
+    assert follower.last_stable_offset() == 4
+    assert follower.aborted_transactions(0, 4) == [(7, 1)]
 
 
 def test_a_closed_log_refuses(log: Log) -> None:

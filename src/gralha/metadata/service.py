@@ -131,11 +131,11 @@ class ControllerService:
 
     async def register_broker(self, broker: BrokerIntroduction) -> int:
         """Registers a broker that starts; its broker epoch."""
-        return await self.execute(lambda image: register_broker(image, broker))
+        return await self.execute(lambda image: register_broker(image, broker, self.context))
 
     async def unfence_broker(self, broker_id: int, broker_epoch: int) -> None:
         """Lets a broker serve."""
-        await self.execute(lambda image: unfence_broker(image, broker_id, broker_epoch))
+        await self.execute(lambda image: unfence_broker(image, broker_id, broker_epoch, self.context))
 
     async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> ProducerIdsBlock:
         """A block of producer ids for a broker."""

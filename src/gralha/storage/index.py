@@ -332,7 +332,8 @@ class TransactionIndex:
         self.disk = disk
         self.path = path
         self.file: File | None = disk.open(path) if exists else None
-        self.known: list[AbortedTransaction] | None = None
+        # What the file holds, if it has that many entries.
+        self.known: list[AbortedTransaction] = []
         # Whether the file was changed since it was synced.
         self.unsynced = False
 
@@ -346,7 +347,6 @@ class TransactionIndex:
         if file is None:
             file = self.disk.open(self.path, create=True)
             self.file = file
-        self.known = None
         self.unsynced = True
         file.append(
             [
@@ -364,17 +364,19 @@ class TransactionIndex:
         file = self.file
         if file is None:
             return []
-        known = self.known
-        if known is not None:
-            return known
         size = file.size() // _TRANSACTION.size * _TRANSACTION.size
-        self.known = [
+        known = self.known
+        # Beside a thread that reads, the event loop may append: what was read is then not kept.
+        if len(known) * _TRANSACTION.size == size:
+            return known
+        known = [
             AbortedTransaction(producer_id, first_offset, last_offset, last_stable_offset)
             for _, producer_id, first_offset, last_offset, last_stable_offset in _TRANSACTION.iter_unpack(
                 file.read(0, size)
             )
         ]
-        return self.known
+        self.known = known
+        return known
 
     def truncate_to(self, offset: int) -> None:
         """Drop the transactions whose markers are at that offset or later."""
@@ -383,7 +385,7 @@ class TransactionIndex:
             kept = sum(1 for entry in self.entries() if entry.last_offset < offset)
             self.unsynced = True
             file.truncate(kept * _TRANSACTION.size)
-            self.known = None
+            self.known = []
 
     def sync(self) -> None:
         """A thread may call this while the event loop appends."""

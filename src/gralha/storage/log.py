@@ -221,16 +221,25 @@ class Log(LogState):
             size = new_size
             end += 1
         segment.file.append([memoryview(data)[start : start + size]])
-        for position, header in found[first:end]:
-            epoch = header.partition_leader_epoch
-            if epoch >= 0 and epoch != self.epochs.latest:
-                self.assign_epoch_start(epoch, header.base_offset)
-            segment.note_batch(
-                header.size_bytes, header.last_offset, header.max_timestamp, self.config.index_interval_bytes
-            )
-            self.log_end_offset = header.next_offset
-            replay_producer(self.producers, segment, data, position, header)
+        try:
+            for position, header in found[first:end]:
+                self._note_batch(segment, data, position, header)
+        except BaseException:
+            # The batches up to the one that failed are in the log, the others must not stay in its file.
+            segment.file.truncate(segment.size_bytes)
+            raise
         return end
+
+    def _note_batch(self, segment: Segment, data: bytes, position: i64, header: BatchHeader) -> None:
+        """Account for a batch that was written; nothing has changed if that fails."""
+        replay_producer(self.producers, segment, data, position, header)
+        epoch = header.partition_leader_epoch
+        if epoch >= 0 and epoch != self.epochs.latest:
+            self.assign_epoch_start(epoch, header.base_offset)
+        segment.note_batch(
+            header.size_bytes, header.last_offset, header.max_timestamp, self.config.index_interval_bytes
+        )
+        self.log_end_offset = header.next_offset
 
     # Reading
 

@@ -129,17 +129,15 @@ class LogState:
 
     def first_unstable_offset(self) -> int:
         """The first offset of an undecided or unreplicated transaction, -1 if there is none."""
-        if not self.producers.open_transactions and not self.producers.unreplicated_transactions:
-            return -1
-        offset = self.producers.first_unstable_offset()
-        return max(offset, self.log_start_offset)
+        offset = self.producers.first_unstable_offset
+        return max(offset, self.log_start_offset) if offset >= 0 else -1
 
     def last_stable_offset(self) -> int:
-        """Consumers of committed records see what is below it."""
+        """Consumers of committed records see what is below it. A thread may call this."""
+        # In this order: a transaction that begins between the two lines is above what was the high watermark.
+        high_watermark = self._high_watermark
         unstable = self.first_unstable_offset()
-        if 0 <= unstable < self._high_watermark:
-            return unstable
-        return self._high_watermark
+        return unstable if 0 <= unstable < high_watermark else high_watermark
 
     def active_producers(self) -> list[ProducerEntry]:
         return list(self.producers.producers.values())

@@ -135,6 +135,8 @@ class ProducerState:
         self.open_transactions: dict[int, Transaction] = {}
         # Ended, but the marker is not below the high watermark yet.
         self.unreplicated_transactions: dict[int, Transaction] = {}
+        # The first offset of the two above, -1 if there is none. Readers in threads look at this number only.
+        self.first_unstable_offset: i64 = NO_OFFSET
         # The state reflects all batches below this offset.
         self.end_offset: i64 = 0
         # Offsets of the snapshots on disk, in rising order, and those among them that are not synced.
@@ -218,23 +220,29 @@ class ProducerState:
         if header.is_transactional and entry.transaction_first_offset < 0:
             entry.transaction_first_offset = base_offset
             self.open_transactions[base_offset] = Transaction(header.producer_id, base_offset)
+            self._find_first_unstable_offset()
+
+    def transaction_ended_by(self, header: BatchHeader, offset: i64, aborted: bool) -> Transaction | None:
+        """The transaction that an end marker at the offset ends, if that had any record here."""
+        entry = self.producers.get(header.producer_id)
+        if entry is None or entry.transaction_first_offset < 0:
+            return None
+        transaction = Transaction(header.producer_id, entry.transaction_first_offset)
+        transaction.last_offset = offset
+        transaction.aborted = aborted
+        return transaction
 
     def record_marker(
-        self, header: BatchHeader, offset: i64, aborted: bool, coordinator_epoch: i64, timestamp: i64
-    ) -> Transaction | None:
-        """Note an end marker written at the offset; the transaction it ends, if that had any record here."""
+        self, header: BatchHeader, coordinator_epoch: i64, timestamp: i64, transaction: Transaction | None
+    ) -> None:
+        """Note an end marker that is in the log, and the transaction that it ends."""
         entry = self._entry(header.producer_id)
-        first_offset = entry.transaction_first_offset
         entry.set_epoch(header.producer_epoch)
         entry.coordinator_epoch = coordinator_epoch
         entry.last_timestamp = timestamp
         entry.transaction_first_offset = NO_OFFSET
-        if first_offset < 0:
-            return None
-        transaction = Transaction(header.producer_id, first_offset)
-        transaction.last_offset = offset
-        transaction.aborted = aborted
-        return transaction
+        if transaction is not None:
+            self._complete(transaction)
 
     def last_stable_offset_after(self, transaction: Transaction) -> i64:
         """What the last stable offset becomes (high watermark aside) once this transaction is complete."""
@@ -243,13 +251,13 @@ class ProducerState:
                 return first_offset
         return transaction.last_offset + 1
 
-    def complete(self, transaction: Transaction) -> None:
+    def _complete(self, transaction: Transaction) -> None:
         """Close a transaction; it stays unstable until the high watermark passes its marker."""
         self.open_transactions.pop(transaction.first_offset, None)
         self.unreplicated_transactions[transaction.first_offset] = transaction
+        self._find_first_unstable_offset()
 
-    def first_unstable_offset(self) -> i64:
-        """The first offset whose transaction is undecided or not replicated yet, -1 if there is none."""
+    def _find_first_unstable_offset(self) -> None:
         first = NO_OFFSET
         for offset in self.open_transactions:
             first = offset
@@ -257,7 +265,7 @@ class ProducerState:
         for offset in self.unreplicated_transactions:
             if first < 0 or offset < first:
                 first = offset
-        return first
+        self.first_unstable_offset = first
 
     def advance_high_watermark(self, offset: i64) -> None:
         """Forget the ended transactions whose markers are below the offset."""
@@ -265,6 +273,7 @@ class ProducerState:
             for first_offset, transaction in list(self.unreplicated_transactions.items()):
                 if transaction.last_offset < offset:
                     del self.unreplicated_transactions[first_offset]
+            self._find_first_unstable_offset()
 
     def advance_log_start(self, offset: i64) -> None:
         self.advance_high_watermark(offset)
@@ -322,6 +331,7 @@ class ProducerState:
         self.producers.clear()
         self.open_transactions.clear()
         self.unreplicated_transactions.clear()
+        self.first_unstable_offset = NO_OFFSET
         for snapshot in list(self.snapshots):
             self.remove_snapshot(snapshot)
         self.end_offset = offset
@@ -337,6 +347,7 @@ class ProducerState:
         self.producers.clear()
         self.open_transactions.clear()
         self.unreplicated_transactions.clear()
+        self.first_unstable_offset = NO_OFFSET
         self.end_offset = log_start_offset
         for offset in reversed([snapshot for snapshot in self.snapshots if snapshot <= end_offset]):
             path = self.snapshot_path(offset)
@@ -361,6 +372,7 @@ class ProducerState:
                 transactions[first_offset] = Transaction(entry.producer_id, first_offset)
         for first_offset in sorted(transactions):
             self.open_transactions[first_offset] = transactions[first_offset]
+        self._find_first_unstable_offset()
 
 
 def encode_snapshot(entries: list[ProducerEntry]) -> bytes:

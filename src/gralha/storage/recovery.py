@@ -386,15 +386,15 @@ def record_marker(
     header: BatchHeader,
     offset: i64,
 ) -> None:
-    """Note the end marker of a transaction that is in the log at the offset."""
+    """Note the end marker of a transaction that is in the log at the offset.
+
+    What can fail comes first: after a failure the producers are as they were.
+    """
     record = decode_records(data, position, header)[0]
     aborted = control_type(record.key) == ABORT
-    transaction = producers.record_marker(
-        header, offset, aborted, coordinator_epoch(record.value), record.timestamp
-    )
-    if transaction is None:
-        return
-    if aborted and segment is not None:
+    epoch = coordinator_epoch(record.value)
+    transaction = producers.transaction_ended_by(header, offset, aborted)
+    if aborted and transaction is not None and segment is not None:
         segment.transaction_index.append(
             AbortedTransaction(
                 transaction.producer_id,
@@ -403,7 +403,7 @@ def record_marker(
                 producers.last_stable_offset_after(transaction),
             )
         )
-    producers.complete(transaction)
+    producers.record_marker(header, epoch, record.timestamp, transaction)
 
 
 def rebuild_producers(
