@@ -66,6 +66,8 @@ class Peer:
         self.listener = listener
         self.principal = principal
         self.apis = apis
+        # The broker that heartbeats over this connection, if one does.
+        self.node_id = -1
 
 
 class RequestContext:
