@@ -1,4 +1,4 @@
-"""What a node does while it is the active controller, besides answering: fencing the dead, balancing leaders."""
+"""What the active controller does besides answering: fencing the dead, balancing leaders."""
 
 import asyncio
 import logging

@@ -304,8 +304,8 @@ def _wrong_listeners(config: NodeConfig) -> Iterator[str]:
     if config.is_broker and not config.client_listeners:
         yield "there is none for clients; add for example PLAINTEXT://localhost:9092"
     if not config.is_broker and config.client_listeners:
-        names = ", ".join(one.name for one in config.client_listeners)
-        yield f"{names} is for clients, and this node is no broker; name it in controller.listener.names"
+        misplaced = ", ".join(one.name for one in config.client_listeners)
+        yield f"{misplaced} is for clients, and this node is no broker; name it in controller.listener.names"
     for one in config.listeners:
         if one.protocol not in SERVED_PROTOCOLS:
             yield f"{one.name} uses {one.protocol}, which this release does not serve; served: PLAINTEXT"

@@ -80,6 +80,21 @@ class ControllerService:
         """Everything in the metadata log below this offset is committed."""
         return self._driver.high_watermark
 
+    @property
+    def is_active(self) -> bool:
+        """Does this node decide?"""
+        return self._driver.is_leader and self._replay is None
+
+    def subscribe_leadership(self, callback: Callable[[bool], None]) -> None:
+        """Calls back when this node begins to decide, or ends."""
+        if self.is_active:
+            callback(True)
+
+    async def wait_for_offset(self, offset: int) -> None:
+        """Until the image has what the log says up to and with an offset."""
+        while self._image.offset < offset:
+            await asyncio.sleep(0.01)
+
     async def start(self) -> None:
         """Replays the log and becomes the active controller; a new log gets its first records."""
         await self._driver.start()

@@ -36,6 +36,8 @@ NOW_MS = 1_700_000_000_000
 class InstantController:
     """Stands in for ControllerService: the same face, but every decision is committed at once."""
 
+    is_active = True
+
     def __init__(self, image, context):
         self.image = image
         self.context = context

@@ -1,8 +1,8 @@
 """The APIs that a broker serves: each in the file beside this one that has its name, as a function `handle`.
 
 `APIS` is the whole truth for clients, `CONTROLLER_APIS` for the listeners where controllers are asked: the
-pipeline looks requests up in them, and ApiVersions is answered from them. A new API is a new file and a line in
-SERVED; its versions, and the listeners that offer it, are those of its definition in `protocol`.
+pipeline looks requests up in them, and ApiVersions is answered from them. A new API is a new file and a line
+in SERVED; its versions, and the listeners that offer it, are those of its definition in `protocol`.
 
 A handler is imported when the first request of its kind comes. That takes some 30 ms off the broker's start.
 """
@@ -46,10 +46,19 @@ SERVED: Final = (
     ApiKey.DESCRIBE_LOG_DIRS,
     ApiKey.CREATE_PARTITIONS,
     ApiKey.DELETE_GROUPS,
+    ApiKey.ELECT_LEADERS,
     ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS,
     ApiKey.OFFSET_DELETE,
+    ApiKey.ALTER_PARTITION,
+    ApiKey.UPDATE_FEATURES,
     ApiKey.DESCRIBE_CLUSTER,
     ApiKey.DESCRIBE_PRODUCERS,
+    ApiKey.BROKER_REGISTRATION,
+    ApiKey.BROKER_HEARTBEAT,
+    ApiKey.UNREGISTER_BROKER,
+    ApiKey.ALLOCATE_PRODUCER_IDS,
     ApiKey.CONSUMER_GROUP_HEARTBEAT,
     ApiKey.CONSUMER_GROUP_DESCRIBE,
     ApiKey.LIST_CONFIG_RESOURCES,
@@ -64,6 +73,11 @@ FORWARDED: Final = frozenset(
         ApiKey.ALTER_CONFIGS,
         ApiKey.CREATE_PARTITIONS,
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.UPDATE_FEATURES,
+        ApiKey.UNREGISTER_BROKER,
     }
 )
 

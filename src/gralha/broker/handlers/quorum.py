@@ -1,5 +1,7 @@
-"""The requests of the quorum: Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch and FetchSnapshot of the metadata log,
-DescribeQuorum, AddRaftVoter, RemoveRaftVoter, UpdateRaftVoter. The raft driver answers them all.
+"""The requests of the quorum, all answered by the raft driver.
+
+Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch and FetchSnapshot of the metadata log, DescribeQuorum,
+AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter.
 """
 
 from collections.abc import Awaitable
