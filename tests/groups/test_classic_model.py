@@ -8,14 +8,15 @@ a stable group that has divided all partitions, and without them, in an empty on
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.groups.classic_clients import PARTITIONS, REBALANCE_MS, SESSION_MS, Client, Witness
+from tests.groups.classic_clients import PARTITIONS, SESSION_MS, Client, Membership, Witness
 from tests.groups.classic_room import GROUP, Classic
 
 from gralha.groups.classic_group import ClassicGroup, ClassicState
 from gralha.protocol.errors import ErrorCode, NotCoordinatorError
 
 CLIENTS = st.integers(0, 4)
-TIME_MS = st.sampled_from([1, 500, 2_999, 3_000, SESSION_MS - 1, SESSION_MS, REBALANCE_MS, 3 * REBALANCE_MS])
+SHORT_MS, LONG_MS = SESSION_MS - 2_000, SESSION_MS + 4_000  # rebalance timeouts, below and above a session
+TIME_MS = st.sampled_from([1, 500, 2_999, 3_000, SHORT_MS, SESSION_MS - 1, SESSION_MS, LONG_MS, 3 * LONG_MS])
 TOPICS = st.sampled_from([("t",), ("u",), ("t", "u")])
 PROTOCOLS = st.sampled_from([("range",), ("range", "sticky"), ("sticky", "range")])
 NEW_MEMBER_MS = 30_000
@@ -35,15 +36,12 @@ class ClassicGroups(RuleBasedStateMachine):
         self.log_length = 0
         self.failed_appends = 0
 
-    @initialize(max_size=st.sampled_from([3, 100]))
-    def start(self, max_size: int) -> None:
+    @initialize(max_size=st.sampled_from([3, 100]), rebalance_ms=st.sampled_from([SHORT_MS, LONG_MS]))
+    def start(self, max_size: int, rebalance_ms: int) -> None:
         self.room = Classic(group_max_size=max_size, new_member_join_timeout_ms=NEW_MEMBER_MS)
         self.clients = [
-            Client(self.room, self.witness, version=3),
-            Client(self.room, self.witness, version=9),
-            Client(self.room, self.witness, version=9),
-            Client(self.room, self.witness, version=8, instance_id="static 8"),
-            Client(self.room, self.witness, version=9, instance_id="static 9"),
+            Client(self.room, self.witness, rebalance_ms, version, instance_id)
+            for version, instance_id in ((3, None), (9, None), (9, None), (8, "static 8"), (9, "static 9"))
         ]
 
     # What consumers do
@@ -68,10 +66,11 @@ class ClassicGroups(RuleBasedStateMachine):
     @rule(index=CLIENTS)
     def die_and_start_again(self, index: int) -> None:
         self.clients[index].start_again()
+        self.clients[index].act()
 
     @rule(index=CLIENTS)
     def send_again(self, index: int) -> None:
-        self.clients[index].lose_connection()
+        self.clients[index].send_again()
 
     @rule(index=CLIENTS)
     def leave(self, index: int) -> None:
@@ -80,35 +79,42 @@ class ClassicGroups(RuleBasedStateMachine):
     # What comes late
 
     @precondition(lambda self: self.witness.memberships)
-    @rule(data=st.data())
-    def late_heartbeat(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), is_sync=st.booleans())
+    def late_request(self, data: st.DataObject, is_sync: bool) -> None:
         old = data.draw(st.sampled_from(self.witness.memberships))
-        if GROUP in self.room.machine.room.groups and old.generation != self.room.group.generation:
-            code = self.room.heartbeat(old.member_id, old.generation, instance_id=old.instance_id)
-            assert code in LATE_ANSWERS
-
-    @precondition(lambda self: self.witness.memberships)
-    @rule(data=st.data())
-    def late_sync(self, data: st.DataObject) -> None:
-        old = data.draw(st.sampled_from(self.witness.memberships))
-        if GROUP in self.room.machine.room.groups and old.generation != self.room.group.generation:
+        if not self._is_outdated(old):
+            return
+        if is_sync:
             everything = {client.member_id: b"all mine" for client in self.clients}
-            reply = self.room.sync(old.member_id, old.generation, everything, instance_id=old.instance_id)
-            assert reply.code in LATE_ANSWERS
+            code = self.room.sync(old.member_id, old.generation, everything, instance_id=old.instance_id).code
+        else:
+            code = self.room.heartbeat(old.member_id, old.generation, instance_id=old.instance_id)
+        assert code in LATE_ANSWERS
+
+    def _is_outdated(self, old: Membership) -> bool:
+        """Of another generation, or of a static member that has another id by now."""
+        group = self._group()
+        if group is None or old.generation != group.generation:
+            return True
+        return group.static_members.get(old.instance_id or "", old.member_id) != old.member_id
 
     # What happens to the coordinator
 
-    @rule(milliseconds=TIME_MS)
-    def time_passes(self, milliseconds: int) -> None:
+    @rule(milliseconds=TIME_MS, unnoticed=st.booleans())
+    def time_passes(self, milliseconds: int, unnoticed: bool) -> None:
+        if unnoticed:
+            self.room.machine.jump(milliseconds)
+        else:
+            self.room.advance(milliseconds)
+
+    @rule(index=CLIENTS, starts_again=st.booleans(), milliseconds=st.sampled_from([0, 0, 1, SESSION_MS]))
+    def log_fails_for_a_while(self, index: int, starts_again: bool, milliseconds: int) -> None:
+        self.room.machine.append_error = NotCoordinatorError()
+        if starts_again:
+            self.clients[index].start_again()
+        self.clients[index].act()
         self.room.advance(milliseconds)
-
-    @rule(milliseconds=TIME_MS)
-    def time_jumps(self, milliseconds: int) -> None:
-        self.room.machine.jump(milliseconds)
-
-    @rule(fails=st.booleans())
-    def log_fails_or_works(self, fails: bool) -> None:
-        self.room.machine.append_error = NotCoordinatorError() if fails else None
+        self.room.machine.append_error = None
 
     @rule()
     def coordinator_moves(self) -> None:
@@ -171,7 +177,6 @@ class ClassicGroups(RuleBasedStateMachine):
 
     @rule()
     def everybody_comes_to_rest(self) -> None:
-        self.room.machine.append_error = None
         for _ in range(80):
             for client in self.clients:
                 client.act()
@@ -189,8 +194,7 @@ class ClassicGroups(RuleBasedStateMachine):
     def teardown(self) -> None:
         if not hasattr(self, "room"):
             return
-        self.room.machine.append_error = None
-        self.room.advance(NEW_MEMBER_MS + 10 * REBALANCE_MS)
+        self.room.advance(NEW_MEMBER_MS + 10 * LONG_MS)
         self.witness.listen()
         assert self.witness.requests == [], "a request was never answered"
         assert self.room.machine.open == []
