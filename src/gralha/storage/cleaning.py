@@ -206,6 +206,9 @@ class Cleaner:
                 await _in_thread(partial(_load_timestamps, log))
             elif number % _LOGS_PER_TURN == _LOGS_PER_TURN - 1:
                 await asyncio.sleep(0)
+            if log.recovery_point < log.active.base_offset and log.request_flush is not None:
+                # After a crash, that is; a roll asks for it, too.
+                log.request_flush(log, int(log.active.base_offset))
             if self._may_be_cleaned(log, now_ms) and not needs_timestamps(log):
                 found = look_at(log, now_ms)
                 if found.is_due and (best is None or found.dirty_ratio > best.dirty_ratio):
