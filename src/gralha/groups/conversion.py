@@ -80,15 +80,24 @@ class Conversion:
 
     def _records(self, group: ClassicGroup, members: list[ConsumerMember]) -> Iterable[GroupRecord]:
         group_id, epoch = group.group_id, epoch_of(group)
-        metadata_hash = self._metadata_hash.of({name for member in members for name in member.topic_names})
+        names = {name for member in members for name in member.topic_names}
+        # What they have is their target. In the middle of a rebalance that is not everything: the group then
+        # begins with a newer epoch than its target assignment has, so that the next one is made at once.
+        group_epoch = epoch if self._is_complete(members, names) else epoch + 1
         for member in members:
             yield consumer_records.member(group_id, member)
-        yield consumer_records.group(group_id, epoch, metadata_hash)
+        yield consumer_records.group(group_id, group_epoch, self._metadata_hash.of(names))
         for member in members:
             yield consumer_records.target_assignment(group_id, member.member_id, _partitions(member.assigned))
         yield consumer_records.target_assignment_epoch(group_id, epoch, 0)
         for member in members:
             yield consumer_records.current_assignment(group_id, member)
+
+    def _is_complete(self, members: list[ConsumerMember], names: Collection[str]) -> bool:
+        """Has every partition of their topics an owner?"""
+        held = {partition for member in members for partition in member.partitions()}
+        topics = [topic for topic in map(self._topics.by_name, names) if topic is not None]
+        return all((topic.id, number) in held for topic in topics for number in range(topic.partition_count))
 
     # Downgrade
 
