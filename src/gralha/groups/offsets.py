@@ -170,7 +170,7 @@ class Offsets:
         group = self._groups.get(request.group_id)
         if group is None:
             if request.generation_id_or_member_epoch < 0:
-                # A simple consumer, which assigns partitions to itself. The first offset that is written makes
+                # A simple consumer, which assigns partitions to itself. The first offset written makes
                 # its group; in Kafka even a commit that comes to nothing does, until the next reload.
                 return None
             if caller.api_version >= _COMMIT_BY_MEMBER_EPOCH:
