@@ -15,6 +15,7 @@ from gralha.groups.classic_group import ClassicGroup, ClassicState
 from gralha.protocol.errors import ErrorCode, NotCoordinatorError
 
 CLIENTS = st.integers(0, 4)
+SOME_CLIENTS = st.lists(CLIENTS, min_size=1, unique=True)
 SHORT_MS, LONG_MS = SESSION_MS - 2_000, SESSION_MS + 4_000  # rebalance timeouts, below and above a session
 TIME_MS = st.sampled_from([1, 500, 2_999, 3_000, SHORT_MS, SESSION_MS - 1, SESSION_MS, LONG_MS, 3 * LONG_MS])
 TOPICS = st.sampled_from([("t",), ("u",), ("t", "u")])
@@ -36,26 +37,27 @@ class ClassicGroups(RuleBasedStateMachine):
         self.log_length = 0
         self.failed_appends = 0
 
-    @initialize(max_size=st.sampled_from([3, 100]), rebalance_ms=st.sampled_from([SHORT_MS, LONG_MS]))
-    def start(self, max_size: int, rebalance_ms: int) -> None:
+    @initialize(
+        max_size=st.sampled_from([100, 100, 3]),
+        rebalance_ms=st.sampled_from([SHORT_MS, LONG_MS]),
+        is_stable=st.booleans(),
+    )
+    def start(self, max_size: int, rebalance_ms: int, is_stable: bool) -> None:
         self.room = Classic(group_max_size=max_size, new_member_join_timeout_ms=NEW_MEMBER_MS)
         self.clients = [
             Client(self.room, self.witness, rebalance_ms, version, instance_id)
             for version, instance_id in ((3, None), (9, None), (9, None), (8, "static 8"), (9, "static 9"))
         ]
+        if is_stable:
+            self.everybody_comes_to_rest()
 
     # What consumers do
 
-    @rule(index=CLIENTS, times=st.integers(1, 4))
-    def act(self, index: int, times: int) -> None:
+    @rule(indexes=SOME_CLIENTS, times=st.integers(1, 4))
+    def act(self, indexes: list[int], times: int) -> None:
         for _ in range(times):
-            self.clients[index].act()
-
-    @rule(times=st.integers(1, 4))
-    def all_act(self, times: int) -> None:
-        for _ in range(times):
-            for client in self.clients:
-                client.act()
+            for index in indexes:
+                self.clients[index].act()
 
     @rule(index=CLIENTS, topics=TOPICS, protocols=PROTOCOLS)
     def change_metadata(self, index: int, topics: tuple[str, ...], protocols: tuple[str, ...]) -> None:
@@ -107,12 +109,15 @@ class ClassicGroups(RuleBasedStateMachine):
         else:
             self.room.advance(milliseconds)
 
-    @rule(index=CLIENTS, starts_again=st.booleans(), milliseconds=st.sampled_from([0, 0, 1, SESSION_MS]))
-    def log_fails_for_a_while(self, index: int, starts_again: bool, milliseconds: int) -> None:
+    @rule(
+        indexes=SOME_CLIENTS, starts_again=st.booleans(), milliseconds=st.sampled_from([0, 0, 1, SESSION_MS])
+    )
+    def log_fails_for_a_while(self, indexes: list[int], starts_again: bool, milliseconds: int) -> None:
         self.room.machine.append_error = NotCoordinatorError()
         if starts_again:
-            self.clients[index].start_again()
-        self.clients[index].act()
+            self.clients[indexes[0]].start_again()
+        for index in indexes:
+            self.clients[index].act()
         self.room.advance(milliseconds)
         self.room.machine.append_error = None
 
@@ -133,14 +138,16 @@ class ClassicGroups(RuleBasedStateMachine):
             self.generation = group.generation
 
     @invariant()
-    def dynamic_members_of_a_generation_have_joined_it(self) -> None:
+    def a_generation_is_of_those_who_have_joined_it(self) -> None:
         self.witness.listen()
         group = self._group()
         if group is None or group.state not in (ClassicState.COMPLETING_REBALANCE, ClassicState.STABLE):
             return
-        if group.generation != self.loaded_generation:
-            dynamic = {each.member_id for each in group.members.values() if not each.is_static}
-            assert dynamic <= self.witness.joined[self.witness.coordinator, group.generation]
+        if group.generation == self.loaded_generation:
+            return
+        joined = self.witness.joined[self.witness.coordinator, group.generation]
+        assert {each.member_id for each in group.members.values() if not each.is_static} <= joined
+        assert group.leader_id in joined
 
     @invariant()
     def the_log_knows_what_lasts(self) -> None:
