@@ -4,13 +4,17 @@ import asyncio
 
 import pytest
 
+from gralha.groups.outcome import Outcome
+from gralha.groups.records import GroupRecord
 from gralha.protocol.apis import APIS, ApiKey
 from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from gralha.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest
+from gralha.protocol.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from gralha.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from gralha.protocol.messages.list_groups import ListGroupsResponse
 from gralha.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from gralha.storage.config import LogConfig
 from tests.broker.handlers.door import Client, create_topic, make_broker
@@ -236,6 +240,18 @@ async def test_a_commit_that_cannot_be_written_changes_nothing(broker, client, t
     assert await commit(client, topic_id, 43) == ErrorCode.NOT_COORDINATOR
     log.closed = False
     assert await fetched(client, topic_id) == 42
+
+
+async def test_a_record_that_cannot_be_written_costs_only_its_own_request(broker, client, topic_id):
+    await commit(client, topic_id, 42)
+    too_long = GroupRecord(OffsetCommitKey("g" * 40_000, "a", 0), OffsetCommitValue(offset=1))
+    answer = broker.groups.call(
+        "g",
+        lambda _shard, _reply, _now_ms: Outcome(ListGroupsResponse(), [too_long]),
+        lambda error: ListGroupsResponse(error_code=error.code),
+    )
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert await fetched(client, topic_id) == 42  # at once: nothing had to be loaded anew
 
 
 async def test_without_enough_replicas_nothing_is_written(broker, client, topic_id):
