@@ -41,6 +41,7 @@ class Witness:
         self.memberships: list[Membership] = []
         self.joined: dict[tuple[int, int], set[str]] = defaultdict(set)
         self.generations: dict[tuple[int, int], tuple[str, str | None]] = {}
+        self.wanted: dict[int, set[str]] = {}  # the topics that a generation's leader knew to be wanted
         self.owners: dict[tuple[int, str, int], str] = {}
         self.assigned_generation = 0
         self._names: dict[str, str] = {}  # member ids of static members to instance ids
@@ -160,8 +161,19 @@ class Client:
         if reply.code == ErrorCode.NONE:
             self.generation = response.generation_id
             leads = response.leader == self.member_id and not response.skip_assignment
-            self.assignments = _assign(response) if leads else {}
+            self.assignments = self._assign(response) if leads else {}
             self._send_sync()
+
+    def _assign(self, response: JoinGroupResponse) -> dict[str, bytes]:
+        """The work of a leader: every partition of a topic to one of those who want the topic."""
+        wishes = {each.member_id: read_subscription(each.metadata).topics for each in response.members}
+        self.witness.wanted[self.generation] = {topic for topics in wishes.values() for topic in topics}
+        shares: dict[str, dict[str, list[int]]] = {member_id: {} for member_id in wishes}
+        for topic, count in PARTITIONS.items():
+            wanted_by = [member_id for member_id, topics in wishes.items() if topic in topics]
+            for partition in range(count if wanted_by else 0):
+                shares[wanted_by[partition % len(wanted_by)]].setdefault(topic, []).append(partition)
+        return {member_id: _share(share) for member_id, share in shares.items()}
 
     def _send_sync(self) -> None:
         self.is_joining = False
@@ -186,20 +198,6 @@ class Client:
             self.start_again()
         elif code != ErrorCode.NONE:
             self.lose_connection()
-
-
-def _assign(response: JoinGroupResponse) -> dict[str, bytes]:
-    """The work of a leader: every partition of a topic to one of those who want the topic."""
-    shares: dict[str, dict[str, list[int]]] = {member.member_id: {} for member in response.members}
-    for topic, count in PARTITIONS.items():
-        wanted_by = [each.member_id for each in response.members if topic in _topics(each.metadata)]
-        for partition in range(count if wanted_by else 0):
-            shares[wanted_by[partition % len(wanted_by)]].setdefault(topic, []).append(partition)
-    return {member_id: _share(share) for member_id, share in shares.items()}
-
-
-def _topics(metadata: bytes) -> list[str]:
-    return read_subscription(metadata).topics
 
 
 def _share(share: dict[str, list[int]]) -> bytes:

@@ -78,12 +78,8 @@ class ClassicRebalance:
         """The members have changed: start a rebalance, or see whether that ends the one under way."""
         if group.can_rebalance:
             return self.prepare(group, now_ms)
-        return self.complete_if_everybody_joined(group, now_ms)
-
-    def complete_if_everybody_joined(self, group: ClassicGroup, now_ms: int) -> Outcome:
-        """End the rebalance if nobody is left to wait for; one that began in an empty group has its delay."""
         if group.is_initial_rebalance:
-            return NOTHING
+            return NOTHING  # it has its delay, which others may use
         return self._complete_if_everybody_joined(group, now_ms)
 
     def _complete_if_everybody_joined(self, group: ClassicGroup, now_ms: int) -> Outcome:
