@@ -203,7 +203,7 @@ class Cleaner:
         logs = [log for log in self._logs.values() if self._may_be_cleaned(log, now_ms)]
         for number, log in enumerate(logs):
             if needs_timestamps(log):
-                await _in_thread(partial(_load_timestamps, log))
+                await in_thread(partial(_load_timestamps, log))
             elif number % _LOGS_PER_TURN == _LOGS_PER_TURN - 1:
                 await asyncio.sleep(0)
             if log.recovery_point < log.active.base_offset and log.request_flush is not None:
@@ -252,20 +252,18 @@ class Cleaner:
         log = found.log
         sources = log.segments
         try:
-            aborted = await _in_thread(
-                partial(_aborted_transactions, sources, found.first_uncleanable_offset)
-            )
+            aborted = await in_thread(partial(_aborted_transactions, sources, found.first_uncleanable_offset))
             job = self._job(found, sources, aborted, clock())
             result = await self._worker.clean(job, partial(self._take, log, sources, clock))
             if result.end_offset <= found.first_dirty_offset:
                 raise CleaningError(f"compaction got no further than {result.end_offset}")
         except BaseException as error:
             if not log.closed and not (isinstance(error, DiskError) and error.is_fatal):
-                await _in_thread(partial(_discard, log))
+                await in_thread(partial(_discard, log))
             raise
         log.first_dirty_offset = result.end_offset
         _report(found, result)
-        await _in_thread(self._checkpoints.collect_first_dirty_offsets(self._logs))
+        await in_thread(self._checkpoints.collect_first_dirty_offsets(self._logs))
 
     def _job(
         self,
@@ -312,7 +310,7 @@ class Cleaner:
             number for number, segment in enumerate(sources) if segment.base_offset == group.base_offset
         )
         replaced = sources[first : first + group.replaced]
-        segment, doomed = await _in_thread(partial(_swap_files, log, group, replaced))
+        segment, doomed = await in_thread(partial(_swap_files, log, group, replaced))
         log.replace_segments(replaced, segment)
         log.doomed_files += doomed
         self._remove_later(log, clock())
@@ -338,7 +336,7 @@ class Cleaner:
             self._task.cancel()
 
 
-async def _in_thread(work: Callable[[], Result]) -> Result:
+async def in_thread(work: Callable[[], Result]) -> Result:
     return await asyncio.get_running_loop().run_in_executor(None, work)
 
 
