@@ -1,6 +1,5 @@
 """A Machine whose room is a whole shard, and requests that find their way by themselves."""
 
-from collections.abc import Iterable
 from random import Random
 
 from tests.groups.harness import Machine, Recorder
@@ -13,7 +12,7 @@ from gralha.groups.group import Group
 from gralha.groups.outcome import Caller, Outcome
 from gralha.groups.shard import Shard
 from gralha.groups.timers import Timers
-from gralha.groups.topics import Topic
+from gralha.groups.topics import Topics
 from gralha.protocol.message import Message
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from gralha.protocol.messages.group_records import GroupMetadataValue
@@ -23,34 +22,8 @@ from gralha.protocol.messages.leave_group import LeaveGroupRequest
 from gralha.protocol.messages.sync_group import SyncGroupRequest
 
 
-class FakeTopics:
-    """Topics by name; an id is the name with zeros before it."""
-
-    def __init__(self, partition_counts: dict[str, int]) -> None:
-        self.topics: dict[str, Topic] = {}
-        self._version = 0
-        for name, count in partition_counts.items():
-            self.put(name, count)
-
-    def put(self, name: str, partition_count: int) -> None:
-        self.topics[name] = Topic(name, name.encode().rjust(16, b"\0"), partition_count)
-        self._version += 1
-
-    def by_name(self, name: str) -> Topic | None:
-        return self.topics.get(name)
-
-    def by_id(self, topic_id: bytes) -> Topic | None:
-        return self.topics.get(topic_id.lstrip(b"\0").decode())
-
-    def names(self) -> Iterable[str]:
-        return list(self.topics)
-
-    def version(self) -> int:
-        return self._version
-
-
 class ShardMachine(Machine[Shard]):
-    def __init__(self, config: GroupsConfig, topics: FakeTopics) -> None:
+    def __init__(self, config: GroupsConfig, topics: Topics) -> None:
         random = Random(0)
 
         def build(_timers: Timers) -> Shard:
@@ -99,7 +72,10 @@ class ShardMachine(Machine[Shard]):
         groups, loaded = self.room.groups, self.loaded().groups
         assert groups.keys() == loaded.keys()
         for group_id, group in groups.items():
-            if not isinstance(group, ClassicGroup) or group.state in (ClassicState.EMPTY, ClassicState.STABLE):
+            if not isinstance(group, ClassicGroup) or group.state in (
+                ClassicState.EMPTY,
+                ClassicState.STABLE,
+            ):
                 assert written_state(group) == written_state(loaded[group_id])
 
 

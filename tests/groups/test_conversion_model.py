@@ -7,60 +7,45 @@ happens any more, everybody has its place and every partition an owner.
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.groups.harness import Recorder
-from tests.groups.mixed_members import ClassicClient, Client, ConsumerClient
-from tests.groups.shard_machine import FakeTopics, ShardMachine
+from tests.groups.mixed_group import MixedGroup
+from tests.groups.mixed_members import Client, ConsumerClient
 
 from gralha.groups.config import GroupsConfig
 from gralha.groups.group import GroupType
 from gralha.protocol.errors import CoordinatorNotAvailableError, KafkaError
-from gralha.protocol.message import Message
 
-GROUP = "group"
 TOPICS = {"a": 3, "b": 2}
-INSTANCES = {"instance-1": frozenset("ab"), "instance-2": frozenset("a")}
+INSTANCES = {"instance-1": "ab", "instance-2": "a"}
 MAX_CLIENTS = 5
 TICK_MS = 1_000
 QUIET_TICKS = 120
 
 
-class MixedGroup(RuleBasedStateMachine):
+class MixedGroups(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.topics = FakeTopics(TOPICS)
-        self.machine = ShardMachine(GroupsConfig(), self.topics)
-        self.clients: list[Client] = []
-        self.started = 0
+        self.world = MixedGroup(**TOPICS)
+        self.machine = self.world.machine
 
-    def ask(self, request: Message) -> Recorder:
-        return self.machine.send(request, client_id=f"client-{self.started}")
-
-    def start(self, kind: str, topics: frozenset[str], instance_id: str | None) -> None:
-        self.started += 1
-        ids = {name: topic.id for name, topic in self.topics.topics.items()}
-        if kind == "consumer":
-            client: Client = ConsumerClient(
-                self.ask, GROUP, ids, topics, instance_id, f"member-{self.started}"
-            )
-        else:
-            client = ClassicClient(self.ask, GROUP, ids, topics, instance_id, TOPICS, kind == "cooperative")
-        self.clients.append(client)
+    @property
+    def clients(self) -> list[Client]:
+        return self.world.clients
 
     kinds = st.sampled_from(["eager", "cooperative", "consumer"])
-    subscriptions = st.sampled_from([frozenset("ab"), frozenset("a"), frozenset("b")])
+    subscriptions = st.sampled_from(["ab", "a", "b"])
     picks = st.integers(0, MAX_CLIENTS - 1)
 
     @initialize(kind=kinds)
     def begin(self, kind: str) -> None:
-        self.start(kind, frozenset("ab"), None)
+        self.world.start(kind, "ab", None)
         self.clients[0].poll()
         self.machine.advance(GroupsConfig().group_initial_rebalance_delay_ms)
         self.clients[0].poll()
 
     @precondition(lambda self: len(self.clients) < MAX_CLIENTS)
     @rule(kind=kinds, topics=subscriptions)
-    def start_dynamic(self, kind: str, topics: frozenset[str]) -> None:
-        self.start(kind, topics, None)
+    def start_dynamic(self, kind: str, topics: str) -> None:
+        self.world.start(kind, topics, None)
         self.clients[-1].poll()
 
     @precondition(lambda self: len(self.clients) < MAX_CLIENTS)
@@ -74,7 +59,7 @@ class MixedGroup(RuleBasedStateMachine):
         for client in [each for each in self.clients if each.instance_id == instance_id]:
             client.leave()
             self.clients.remove(client)
-        self.start(kind, INSTANCES[instance_id], instance_id)
+        self.world.start(kind, INSTANCES[instance_id], instance_id)
         self.clients[-1].poll()
 
     @precondition(lambda self: self.clients)
@@ -122,7 +107,7 @@ class MixedGroup(RuleBasedStateMachine):
         for client in self.clients:
             self.poll_client(client)
         self.machine.advance(TICK_MS)
-        self.clients = [client for client in self.clients if not client.is_dead]
+        self.world.clients = [client for client in self.clients if not client.is_dead]
 
     @rule()
     def be_quiet(self) -> None:
@@ -135,7 +120,7 @@ class MixedGroup(RuleBasedStateMachine):
         if self.clients:
             speaks_consumer = any(isinstance(client, ConsumerClient) for client in self.clients)
             expected = GroupType.CONSUMER if speaks_consumer else GroupType.CLASSIC
-            assert self.machine.room.groups[GROUP].type is expected
+            assert self.world.group.type is expected
 
     @invariant()
     def every_partition_has_one_owner_at_most(self) -> None:
@@ -143,7 +128,7 @@ class MixedGroup(RuleBasedStateMachine):
         assert len(owned) == len(set(owned)), {each.member_id: sorted(each.owned) for each in self.clients}
 
     def may_commit(self, client: Client, epoch: int) -> bool:
-        group = self.machine.room.groups[GROUP]
+        group = self.world.group
         try:
             return group.check_offset_commit(client.member_id, client.instance_id, epoch, False, 9) is None
         except KafkaError:
@@ -157,5 +142,5 @@ class MixedGroup(RuleBasedStateMachine):
         self.be_quiet()
 
 
-TestMixedGroup = MixedGroup.TestCase
-TestMixedGroup.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestMixedGroups = MixedGroups.TestCase
+TestMixedGroups.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
