@@ -376,6 +376,34 @@ def test_a_removal_that_is_not_written_is_tried_again(room):
     assert "classic" not in room.members
 
 
+def test_timers_end_with_the_membership(room):
+    generation = settled(room)
+    room.join("other")
+    room.world.machine.advance(TICK_MS)
+    assert room.heartbeat(generation) == ErrorCode.REBALANCE_IN_PROGRESS
+    expected = [
+        ("consumer session", GROUP, "classic"),
+        ("consumer join", GROUP, "classic"),
+        ("consumer session", GROUP, "other"),
+        ("consumer sync", GROUP, "other"),
+    ]
+    timers = room.world.machine.timers
+    assert all(timers.deadline_ms(key) is not None for key in expected)
+    room.leave(MemberIdentity("classic"), MemberIdentity("other"))
+    assert all(timers.deadline_ms(key) is None for key in expected)
+
+
+def test_a_member_that_has_not_synced_joins_again_after_a_downgrade():
+    room = Room(instance_id="instance")
+    generation = room.join(topics=("b",), protocols=("sticky", "range")).response.generation_id
+    room.consumer.poll()
+    assert room.world.group.state_name == "Stable"
+    last = room.join("", instance_id="instance", protocols=("range", "sticky"))
+    assert not last.answered
+    for name in ("sticky", "range"):
+        assert room.sync(generation, protocol_name=name).code == ErrorCode.REBALANCE_IN_PROGRESS
+
+
 # LeaveGroup
 
 

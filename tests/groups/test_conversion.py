@@ -216,6 +216,21 @@ def test_an_upgrade_in_the_middle_of_a_rebalance_assigns_what_nobody_has():
     assert static.owned == {("a", 0), ("a", 1)}
 
 
+def test_a_cooperative_member_keeps_what_it_has_though_a_rebalance_was_broken_off():
+    world = MixedGroup(a=2)
+    leader = world.started_and_settled("cooperative", "a")
+    assert isinstance(leader, ClassicClient)
+    world.start("cooperative", "a").poll()
+    leader._heartbeat()
+    leader._send_join()
+    assert world.classic.state_name == "CompletingRebalance"
+    world.start("cooperative", "a").poll()
+    assert world.classic.state_name == "PreparingRebalance"
+    world.ask(join_request())
+    held = world.consumer.members[leader.member_id].partitions()
+    assert {("a", number) for _topic_id, number in held} == leader.owned
+
+
 # Downgrade
 
 
@@ -360,6 +375,17 @@ def test_a_static_member_goes_back_to_the_classic_protocol_and_nobody_else_notic
     assert other.is_settled
     assert (other.epoch, world.classic.generation) == (epoch, epoch)
     world.machine.check_replay()
+
+
+def test_sessions_go_on_after_a_downgrade():
+    world = MixedGroup(a=2)
+    other = world.started_and_settled("cooperative", "a")
+    world.crash(world.started_and_settled("consumer", "a", "instance"))
+    world.start("eager", "a", "instance").poll()
+    world.crash(other)
+    assert other.member_id in world.classic.members
+    world.machine.advance(SESSION_TIMEOUT_MS)
+    assert other.member_id not in world.classic.members
 
 
 def test_the_group_rebalances_if_somebody_has_not_got_all_that_it_should_have():
