@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from gralha.protocol.batches import batches
 from gralha.storage.checkpoints import read_offsets
 from gralha.storage.disk import RealDisk
 from gralha.testing import GralhaCluster
@@ -24,10 +25,10 @@ def cluster() -> Iterator[GralhaCluster]:
         yield cluster
 
 
-def create(cluster: GralhaCluster, **config: str) -> None:
+def create(cluster: GralhaCluster, partitions: int = 1, **config: str) -> None:
     settings = {name.replace("_", "."): value for name, value in config.items()}
     client = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    client.create_topics([NewTopic(TOPIC, 1, 1, config=settings)])[TOPIC].result(TIMEOUT_S)
+    client.create_topics([NewTopic(TOPIC, partitions, 1, config=settings)])[TOPIC].result(TIMEOUT_S)
 
 
 def produce(cluster: GralhaCluster, first_round: int, rounds: int) -> None:
@@ -52,9 +53,9 @@ def wait_until(holds: Callable[[], bool], what: str) -> None:
         time.sleep(0.02)
 
 
-def first_dirty_offset(cluster: GralhaCluster) -> int:
+def first_dirty_offset(cluster: GralhaCluster, topic: str = TOPIC) -> int:
     path = cluster.data_folder() / "cleaner-offset-checkpoint"
-    return read_offsets(RealDisk(), str(path)).get((TOPIC, 0), 0)
+    return read_offsets(RealDisk(), str(path)).get((topic, 0), 0)
 
 
 def read_all(cluster: GralhaCluster) -> list[tuple[int, bytes, bytes]]:
@@ -121,3 +122,43 @@ def test_a_killed_broker_leaves_a_log_that_is_whole(cluster: GralhaCluster) -> N
         check_newest(read_all(cluster), (life + 1) * ROUNDS)
     wait_until(lambda: first_dirty_offset(cluster) > 2 * ROUNDS * KEYS, "nothing was compacted")
     check_newest(read_all(cluster), 3 * ROUNDS)
+
+
+def test_committed_offsets_survive_the_compaction_of_their_topic() -> None:
+    config = {
+        "log.cleaner.backoff.ms": "50",
+        "offsets.topic.num.partitions": "1",
+        "offsets.topic.segment.bytes": "1048576",
+    }
+    partitions = 100
+    with GralhaCluster(config=config) as cluster:
+        create(cluster, partitions)
+        consumer = Consumer(
+            {"bootstrap.servers": cluster.bootstrap, "group.id": "counting", "enable.auto.commit": False}
+        )
+        commits = 0
+        while commits < 200 or first_dirty_offset(cluster, "__consumer_offsets") == 0:
+            assert commits < 2000, "nothing was compacted"
+            commits += 1
+            consumer.commit(
+                offsets=[TopicPartition(TOPIC, number, commits + number) for number in range(partitions)],
+                asynchronous=False,
+            )
+        consumer.close()
+        cluster.kill()
+        # Where compaction has been, there is one record per partition at most, beside those of the group.
+        end_offset = first_dirty_offset(cluster, "__consumer_offsets")
+        left = [
+            header.record_count
+            for path in (cluster.data_folder() / "__consumer_offsets-0").glob("*.log")
+            for _, header in batches(path.read_bytes(), 0, path.stat().st_size)
+            if header.last_offset < end_offset
+        ]
+        assert sum(left) <= partitions + 10 < end_offset
+        cluster.start()
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "counting"})
+        found = consumer.committed(
+            [TopicPartition(TOPIC, number) for number in range(partitions)], timeout=TIMEOUT_S
+        )
+        consumer.close()
+        assert [one.offset for one in found] == [commits + number for number in range(partitions)]

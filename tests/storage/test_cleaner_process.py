@@ -13,12 +13,13 @@ from pathlib import Path
 
 import pytest
 
+from gralha.protocol.batches import BatchHeader, read_header
 from gralha.storage.cleaner_process import _COMMAND, CleanerProcess
 from gralha.storage.cleaner_worker import Pace
 from gralha.storage.cleaning import CleaningError, look_at
 from gralha.storage.compaction import CleaningJob
 from gralha.storage.disk import DiskError, RealDisk
-from tests.storage.compacted import Compacted
+from tests.storage.compacted import Compacted, raw_batches
 from tests.storage.logs import NOW
 
 TIMEOUT_S = 30.0
@@ -93,6 +94,24 @@ async def refuse(_group: object) -> None:
 
 def job_of(log: Compacted) -> CleaningJob:
     return log.manager.cleaner._job(look_at(log.log, NOW), log.log.segments, [], NOW)
+
+
+async def test_producers_and_transactions_are_told(tmp_path: Path, process: CleanerProcess) -> None:
+    log = filled(tmp_path, process, 1)
+    for sequence in range(2):
+        options = {"producer_id": 5, "producer_epoch": 0, "base_sequence": sequence, "transactional": True}
+        log.put(b"k", b"in a transaction", **options)
+        log.end_transaction(5, commit=False)
+    log.put(b"other", b"v")
+    assert await log.clean() == 1
+    assert log.values() == {b"k": b"0", b"other": b"v"}
+    assert log.log.aborted_transactions(0, 6) == [(5, 1), (5, 3)]
+    counts = {header.base_offset: header.record_count for header in map(header_of, raw_batches(log.log))}
+    assert counts == {0: 1, 2: 1, 3: 0, 4: 1, 5: 1}
+
+
+def header_of(place: tuple[bytes, int]) -> BatchHeader:
+    return read_header(*place)
 
 
 async def test_a_failed_write_is_a_disk_error(tmp_path: Path, process: CleanerProcess) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from gralha.protocol.records import Record, decode_records, read_header
+from gralha.protocol.records import Record, crc_is_valid, decode_records, read_header
 from gralha.storage.checkpoints import CLEANER_OFFSET_FILE, read_offsets
 from gralha.storage.cleaning import CleaningWorker, LogToClean, look_at
 from gralha.storage.config import LogConfig
-from gralha.storage.disk import DiskError
+from gralha.storage.disk import DiskError, RealDisk
 from tests.storage.compacted import CONFIG, ROOT, Compacted, committed, raw_batches
 from tests.storage.disks import QuietDisk, failing
 from tests.storage.logs import NOW, offsets
@@ -468,6 +471,68 @@ def held(log: Compacted) -> HeldWorker:
     worker = HeldWorker(log.worker)
     log.manager.cleaner._worker = worker
     return worker
+
+
+async def test_readers_go_on_while_segments_are_swapped(tmp_path: Path) -> None:
+    """Threads that read all the time get whole batches from where they asked, through any number of swaps."""
+    log = Compacted(RealDisk(), root=str(tmp_path))
+    done = threading.Event()
+    reads = 0
+
+    def read(seed: int) -> None:
+        nonlocal reads
+        random = Random(seed)
+        while not done.is_set():
+            offset = random.randrange(int(log.log.log_end_offset) + 1)
+            found = log.log.read(offset, 500, int(log.log.log_end_offset), True, True)
+            position = found.start
+            while found.end - position >= 61:
+                header = read_header(found.data, position)
+                assert header.last_offset >= offset
+                assert crc_is_valid(found.data, position, header)
+                offset = int(header.next_offset)
+                position += int(header.size_bytes)
+            reads += 1
+
+    with ThreadPoolExecutor(2) as threads:
+        readers = [threads.submit(read, seed) for seed in range(2)]
+        try:
+            for number in range(5):
+                for key in range(30):
+                    log.put(b"%d" % (key % 7), b"%d" % number * key)
+                before = reads
+                await log.clean()
+                # The replaced files go at once (file.delete.delay.ms=0).
+                await log.manager.turn(NOW + number)
+                while reads < before + 3 and not any(reader.done() for reader in readers):
+                    await asyncio.sleep(0)
+        finally:
+            done.set()
+        for reader in readers:
+            reader.result()
+    assert len(left(log)) == 7
+    log.manager.close()
+
+
+def test_a_reader_whose_segment_is_gone_looks_again(tmp_path: Path) -> None:
+    disk = QuietDisk()
+    log = Compacted(disk, root=str(tmp_path))
+    log.put(b"k", b"v")
+    failures = [True, False]
+
+    def before(action: str, path: str) -> None:
+        if action == "read" and failures:
+            if failures.pop(0):
+                log.log._set_segments(list(log.log.segments))
+            raise DiskError("read", path, "the test says so")
+
+    disk.before = before
+    # First the segments are other ones afterwards, then they are the same.
+    with pytest.raises(DiskError):
+        log.log.read(0, 100, 1, True, True)
+    assert failures == []
+    failures.append(True)
+    assert offsets(log.log.read(0, 100, 1, True, True)) == [(0, 0)]
 
 
 async def test_retention_waits_for_the_end_of_cleaning() -> None:

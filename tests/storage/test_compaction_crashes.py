@@ -80,8 +80,8 @@ class Written:
     def __init__(self) -> None:
         self.records: dict[int, object] = {}
 
-    def fill(self, log: Compacted, random: Random) -> None:
-        for _ in range(random.randint(5, 25)):
+    def fill(self, log: Compacted, random: Random, batches_max: int = 25) -> None:
+        for _ in range(random.randint(5, batches_max)):
             records = [
                 Record(b"%d" % random.randrange(6), random.randbytes(random.randrange(60)), NOW)
                 for _ in range(random.randint(1, 3))
@@ -127,9 +127,9 @@ async def filled(seed: int) -> tuple[Compacted, Written, Random]:
     """A log that has been cleaned once and is dirty again."""
     random = Random(seed)
     log, written = started(JournalDisk(), random), Written()
-    written.fill(log, random)
+    written.fill(log, random, 10)
     await log.clean()
-    written.fill(log, random)
+    written.fill(log, random, 10)
     log.log.roll(NOW)
     log.log.flush()
     return log, written, random
@@ -142,7 +142,7 @@ async def test_power_goes_at_each_operation(seed: int) -> None:
     await log.clean()
     written.check(log, is_clean=True)
     operations = range(before + 1, len(log.disk.operations) + 2)
-    assert len(operations) > 30
+    assert len(operations) > 20
     for operation in operations:
         log, written, random = await filled(seed)
         log.disk.fail_at = operation

@@ -42,6 +42,15 @@ class Pace:
             time.sleep(self.due_s - now_s)
 
 
+def _decode(line: str) -> CleaningJob:
+    job = CleaningJob(*json.loads(line))
+    # JSON has no tuples.
+    return job._replace(
+        producers=[(producer_id, offset, epoch) for producer_id, offset, epoch in job.producers],
+        aborted=[(producer_id, first, last, stable) for producer_id, first, last, stable in job.aborted],
+    )
+
+
 def _run(job: CleaningJob) -> None:
     compaction = Compaction(RealDisk(), job, Pace(job.max_bytes_per_second))
     compaction.build_map()
@@ -67,9 +76,9 @@ def main() -> None:
     jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_read_jobs, args=[jobs], daemon=True).start()
     while True:
-        job = CleaningJob(*json.loads(jobs.get()))
+        line = jobs.get()
         try:
-            _run(job)
+            _run(_decode(line))
         except DiskError as error:
             _say("disk", [error.action, error.path, error.reason])
         except Exception as error:
