@@ -90,10 +90,11 @@ class Line(asyncio.Protocol):
         self._transport = transport
 
     def connection_lost(self, error: Exception | None) -> None:
+        lost = error or ConnectionError("the broker closed the connection")
         while self._waiting:
-            self._waiting.popleft().set_exception(
-                error or ConnectionError("the broker closed the connection")
-            )
+            answer = self._waiting.popleft()
+            if not answer.done():
+                answer.set_exception(lost)
 
     def data_received(self, data: bytes) -> None:
         self._received += data
