@@ -69,7 +69,7 @@ class Client:
         self.member_id = ""
         self.epoch = -1  # the generation, in the classic protocol
         self.owned: frozenset[Partition] = frozenset()
-        self.is_dead = False  # fenced by another process with its instance id
+        self.is_dead = False  # another process has its instance id, or the group is of another kind
 
     def poll(self) -> None:
         raise NotImplementedError
@@ -225,7 +225,7 @@ class ClassicClient(Client):
         # What is no longer its own is given up first; a cooperative client then joins again to say so.
         self.must_join = bool(self.owned - assigned)
         self.owned = assigned
-        return self.must_join
+        return True
 
     def _heartbeat(self) -> bool:
         reply = self.ask(
@@ -271,7 +271,6 @@ class ConsumerClient(Client):
         super().__init__(ask, group_id, topics, subscription, instance_id)
         self.member_id = member_id
         self.epoch = 0
-        self.is_refused = False
         self.has_news = True  # something to tell besides being alive
 
     @property
@@ -299,7 +298,6 @@ class ConsumerClient(Client):
 
     def _heartbeat(self) -> bool:
         reply = self.ask(self._request())
-        self.is_refused = False
         if reply.code:
             return self._failed(reply.code)
         response = reply.response
@@ -334,14 +332,13 @@ class ConsumerClient(Client):
 
     def _failed(self, code: int) -> bool:
         match ErrorCode(code):
-            case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.FENCED_MEMBER_EPOCH | ErrorCode.GROUP_ID_NOT_FOUND:
-                self.is_refused = self.epoch == 0
+            case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.FENCED_MEMBER_EPOCH:
                 self.epoch, self.owned, self.has_news = 0, frozenset(), True
-                return not self.is_refused
-            case ErrorCode.FENCED_INSTANCE_ID:
+                return True
+            case ErrorCode.FENCED_INSTANCE_ID | ErrorCode.GROUP_ID_NOT_FOUND:
                 self.is_dead, self.owned = True, frozenset()
             case ErrorCode.UNRELEASED_INSTANCE_ID:
-                self.is_refused = True
+                pass  # until the session of the one that had it before is over
             case _:
                 assert code in AGAIN, ErrorCode(code)
         return False

@@ -26,6 +26,8 @@ class MixedGroups(RuleBasedStateMachine):
         super().__init__()
         self.world = MixedGroup(**TOPICS)
         self.machine = self.world.machine
+        self.paused: list[Client] = []
+        self.were_paused: list[Client] = []
 
     @property
     def clients(self) -> list[Client]:
@@ -51,7 +53,7 @@ class MixedGroups(RuleBasedStateMachine):
     @precondition(lambda self: len(self.clients) < MAX_CLIENTS)
     @rule(kind=kinds, instance_id=st.sampled_from(sorted(INSTANCES)))
     def start_static(self, kind: str, instance_id: str) -> None:
-        """Also in the place of one that crashed, or that is stopped for it.
+        """Also in the place of one that crashed or paused, or that is stopped for it.
 
         It always subscribes to the same: a stable classic group does not look at what a static member that
         comes back says (KIP-345).
@@ -59,6 +61,7 @@ class MixedGroups(RuleBasedStateMachine):
         for client in [each for each in self.clients if each.instance_id == instance_id]:
             client.leave()
             self.clients.remove(client)
+        self.paused = [each for each in self.paused if each.instance_id != instance_id]
         self.world.start(kind, INSTANCES[instance_id], instance_id)
         self.clients[-1].poll()
 
@@ -77,13 +80,30 @@ class MixedGroups(RuleBasedStateMachine):
 
     @precondition(lambda self: self.clients)
     @rule(pick=picks)
+    def pause(self, pick: int) -> None:
+        """It neither reads nor sends anything, and so cannot know what becomes of its partitions."""
+        self.paused.append(self.clients.pop(pick % len(self.clients)))
+
+    @precondition(lambda self: self.paused and len(self.clients) < MAX_CLIENTS)
+    @rule(pick=picks)
+    def resume(self, pick: int) -> None:
+        client = self.paused.pop(pick % len(self.paused))
+        self.clients.append(client)
+        self.were_paused.append(client)
+        self.poll_client(client)
+
+    @precondition(lambda self: self.clients)
+    @rule(pick=picks)
     def poll(self, pick: int) -> None:
         self.poll_client(self.clients[pick % len(self.clients)])
 
     def poll_client(self, client: Client) -> None:
         client.poll()
         self.every_partition_has_one_owner_at_most()
-        if client.is_settled:
+        if client.is_dead:
+            # This happens only to those who missed that they were removed.
+            assert client in self.were_paused
+        elif client.is_settled:
             assert self.may_commit(client, client.epoch)
             assert not self.may_commit(client, client.epoch + 1)
 

@@ -102,7 +102,7 @@ class ClassicMembers:
             raise InconsistentGroupProtocolError() from None
         member = replace(
             before,
-            instance_id=joining.request.group_instance_id,
+            instance_id=joining.request.group_instance_id or before.instance_id,
             rack_id=subscription.rack_id or before.rack_id,
             client_id=joining.caller.client_id,
             client_host=joining.caller.client_host,
