@@ -46,6 +46,7 @@ KAFKAJS = GroupClient(
         "name_of_a_static_member_is_taken": NO_STATIC_MEMBERS,
         "no_reset_is_an_error": "its reset is to the first or to the last offset, never an error",
         "offsets_of_a_living_group_stay": "it looks by itself whether somebody is there, before it commits",
+        "partitions_are_added": "it fails when it hears of partitions that were not there when it joined",
         "new_topic_matches_the_pattern": "it looks for matching topics once, when it subscribes",
     },
 )
