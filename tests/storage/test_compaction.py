@@ -450,6 +450,22 @@ async def test_how_far_it_got_survives_and_is_forgotten_with_the_partition() -> 
     assert read_offsets(log.disk, path) == {}
 
 
+async def test_gaps_stay_gaps_when_the_topic_is_compacted_no_more() -> None:
+    """Recovery cuts a log whose segment lacks its end, because that was lost; this one was compacted."""
+    log = new()
+    for number in range(40):
+        log.put(b"k", b"%d" % number)
+    await log.clean()
+    log.put(b"k", b"last")
+    log.log.flush()
+    disk = log.disk
+    log.manager.release()
+    disk.remove(f"{ROOT}/recovery-point-offset-checkpoint")
+    again = Compacted(disk, {"cleanup.policy": "delete"})
+    assert left(again) == [(39, b"k", b"39"), (40, b"k", b"last")]
+    assert again.log.log_end_offset == 41
+
+
 class HeldWorker:
     """Waits before it cleans, and again before each group is taken."""
 
@@ -587,6 +603,19 @@ async def test_the_manager_runs_the_cleaner_and_ends_with_it() -> None:
     assert not log.manager.cleaner.is_cleaning(log.log)
     worker.go_on.set()
     running = asyncio.ensure_future(log.manager.run(lambda: NOW))
+    while log.log.first_dirty_offset < 40:
+        await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_new_settings_count_at_once() -> None:
+    log = filled()
+    log.manager.cleaner.settings = log.manager.cleaner.settings._replace(enabled=False, backoff_ms=DAY)
+    running = asyncio.ensure_future(log.manager.cleaner.run(lambda: NOW))
+    await asyncio.sleep(0)
+    log.manager.cleaner.configure(log.manager.cleaner.settings._replace(enabled=True))
     while log.log.first_dirty_offset < 40:
         await asyncio.sleep(0)
     running.cancel()

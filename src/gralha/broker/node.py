@@ -232,8 +232,8 @@ class Node:
         assert self._controller is not None
         assert self._server is not None
         layers = self._controller.context.config_layers(self._controller.image)
-        self._logs.cleaner.settings = _cleaner_settings(
-            self.config, lambda name: broker_config_value(name, layers) or ""
+        self._logs.cleaner.configure(
+            _cleaner_settings(self.config, lambda name: broker_config_value(name, layers) or "")
         )
         limits = self._server.limits
         limits.max_connections = int(broker_config_value("max.connections", layers) or 0)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final, NamedTuple, Protocol, TypeVar
 
@@ -161,8 +161,8 @@ class Cleaner:
         settings: CleanerSettings,
         remove_later: Callable[[Log, int], None],
     ) -> None:
-        # May be changed at any time.
         self.settings = settings
+        self._configured = asyncio.Event()
         self._logs = logs
         self._checkpoints = checkpoints
         self._worker = worker
@@ -176,11 +176,20 @@ class Cleaner:
     def is_cleaning(self, log: Log) -> bool:
         return self._cleaning is log
 
+    def configure(self, settings: CleanerSettings) -> None:
+        """Go on with other settings: a log that is being cleaned with the old ones, all others with these."""
+        if settings != self.settings:
+            self.settings = settings
+            self._configured.set()
+
     async def run(self, clock: Callable[[], int]) -> None:
         """Clean whatever needs it. It ends only by being cancelled or by a disk error."""
         while True:
+            self._configured.clear()
             await self.turn(clock)
-            await asyncio.sleep(max(self.settings.backoff_ms, _BACKOFF_MIN_MS) / 1000)
+            with suppress(TimeoutError):
+                backoff_ms = max(self.settings.backoff_ms, _BACKOFF_MIN_MS)
+                await asyncio.wait_for(self._configured.wait(), backoff_ms / 1000)
 
     async def turn(self, clock: Callable[[], int]) -> int:
         """Clean until no log is dirty enough; how many were cleaned."""
