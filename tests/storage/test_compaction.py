@@ -165,24 +165,30 @@ async def test_a_producer_known_by_a_marker_alone_keeps_that_marker() -> None:
     assert (emptied.is_control, emptied.record_count, emptied.producer_epoch) == (True, 0, 3)
 
 
-async def test_the_last_batch_before_what_is_not_cleaned_stays() -> None:
-    """Else a follower would not learn where the log goes on."""
-    log = new()
-    log.put(b"k", b"v")
-    log.put(b"k", None)
-    log.put(b"other", b"")
-    await log.clean()
-    log.put(b"other", None)
-    await log.clean(NOW + 10)
-    log.put(b"other", None)
-    assert [header.base_offset for header in headers(log)] == [1, 3, 4]
-    await log.clean(NOW + 5 * DAY)
-    await log.clean(NOW + 10 * DAY)
-    assert [(header.base_offset, header.record_count) for header in headers(log)] == [(4, 1)]
-
-
 def transactional(log: Compacted, key: bytes, value: bytes, sequence: int) -> None:
     log.put(key, value, producer_id=5, producer_epoch=0, base_sequence=sequence, transactional=True)
+
+
+async def test_the_last_batch_before_what_is_not_cleaned_stays() -> None:
+    """Without records if need be: else whoever reads there would not learn where the log goes on."""
+    log = new()
+    log.put(b"k", b"v")
+    transactional(log, b"k", b"aborted", 0)
+    log.log.roll(NOW)
+    log.end_transaction(5, commit=False)
+    transactional(log, b"k", b"new", 1)
+    log.end_transaction(5, commit=True)
+    assert await log.clean(roll=False) == 1
+    assert [(header.base_offset, header.record_count) for header in headers(log)] == [
+        (0, 1),
+        (1, 0),
+        (2, 1),
+        (3, 1),
+        (4, 1),
+    ]
+    # Once compaction has gone on, it has no more use.
+    await log.clean()
+    assert [header.base_offset for header in headers(log)] == [2, 3, 4]
 
 
 async def test_an_aborted_transaction_goes_at_once_and_its_marker_after_its_horizon() -> None:
