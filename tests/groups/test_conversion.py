@@ -112,17 +112,23 @@ def test_no_upgrade_if_subscriptions_cannot_be_read():
     assert world.ask(join_request()).code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def test_no_upgrade_if_an_assignor_hands_out_data_of_its_own():
+@pytest.mark.parametrize(
+    ("protocol_name", "user_data", "code"),
+    [
+        ("custom", b"mine", ErrorCode.GROUP_ID_NOT_FOUND),
+        ("custom", b"", ErrorCode.NONE),
+        ("cooperative-sticky", b"nobody reads this", ErrorCode.NONE),
+    ],
+)
+def test_no_upgrade_if_an_unusual_assignor_hands_out_data_of_its_own(protocol_name, user_data, code):
     world = MixedGroup(a=2)
     client = world.started_and_settled("eager", "a")
+    world.classic.protocol_name = protocol_name
     member = world.classic.members[client.member_id]
     assignment = read_assignment(member.assignment)
-    assignment.user_data = b"mine"
+    assignment.user_data = user_data
     member.assignment = write_assignment(assignment)
-    assert world.ask(join_request()).code == ErrorCode.GROUP_ID_NOT_FOUND
-    assignment.user_data = b""
-    member.assignment = write_assignment(assignment)
-    assert world.ask(join_request()).code == 0
+    assert world.ask(join_request()).code == code
 
 
 def test_no_upgrade_of_a_group_that_is_too_large():

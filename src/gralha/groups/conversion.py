@@ -40,6 +40,9 @@ from gralha.protocol.primitives import ProtocolError
 
 # A consumer group's epochs begin after 0, the epoch of a member that joins.
 FIRST_EPOCH: Final = 1
+# Assignors of clients that need nothing but partitions. Apache Kafka refuses an upgrade as soon as an assignor
+# hands out data of its own; but librdkafka's cooperative-sticky does, though nobody reads it.
+USUAL_ASSIGNORS: Final = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
 
 
 class Conversion:
@@ -174,7 +177,7 @@ def _as_consumer(group: ClassicGroup, member: ClassicMember, topics: Topics) -> 
     metadata = member.protocols.get(group.protocol_name or "", protocols[0].metadata)
     subscription = read_subscription(metadata)
     held = read_assignment(member.assignment) if member.assignment else ConsumerProtocolAssignment()
-    if held.user_data:
+    if held.user_data and group.protocol_name not in USUAL_ASSIGNORS:
         reason = (
             "its assignor hands out data of its own, which would be lost; change to another assignor first"
         )
