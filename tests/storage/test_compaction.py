@@ -334,6 +334,34 @@ async def test_a_failed_swap_after_the_decision_ends_the_broker(tmp_path: Path) 
     assert len(left(again)) == 1
 
 
+async def test_a_swap_that_fails_while_cleaning_is_given_up_is_not_undone(tmp_path: Path) -> None:
+    """Beyond the decision the new segment may be all there is."""
+    disk = QuietDisk()
+    log = Compacted(disk, root=str(tmp_path))
+    for number in range(30):
+        log.put(b"k", b"%d" % number)
+    loop = asyncio.get_running_loop()
+    given_up = threading.Event()
+
+    def give_up() -> None:
+        log.manager.cleaner.abandon(log.log)
+        given_up.set()
+
+    def before(action: str, path: str) -> None:
+        if action == "rename" and path.endswith(".log.swap"):
+            loop.call_soon_threadsafe(give_up)
+            given_up.wait()
+            raise DiskError("rename", path, "the test says so")
+
+    disk.before = before
+    with pytest.raises(DiskError):
+        await log.clean()
+    assert any(name.endswith(".log.swap") for name in disk.list_folder(log.log.folder))
+    disk.before = None
+    log.manager.release()
+    assert left(Compacted(disk, root=str(tmp_path)))[-1] == (29, b"k", b"29")
+
+
 # Choosing
 
 

@@ -222,9 +222,11 @@ class Cleaner:
                 found = look_at(log, now_ms)
                 if found.is_due and (best is None or found.dirty_ratio > best.dirty_ratio):
                     best = found
-        if best is not None and not self._may_be_cleaned(best.log, now_ms):
+        if best is None or not self._may_be_cleaned(best.log, now_ms) or needs_timestamps(best.log):
             return None
-        return best
+        # Again, because others had their turn meanwhile.
+        best = look_at(best.log, now_ms)
+        return best if best.is_due else None
 
     def _may_be_cleaned(self, log: Log, now_ms: int) -> bool:
         if not log.config.compact or log.closed or log in self._paused or len(log.segments) == 1:
@@ -310,6 +312,7 @@ class Cleaner:
             await asyncio.shield(swap)
         except asyncio.CancelledError:
             await asyncio.wait([swap])
+            swap.result()  # what went wrong is of more weight than that nobody waits
             raise
 
     async def _swap(
