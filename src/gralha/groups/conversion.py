@@ -40,8 +40,8 @@ from gralha.protocol.primitives import ProtocolError
 
 # A consumer group's epochs begin after 0, the epoch of a member that joins.
 FIRST_EPOCH: Final = 1
-# Assignors of clients that need nothing but partitions. Apache Kafka refuses an upgrade as soon as an assignor
-# hands out data of its own; but librdkafka's cooperative-sticky does, though nobody reads it.
+# Assignors of clients that need nothing but partitions. Apache Kafka refuses an upgrade if an assignor hands
+# out data of its own; but librdkafka's cooperative-sticky does that, though nobody reads it.
 USUAL_ASSIGNORS: Final = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
 
 
