@@ -1,9 +1,10 @@
 """Offsets and the groups they belong to, in a whole shard: real members commit, leave, and are missed."""
 
 import pytest
+from tests.groups.consumer_room import FakeTopics
 from tests.groups.mixed_members import SESSION_TIMEOUT_MS, ClassicClient, Client, ConsumerClient
 from tests.groups.offset_room import commit_request, fetch_request
-from tests.groups.shard_machine import FakeTopics, ShardMachine
+from tests.groups.shard_machine import ShardMachine
 
 from gralha.groups.config import ConsumerGroupTimes, GroupsConfig
 from gralha.groups.outcome import Caller
@@ -32,7 +33,7 @@ TOPICS = {"t": 4, "u": 1}
 
 class Stage(ShardMachine):
     def __init__(self) -> None:
-        self.fake_topics = FakeTopics(TOPICS)
+        self.fake_topics = FakeTopics(**TOPICS)
         super().__init__(CONFIG, self.fake_topics)
         self.reload()  # arms the timers of a shard
         self.ids = {name: topic.id for name, topic in self.fake_topics.topics.items()}
