@@ -179,7 +179,7 @@ class ClassicGroup(Group):
             raise RebalanceInProgressError()
         return None
 
-    def check_offset_fetch(self, member_id: str, member_epoch: int) -> None:
+    def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Anybody may read the offsets of a classic group."""
 
     def check_offset_delete(self) -> None:

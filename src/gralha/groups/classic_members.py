@@ -19,7 +19,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from gralha.groups.classic_join import MEMBER_ID_REQUIRED_FROM, Joining, joining_of
+from gralha.groups.classic_join import (
+    MEMBER_ID_REQUIRED_FROM,
+    Joining,
+    joining_of,
+    member_id_required,
+)
 from gralha.groups.config import GroupsConfig
 from gralha.groups.consumer import RETRY_MS, ConsumerProtocol, Draft
 from gralha.groups.consumer_group import ConsumerGroup, GroupState
@@ -87,7 +92,7 @@ class ClassicMembers:
             raise InconsistentGroupProtocolError()
         is_dynamic = request.group_instance_id is None
         if is_dynamic and not request.member_id and caller.api_version >= MEMBER_ID_REQUIRED_FROM:
-            return Outcome(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))
+            return member_id_required(caller, member_id)
         draft = Draft(group)
         if is_dynamic or not request.member_id:
             before = self._consumer.joining_member(draft, member_id, request.group_instance_id, True)

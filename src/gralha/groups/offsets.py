@@ -197,7 +197,7 @@ class Offsets:
         """The offsets of one group; of an unknown one there are none, which is no error."""
         group = self._groups.get(request.group_id)
         if group is not None:
-            group.check_offset_fetch(request.member_id or "", request.member_epoch)
+            group.check_offset_fetch(request.member_id, request.member_epoch)
         by_id = caller.api_version >= _FETCH_BY_TOPIC_ID
         topics = self._offsets.get(request.group_id, {})
         response = OffsetFetchResponseGroup(group_id=request.group_id)

@@ -164,6 +164,18 @@ async def test_joining_takes_a_member_id_first_then_the_group_forms(client, topi
     )
 
 
+async def test_a_sync_without_a_protocol_is_inconsistent_whoever_asks(client, topic_id):
+    request = SyncGroupRequest(group_id="g", generation_id=1, member_id="nobody", protocol_type="consumer")
+    assert (await client.ask(request)).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert (await client.ask(request, 4)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize(("version", "nothing"), [(6, ""), (7, None)])
+async def test_no_protocol_has_its_own_word_in_each_version(client, topic_id, version, nothing):
+    refused = await client.ask(join(), version)
+    assert (refused.error_code, refused.protocol_name) == (ErrorCode.MEMBER_ID_REQUIRED, nothing)
+
+
 async def test_groups_of_both_kinds_are_listed_by_type(client, topic_id):
     await commit(client, topic_id, group_id="simple")
     await client.ask(
