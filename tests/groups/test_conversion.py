@@ -12,9 +12,11 @@ from gralha.groups.consumer_protocol import read_assignment, write_assignment
 from gralha.groups.group import GroupType
 from gralha.protocol.errors import CoordinatorNotAvailableError, ErrorCode
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from gralha.protocol.messages.consumer_protocol import ConsumerProtocolAssignment, TopicPartition
 from gralha.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue
 from gralha.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from gralha.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from gralha.protocol.messages.sync_group import SyncGroupRequest
 
 CONFIG = GroupsConfig()
 ALL_OF_A = [("a", 0), ("a", 1), ("a", 2)]
@@ -129,6 +131,30 @@ def test_no_upgrade_if_an_unusual_assignor_hands_out_data_of_its_own(protocol_na
     assignment.user_data = user_data
     member.assignment = write_assignment(assignment)
     assert world.ask(join_request()).code == code
+
+
+def test_a_protocol_that_nobody_chose_need_not_be_one_of_consumers():
+    world = MixedGroup(a=2)
+    client = world.started_and_settled("eager", "a")
+    member = world.classic.members[client.member_id]
+    member.protocols = {"odd": b"", **member.protocols}
+    assert world.ask(join_request()).code == 0
+    request = SyncGroupRequest(group_id=GROUP, generation_id=1, member_id=client.member_id)
+    world.machine.advance(1_000)
+    assert world.ask(request).code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert world.ask(join_request(member_epoch=-1)).code == 0
+    assert read_assignment(world.classic.members[client.member_id].assignment).assigned_partitions
+
+
+def test_an_upgraded_member_keeps_a_topic_that_its_assignment_names_twice():
+    world = MixedGroup(a=2)
+    client = world.started_and_settled("eager", "a")
+    twice = ConsumerProtocolAssignment(
+        assigned_partitions=[TopicPartition("a", [0]), TopicPartition("a", [1])]
+    )
+    world.classic.members[client.member_id].assignment = write_assignment(twice)
+    assert world.ask(join_request()).code == 0
+    assert world.consumer.members[client.member_id].assigned == {world.topics.by_name("a").id: {0: 1, 1: 1}}
 
 
 def test_no_upgrade_of_a_group_that_is_too_large():

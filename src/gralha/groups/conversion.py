@@ -229,14 +229,27 @@ def assignment_bytes(
         if topic is not None:
             numbers.setdefault(topic.name, []).append(partition)
     named = [TopicPartition(topic, each) for topic, each in sorted(numbers.items())]
-    version = protocol_version(member.classic.supported_protocols[0].metadata)
-    return write_assignment(ConsumerProtocolAssignment(assigned_partitions=named), version)
+    return write_assignment(
+        ConsumerProtocolAssignment(assigned_partitions=named), _version_of(member.classic)
+    )
+
+
+def _version_of(classic: ClassicMemberMetadata) -> int:
+    """Only one of a member's protocols has been looked into, and it need not be the first."""
+    try:
+        return protocol_version(classic.supported_protocols[0].metadata)
+    except ProtocolError:
+        return 0  # which all versions understand
 
 
 def partitions_by_id(named: Iterable[TopicPartition], topics: Topics) -> dict[bytes, frozenset[int]]:
     """Partitions by topic id instead of name, as far as there are such topics."""
-    found = ((topics.by_name(each.topic), each.partitions) for each in named)
-    return {topic.id: frozenset(partitions) for topic, partitions in found if topic is not None}
+    found: dict[bytes, frozenset[int]] = {}
+    for each in named:
+        topic = topics.by_name(each.topic)
+        if topic is not None:
+            found[topic.id] = found.get(topic.id, frozenset()).union(each.partitions)
+    return found
 
 
 def _partitions(holdings: Holdings) -> dict[bytes, frozenset[int]]:
