@@ -68,6 +68,11 @@ class ReplicaManager:
         if self._following is None:
             self._following = asyncio.ensure_future(self._follow())
 
+    @property
+    def is_settled(self) -> bool:
+        """Has every change so far been followed?"""
+        return not self._changes
+
     async def settled(self) -> None:
         """Wait until every change so far has been followed."""
         if self._changes:
