@@ -27,7 +27,7 @@ from gralha.broker.server import Server
 from gralha.metadata.config_keys import broker_config_value
 from gralha.metadata.features import SUPPORTED_FEATURES
 from gralha.metadata.formatting import FormatError, MetaProperties, prepare_folders, read_bootstrap_records
-from gralha.metadata.image import ImageChange, MetadataError, MetadataImage
+from gralha.metadata.image import BrokerRegistration, ImageChange, MetadataError, MetadataImage
 from gralha.metadata.service import ControllerService
 from gralha.protocol.errors import error_for
 from gralha.protocol.message import Message
@@ -41,7 +41,8 @@ from gralha.raft.driver import QuorumError, QuorumSettings
 from gralha.raft.log import MetadataLogConfig
 from gralha.raft.quorum_state import QuorumStateError
 from gralha.raft.snapshots import SnapshotError
-from gralha.replication.manager import ReplicaManager
+from gralha.replication.fetcher import FetchSettings
+from gralha.replication.manager import ReplicaManager, ReplicationPorts
 from gralha.storage.cleaning import CleanerSettings, CleaningWorker
 from gralha.storage.config import LogConfig
 from gralha.storage.disk import Disk, FolderLock
@@ -92,9 +93,11 @@ class Node:
             cleaner_settings=_cleaner_settings(config, lambda name: config.text(name) or ""),
             cleaning_worker=cleaning_worker,
         )
-        self._replicas = ReplicaManager(config.node_id, self._logs, self._log_config, clock, self._fail)
         self._controllers = PeerConnections(f"node-{config.node_id}", self._controller_address)
         self._brokers = PeerConnections(f"broker-{config.node_id}", self._broker_address)
+        self._replicas = ReplicaManager(
+            config.node_id, self._logs, self._log_config, clock, self._fail, self._replication_ports()
+        )
         self._controller: ControllerService | None = None
         self._duties: ActiveDuties | None = None
         self._lifecycle: Lifecycle | None = None
@@ -170,6 +173,7 @@ class Node:
         await controller.wait_for_offset(self._broker_epoch)
         await loop.run_in_executor(None, self._load_logs, controller)
         self._watch(self._logs.run(self._clock))
+        self._watch(self._replicas.run())
         self._watch(lifecycle.run())
         controller.subscribe(self._follow)
         await self._replicas.settled()
@@ -285,6 +289,31 @@ class Node:
             previous_broker_epoch=previous_epoch,
         )
 
+    def _replication_ports(self) -> ReplicationPorts:
+        config = self.config
+        return ReplicationPorts(
+            self._brokers,
+            self._ask_controller,
+            lambda: self._broker_epoch,
+            self._registration,
+            config.number("replica.lag.time.max.ms"),
+            FetchSettings(
+                config.number("replica.fetch.wait.max.ms"),
+                config.number("replica.fetch.min.bytes"),
+                config.number("replica.fetch.max.bytes"),
+                config.number("replica.fetch.response.max.bytes"),
+                config.number("replica.fetch.backoff.ms"),
+                config.number("replica.socket.timeout.ms"),
+            ),
+        )
+
+    async def _ask_controller(self, request: Message) -> Message:
+        assert self._broker is not None
+        return await self._broker.ask_controller(request)
+
+    def _registration(self, broker_id: int) -> BrokerRegistration | None:
+        return None if self._controller is None else self._controller.image.brokers.get(broker_id)
+
     def _lifecycle_times(self) -> LifecycleTimes:
         config = self.config
         return LifecycleTimes(
@@ -335,7 +364,7 @@ class Node:
         return None if voter is None else (voter.host, voter.port)
 
     def _broker_address(self, node_id: int) -> Address | None:
-        registration = self._controller.image.brokers.get(node_id) if self._controller is not None else None
+        registration = self._registration(node_id)
         endpoint = registration.endpoint(self.config.inter_broker_listener or "") if registration else None
         return None if endpoint is None else (endpoint.host, endpoint.port)
 
@@ -368,12 +397,12 @@ class Node:
         await self._server.close()
         if self._broker is not None:
             self._broker.groups.close()
+        await self._replicas.close()
         if self._duties is not None:
             self._duties.close()
         await self._controller.close()
         await self._controller_server.close()
         self._close_peers()
-        await self._replicas.settled()
         await _cancel(self._tasks)
         await asyncio.get_running_loop().run_in_executor(None, self._logs.close, self._broker_epoch)
         if self._metadata_lock is not None:

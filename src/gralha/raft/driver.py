@@ -14,23 +14,28 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from random import Random
 from typing import Final, NamedTuple, Protocol, TypeVar
 
 from gralha.protocol.errors import NotControllerError
 from gralha.protocol.message import Message
 from gralha.protocol.primitives import ZERO_UUID
-from gralha.raft.log import LogBatch, MetadataLog, MetadataLogConfig
-from gralha.raft.quorum_state import read_quorum_state, write_quorum_state
-from gralha.raft.snapshots import SnapshotId
-from gralha.raft.state import (
+from gralha.raft.events import (
     AdvanceHighWatermark,
+    Appended,
     AppendLeaderChange,
     Effect,
     Flushed,
-    RaftState,
     SaveElection,
     Started,
 )
+from gralha.raft.log import LogBatch, MetadataLog, MetadataLogConfig
+from gralha.raft.log_shape import LogShape
+from gralha.raft.machine import Timeouts
+from gralha.raft.quorum_state import read_quorum_state, write_quorum_state
+from gralha.raft.snapshots import SnapshotId
+from gralha.raft.state import RaftState
+from gralha.raft.voters import ReplicaKey, Voter, VoterHistory, VoterSet
 from gralha.storage.disk import Disk, DiskError
 
 log = logging.getLogger("gralha.raft")
@@ -106,7 +111,8 @@ class RaftDriver:
         if list(settings.voters) != [settings.node_id]:
             raise QuorumError(f"this release runs a quorum of one only, not of {list(settings.voters)}")
         self.config = settings.log_config
-        self.state = RaftState(settings.node_id, settings.directory_id, settings.voters)
+        self.state = RaftState(ReplicaKey(settings.node_id, settings.directory_id), Timeouts(), Random(0))
+        self._voters = VoterSet.of(Voter(ReplicaKey(voter)) for voter in settings.voters)
         self.log = MetadataLog(settings.disk, settings.folder, self.config, settings.clock)
         self._disk = settings.disk
         self._clock = settings.clock
@@ -161,10 +167,12 @@ class RaftDriver:
             self._delivered_timestamp_ms = newest.timestamp_ms
         self._last_snapshot_ms = self._clock()
         election = await self._in_thread(partial(read_quorum_state, self._disk, self.log.folder))
-        await self._carry_out(self.state.step(Started(election, self.log.end_offset, self.log.last_epoch)))
+        newest = self.log.snapshots[-1].id if self.log.snapshots else SnapshotId(0, 0)
+        shape = LogShape(self.log.end_offset, self.log.log.epochs.entries, newest, newest)
+        await self._carry_out(self.state.step(Started(election, shape, VoterHistory(self._voters)), 0))
         await self._in_thread(partial(self.log.flush, self.log.end_offset))
         self._flushed_offset = self.log.end_offset
-        await self._carry_out(self.state.step(Flushed(self._flushed_offset)))
+        await self._carry_out(self.state.step(Flushed(self._flushed_offset), 0))
         await self._replay()
         self._check_voters()
         log.info("leading the quorum in epoch %d", self.epoch)
@@ -172,7 +180,7 @@ class RaftDriver:
 
     def _check_voters(self) -> None:
         voters = self.log.recorded_voters
-        if voters is not None and voters != [self.state.node_id]:
+        if voters is not None and voters != [self.state.key.id]:
             raise QuorumError(
                 f"{self.log.folder} belongs to a quorum of the controllers {voters}; this release runs a "
                 "quorum of one only"
@@ -220,6 +228,7 @@ class RaftDriver:
                 save = partial(write_quorum_state, self._disk, self.log.folder, effect.election)
                 await self._in_thread(save)
             else:
+                assert isinstance(effect, AppendLeaderChange | AdvanceHighWatermark)
                 self._carry_out_now(effect)
 
     def _carry_out_now(self, effect: AppendLeaderChange | AdvanceHighWatermark) -> None:
@@ -240,6 +249,7 @@ class RaftDriver:
         except DiskError as error:
             self._fail(error)
             raise
+        self.state.step(Appended(last_offset + 1), 0)
         append = Append(
             base_offset,
             last_offset + 1,
@@ -277,7 +287,7 @@ class RaftDriver:
             return
         self._flushed_offset = end_offset
         try:
-            for effect in self.state.step(Flushed(end_offset)):
+            for effect in self.state.step(Flushed(end_offset), 0):
                 assert isinstance(effect, AdvanceHighWatermark)
                 self._carry_out_now(effect)
             self._deliver_pending()

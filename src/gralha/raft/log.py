@@ -18,6 +18,7 @@ from gralha.protocol.control_records import (
 from gralha.protocol.messages.raft_records import LeaderChangeMessage, LeaderChangeVoter, VotersRecord
 from gralha.protocol.primitives import Reader, RecordBytes
 from gralha.protocol.records import Record, batches, decode_records, encode_batch
+from gralha.raft.events import AppendLeaderChange
 from gralha.raft.snapshots import (
     PART_SUFFIX,
     Snapshot,
@@ -26,7 +27,6 @@ from gralha.raft.snapshots import (
     read_snapshot,
     write_snapshot,
 )
-from gralha.raft.state import AppendLeaderChange
 from gralha.storage.checkpoints import PARTITION_METADATA_FILE, encode_partition_metadata
 from gralha.storage.config import LogConfig
 from gralha.storage.disk import Disk
@@ -172,7 +172,7 @@ class MetadataLog:
         """Begins an epoch."""
         message = LeaderChangeMessage(
             leader_id=change.leader_id,
-            voters=[LeaderChangeVoter(voter_id=voter) for voter in change.voters],
+            voters=[LeaderChangeVoter(voter_id=voter) for voter in change.voters.ids],
             granting_voters=[LeaderChangeVoter(voter_id=voter) for voter in change.granting_voters],
         )
         now_ms = self._clock()

@@ -181,11 +181,22 @@ class PartitionChange:
     def _set_last_known_leader(self, record: PartitionChangeRecord) -> None:
         if not self.rules.eligible_leader_replicas:
             return
-        known = self.partition.last_known_elr
-        if record.leader == NO_LEADER and not known and self.partition.leader != NO_LEADER:
-            record.last_known_elr = [self.partition.leader]
-        elif record.leader >= 0 and known:
-            record.last_known_elr = []
+        before = self.partition
+        known = before.last_known_elr
+        if record.leader >= 0:
+            if known:
+                record.last_known_elr = []
+        elif known or (record.leader == NO_LEADER_CHANGE and before.leader != NO_LEADER):
+            return
+        elif before.leader != NO_LEADER:
+            record.last_known_elr = [before.leader]
+        elif not self.isr and not self._eligible:
+            # The last of those for whom it waited is no longer sure to have everything, but has the most.
+            waited_for = [
+                one for one in (*before.isr, *before.eligible_leader_replicas) if one in self.replicas
+            ]
+            if waited_for:
+                record.last_known_elr = waited_for[:1]
 
     def _set_assignment(self, record: PartitionChangeRecord) -> None:
         before = self.partition

@@ -65,8 +65,9 @@ def _fenced(
 ) -> Decision[BrokerHeartbeatResponse]:
     if request.want_shut_down:
         return Decision(_answer(registration, request, is_fenced=True, should_shut_down=True), [])
-    # Its epoch is the offset of its registration.
-    if request.want_fence or request.current_metadata_offset < registration.epoch:
+    # Its epoch is the offset of its registration. To shut down is for good: only a new process comes back.
+    is_ready = request.current_metadata_offset >= registration.epoch
+    if request.want_fence or not is_ready or registration.in_controlled_shutdown:
         return Decision(_answer(registration, request, is_fenced=True), [])
     answer = _answer(registration, request, is_fenced=False)
     return Decision(answer, unfencing_records(image, registration, context))
