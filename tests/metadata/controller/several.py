@@ -75,7 +75,7 @@ class Cluster:
         )
         return self.take(register_broker(self.image, broker, self.context))
 
-    def isr_request(self, *isr, index=0, broker_id=None, **others):
+    def isr_request(self, *isr, index=0, broker_id=None, version=3, **others):
         """The leader's proposal; brokers of the ISR are ids, or ids with epochs."""
         partition = self.partition(index)
         leader = partition.leader if broker_id is None else broker_id
@@ -83,8 +83,8 @@ class Cluster:
         wanted = {"leader_epoch": partition.leader_epoch, "partition_epoch": partition.partition_epoch}
         change = AlterPartitionRequestPartition(
             partition_index=index,
-            new_isr=[broker for broker, _ in states],
-            new_isr_with_epochs=[BrokerState(*one) for one in states],
+            new_isr=[broker for broker, _ in states] if version < 3 else [],
+            new_isr_with_epochs=[BrokerState(*one) for one in states] if version >= 3 else [],
             **{**wanted, **others},
         )
         topic = AlterPartitionRequestTopic(self.image.topic("t").id, [change])
@@ -92,6 +92,8 @@ class Cluster:
 
     def alter_isr(self, *isr, version=3, **others):
         """The answer for the partition; the change is made if it was agreed to."""
-        decision = alter_partition(self.image, self.isr_request(*isr, **others), self.context, version)
+        decision = alter_partition(
+            self.image, self.isr_request(*isr, version=version, **others), self.context, version
+        )
         (answer,) = self.take(decision).topics[0].partitions
         return answer
