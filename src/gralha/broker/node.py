@@ -26,7 +26,13 @@ from gralha.broker.pipeline import Api, Peer, RequestContext
 from gralha.broker.server import Server
 from gralha.metadata.config_keys import broker_config_value
 from gralha.metadata.features import SUPPORTED_FEATURES
-from gralha.metadata.formatting import FormatError, MetaProperties, prepare_folders, read_bootstrap_records
+from gralha.metadata.formatting import (
+    FormatError,
+    MetaProperties,
+    prepare_folders,
+    read_bootstrap_records,
+    shared_cluster_id,
+)
 from gralha.metadata.image import BrokerRegistration, ImageChange, MetadataError, MetadataImage
 from gralha.metadata.service import ControllerService
 from gralha.protocol.errors import error_for
@@ -39,6 +45,7 @@ from gralha.protocol.messages.broker_registration import BrokerRegistrationReque
 from gralha.protocol.messages.broker_registration import Listener as RegisteredListener
 from gralha.raft.driver import QuorumError, QuorumSettings
 from gralha.raft.log import MetadataLogConfig
+from gralha.raft.machine import Timeouts
 from gralha.raft.quorum_state import QuorumStateError
 from gralha.raft.snapshots import SnapshotError
 from gralha.replication.fetcher import FetchSettings
@@ -147,6 +154,7 @@ class Node:
         except (QuorumError, QuorumStateError, SnapshotError, MetadataError) as error:
             raise StartError(str(error)) from error
         self._broker = self._new_broker(self._controller, folders[config.metadata_log_dir].cluster_id)
+        self._controllers.lost_listeners.append(self._controller.driver.peer_lost)
         self._duties = ActiveDuties(self._controller)
         await self._controller_server.serve(self._broker, self._connection_lost)
         self._watch(self._controller_server.sweep())
@@ -242,17 +250,25 @@ class Node:
                 config.node_id,
                 self._clock(),
                 self._random,
+                self._shared_cluster_id(),
             )
         except FolderLockedError as error:
             raise StartError(f"{error}. Stop that one, or name another folder in log.dirs.") from None
         except FormatError as error:
             raise StartError(str(error)) from None
 
+    def _shared_cluster_id(self) -> str | None:
+        """Nodes that format their own folders must come to the same cluster."""
+        voters = self.config.voters
+        if len(voters) == 1 and self.config.is_controller:
+            return None
+        return shared_cluster_id(f"{one.node_id}@{one.host}:{one.port}" for one in voters)
+
     def _new_controller(self, metadata_folder: MetaProperties) -> ControllerService:
         config = self.config
         quorum = QuorumSettings(
             config.node_id,
-            [config.node_id],
+            {one.node_id: (one.host, one.port) for one in config.voters} or [config.node_id],
             config.metadata_log_dir,
             self._disk,
             self._clock,
@@ -268,6 +284,18 @@ class Node:
                 max_retention_bytes=config.number("metadata.max.retention.bytes"),
                 max_retention_ms=config.number("metadata.max.retention.ms"),
             ),
+            self._controllers,
+            Timeouts(
+                config.number("controller.quorum.election.timeout.ms"),
+                config.number("controller.quorum.fetch.timeout.ms"),
+                config.number("controller.quorum.election.backoff.max.ms"),
+                config.number("controller.quorum.request.timeout.ms"),
+                config.number("controller.quorum.retry.backoff.ms"),
+            ),
+            self._random,
+            metadata_folder.cluster_id,
+            bootstrap=[-2 - number for number in range(len(config.quorum_servers))],
+            can_vote=config.is_controller,
         )
         bootstrap = read_bootstrap_records(self._disk, config.metadata_log_dir)
         return ControllerService(quorum, config.texts, bootstrap, self._random)
@@ -360,8 +388,9 @@ class Node:
     # Other nodes
 
     def _controller_address(self, node_id: int) -> Address | None:
-        voter = next((one for one in self.config.voters if one.node_id == node_id), None)
-        return None if voter is None else (voter.host, voter.port)
+        if node_id <= -2:  # Kafka's numbers for servers whose ids are not known yet
+            return self.config.quorum_servers[-2 - node_id]
+        return None if self._controller is None else self._controller.driver.endpoint_of(node_id)
 
     def _broker_address(self, node_id: int) -> Address | None:
         registration = self._registration(node_id)

@@ -61,6 +61,7 @@ class ControllerService:
         self._delta_is_whole = False
         self._delta_end = (-1, 0)
         self._leads = False
+        self._waiting: list[asyncio.Future[None]] = []  # for the next image
         self._driver = RaftDriver(quorum, RecordCodec(encode_record, decode_record), self)
 
     @property
@@ -98,20 +99,12 @@ class ControllerService:
         """Everything in the metadata log below this offset is committed."""
         return self._driver.high_watermark
 
-    @property
-    def is_active(self) -> bool:
-        """Does this node decide?"""
-        return self._driver.is_leader and self._replay is None
-
-    def subscribe_leadership(self, callback: Callable[[bool], None]) -> None:
-        """Calls back when this node begins to decide, or ends."""
-        if self.is_active:
-            callback(True)
-
     async def wait_for_offset(self, offset: int) -> None:
         """Until the image has what the log says up to and with an offset."""
         while self._image.offset < offset:
-            await asyncio.sleep(0.01)
+            waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiting)
+            await waiting
 
     async def start(self) -> None:
         """Takes part in the quorum. If that is this node alone, it is the active controller then."""
@@ -240,6 +233,10 @@ class ControllerService:
     def _notify(self, change: ImageChange) -> None:
         for subscriber in self._subscribers:
             subscriber(change, self._image)
+        waiting, self._waiting = self._waiting, []
+        for one in waiting:
+            if not one.done():
+                one.set_result(None)
 
     def _notify_leadership(self, is_active: bool) -> None:
         for subscriber in self._leadership_subscribers:

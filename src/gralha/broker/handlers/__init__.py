@@ -51,8 +51,13 @@ SERVED: Final = (
     ApiKey.ALTER_PARTITION_REASSIGNMENTS,
     ApiKey.LIST_PARTITION_REASSIGNMENTS,
     ApiKey.OFFSET_DELETE,
+    ApiKey.VOTE,
+    ApiKey.BEGIN_QUORUM_EPOCH,
+    ApiKey.END_QUORUM_EPOCH,
+    ApiKey.DESCRIBE_QUORUM,
     ApiKey.ALTER_PARTITION,
     ApiKey.UPDATE_FEATURES,
+    ApiKey.FETCH_SNAPSHOT,
     ApiKey.DESCRIBE_CLUSTER,
     ApiKey.DESCRIBE_PRODUCERS,
     ApiKey.BROKER_REGISTRATION,
@@ -63,6 +68,23 @@ SERVED: Final = (
     ApiKey.CONSUMER_GROUP_DESCRIBE,
     ApiKey.LIST_CONFIG_RESOURCES,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    ApiKey.ADD_RAFT_VOTER,
+    ApiKey.REMOVE_RAFT_VOTER,
+    ApiKey.UPDATE_RAFT_VOTER,
+)
+
+# What `quorum.py` answers; a Fetch too, where it comes to a controller: only the metadata log can be meant.
+QUORUM: Final = frozenset(
+    {
+        ApiKey.VOTE,
+        ApiKey.BEGIN_QUORUM_EPOCH,
+        ApiKey.END_QUORUM_EPOCH,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.FETCH_SNAPSHOT,
+        ApiKey.ADD_RAFT_VOTER,
+        ApiKey.REMOVE_RAFT_VOTER,
+        ApiKey.UPDATE_RAFT_VOTER,
+    }
 )
 
 # What only the active controller decides: other brokers pass it on, and answer what they are answered.
@@ -78,6 +100,9 @@ FORWARDED: Final = frozenset(
         ApiKey.LIST_PARTITION_REASSIGNMENTS,
         ApiKey.UPDATE_FEATURES,
         ApiKey.UNREGISTER_BROKER,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.ADD_RAFT_VOTER,
+        ApiKey.REMOVE_RAFT_VOTER,
     }
 )
 
@@ -87,12 +112,15 @@ FETCH_WEIGHT: Final = 32
 Answer = Message | Awaitable[Message | None] | None
 
 
-def _row(key: ApiKey, forwards: bool) -> Api:
+def _row(key: ApiKey, listener: str) -> Api:
     """An API that loads its handler, and puts it in its place, when it is first used."""
     definition = apis.APIS[key]
+    forwards = listener == "broker" and key in FORWARDED
+    is_of_quorum = key in QUORUM or (listener == "controller" and key is ApiKey.FETCH)
+    name = "quorum" if is_of_quorum else key.name.lower()
 
     def load() -> None:
-        own = import_module(f"gralha.broker.handlers.{key.name.lower()}").handle
+        own = import_module(f"gralha.broker.handlers.{name}").handle
         row.handle = _forwarding(own) if forwards else own
         row.decode = definition.request.decode
 
@@ -137,11 +165,7 @@ def _forwarding(own: Handler) -> Handler:
 
 
 def _table(listener: str) -> dict[int, Api]:
-    return {
-        int(key): _row(key, forwards=listener == "broker" and key in FORWARDED)
-        for key in SERVED
-        if listener in apis.APIS[key].listeners
-    }
+    return {int(key): _row(key, listener) for key in SERVED if listener in apis.APIS[key].listeners}
 
 
 APIS: Final = _table("broker")

@@ -12,4 +12,4 @@ from gralha.protocol.message import Message
 
 
 def handle(broker: Broker, context: RequestContext, request: Message) -> Message | Awaitable[Message]:
-    return broker.controller.answer(request, context.api_version)
+    return broker.controller.driver.handle(request, context.api_version)
