@@ -124,6 +124,14 @@ async def test_a_second_process_must_wait_for_the_end_of_the_first(node):
     assert (await node.ask(broker_registration, second)).error_code == 0
 
 
+async def test_who_was_told_to_stop_may_start_again_at_once(node):
+    epoch = (await node.ask(broker_registration, registration(4))).broker_epoch
+    beat = BrokerHeartbeatRequest(broker_id=4, broker_epoch=epoch, want_shut_down=True)
+    assert (await node.ask(broker_heartbeat, beat)).should_shut_down
+    again = registration(4, incarnation_id=b"q" * 16, previous_broker_epoch=epoch)
+    assert (await node.ask(broker_registration, again)).error_code == 0
+
+
 async def test_a_broker_of_another_cluster_is_refused(node):
     response = await node.ask(broker_registration, registration(4, cluster_id="other"))
     assert (response.error_code, response.broker_epoch) == (ErrorCode.INCONSISTENT_CLUSTER_ID, -1)
