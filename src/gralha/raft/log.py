@@ -34,6 +34,7 @@ from gralha.storage.disk import Disk, File
 from gralha.storage.log import RAFT_LEADER, Log
 from gralha.storage.opening import open_log
 
+_INSTALLING_FILE: Final = "installing-snapshot"
 _READ_BYTES: Final = 4 * 1024 * 1024
 
 
@@ -137,17 +138,20 @@ class MetadataLog:
             topic_id=TOPIC_ID,
             log_start_offset=min(ids).end_offset if ids else 0,
             # What a snapshot contains was committed, and so on the device: if it is gone, that is damage.
-            recovery_point=max(ids).end_offset if ids else 0,
+            recovery_point=max(ids).end_offset if ids and not self._is_installing(ids) else 0,
         )
-        if ids and self._ends_before(max(ids)):
+        if ids and (self._is_installing(ids) or self._ends_before(max(ids))):
             # There was no log, or a crash came before a snapshot of the leader's took its place.
             self._log.truncate_fully_and_start_at(max(ids).end_offset)
+        self._disk.remove(self._marker_path())
         return newest
 
     def _ends_before(self, newest: SnapshotId) -> bool:
-        if self.end_offset <= newest.end_offset:
-            return self.end_offset < newest.end_offset
-        return self.log.latest_epoch < newest.epoch
+        return self.end_offset < newest.end_offset
+
+    def _is_installing(self, ids: list[SnapshotId]) -> bool:
+        """Whether a crash came while the newest snapshot, the leader's, was to replace the log."""
+        return self._disk.read_file(self._marker_path()) == max(ids).file_name.encode()
 
     def _remove_torn_topic_id(self) -> None:
         """A crash before the first sync may have torn the file; there is only one thing that it can say."""
@@ -189,7 +193,7 @@ class MetadataLog:
     def truncate_to(self, end_offset: int) -> None:
         """Drops everything from the offset on. May wait."""
         self.log.truncate_to(end_offset)
-        self._remove_doomed()
+        self.remove_old_segments()
         assert self.end_offset == end_offset, "leaders end their epochs with whole batches"
 
     def _append(self, batch: bytes, epoch: int, now_ms: int) -> tuple[int, int]:
@@ -214,7 +218,8 @@ class MetadataLog:
         nothing = SnapshotId(0, 0)
         oldest = self.snapshots[0].id if self.snapshots else nothing
         newest = self.snapshots[-1].id if self.snapshots else nothing
-        return LogShape(self.end_offset, self.log.epochs.entries, oldest, newest)
+        epochs = [entry for entry in self.log.epochs.entries if entry[1] < self.end_offset]
+        return LogShape(self.end_offset, epochs, oldest, newest)
 
     def voter_history(self, static: VoterSet) -> VoterHistory:
         """All voters that the newest snapshot and the log after it record. May wait."""
@@ -259,15 +264,29 @@ class MetadataLog:
     def add_snapshot(self, snapshot: StoredSnapshot) -> list[StoredSnapshot]:
         """Counts a new snapshot in; the old ones that are no longer needed, for `remove_snapshots`.
 
-        The log goes on in a new segment, so that the old one can go as a whole with its snapshots.
+        The log goes on in a new segment, so that the old one can go as a whole with its snapshots. First the
+        snapshots go, then by `forget_old_log` what follows them: a log that has lost its beginning must not
+        find the old snapshot again after a crash.
         """
         self.snapshots.append(snapshot)
         self.log.roll(self._clock())
         superfluous = []
         while len(self.snapshots) > 1 and self._is_superfluous(self.snapshots[0]):
             superfluous.append(self.snapshots.pop(0))
-        self.log.increment_log_start_offset(self.snapshots[0].id.end_offset)
         return superfluous
+
+    def remove_snapshots(self, snapshots: Iterable[StoredSnapshot]) -> None:
+        """Removes the files of snapshots for good. May wait."""
+        for snapshot in snapshots:
+            self._disk.remove(f"{self.folder}/{snapshot.id.file_name}")
+        self._disk.sync_folder(self.folder)
+
+    def forget_old_log(self) -> bool:
+        """Forgets what the oldest snapshot contains; whether it could, which it cannot beside a flush."""
+        start_offset = self.snapshots[0].id.end_offset
+        if start_offset > self.log.log_start_offset:
+            self.log.increment_log_start_offset(start_offset)
+        return self.log.apply_retention(self._clock()) >= 0
 
     def _is_superfluous(self, oldest: StoredSnapshot) -> bool:
         total_bytes = self.log.size_bytes() + sum(snapshot.size_bytes for snapshot in self.snapshots)
@@ -295,35 +314,32 @@ class MetadataLog:
 
     def install_snapshot(self, snapshot_id: SnapshotId) -> Snapshot:
         """Lets a fetched snapshot take the place of the log and of all older ones. May wait."""
-        # What is not on the device could look damaged if a crash came right after the renaming.
-        self.log.flush()
         path = f"{self.folder}/{snapshot_id.file_name}"
+        # Until the log is replaced, one that ends before its snapshot is no sign of damage.
+        self._disk.write_file_atomically(self._marker_path(), snapshot_id.file_name.encode())
         self._disk.rename(self._part_path(snapshot_id), path)
         self._disk.sync_folder(self.folder)
         snapshot = read_snapshot(self._disk, path)
+        self.remove_snapshots(one for one in self.snapshots if one.id != snapshot_id)
         self.log.truncate_fully_and_start_at(snapshot_id.end_offset)
-        old, self.snapshots = self.snapshots, []
+        self.snapshots = []
         size_bytes = self._disk.open(path).size()
         self.snapshots.append(StoredSnapshot(snapshot_id, size_bytes, snapshot.last_contained_log_timestamp))
         self.quorum_records = dict(snapshot.quorum_records)
-        self.remove_files(one for one in old if one.id != snapshot_id)
+        self._disk.remove(self._marker_path())
+        self.remove_old_segments()
         return snapshot
+
+    def _marker_path(self) -> str:
+        return f"{self.folder}/{_INSTALLING_FILE}"
 
     def _part_path(self, snapshot_id: SnapshotId) -> str:
         return f"{self.folder}/{snapshot_id.file_name.removesuffix(SUFFIX)}{PART_SUFFIX}"
 
-    def _remove_doomed(self) -> None:
-        self.remove_files([])
-
-    def drop_old_segments(self) -> bool:
-        """Forgets the segments below the log's start; whether it could, which it cannot beside a flush."""
-        return self.log.apply_retention(self._clock()) >= 0
-
-    def remove_files(self, snapshots: Iterable[StoredSnapshot]) -> None:
-        """Removes the files of snapshots and segments that are no longer needed. May wait."""
-        paths = [f"{self.folder}/{snapshot.id.file_name}" for snapshot in snapshots]
+    def remove_old_segments(self) -> None:
+        """Removes the files of segments that are no longer needed. May wait."""
         doomed, self.log.doomed_files = self.log.doomed_files, []
-        for path in paths + doomed:
+        for path in doomed:
             self._disk.remove(path)
 
     def close(self) -> None:

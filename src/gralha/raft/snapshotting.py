@@ -85,16 +85,17 @@ class Snapshotter:
         await self._wait_for_log()
         if self._log.snapshots and self._log.snapshots[-1].id >= snapshot_id:
             # Meanwhile a newer one has come from the leader.
-            await self._loop.run_in_executor(None, self._log.remove_files, [written])
+            await self._loop.run_in_executor(None, self._log.remove_snapshots, [written])
             return
         superfluous = self._log.add_snapshot(written)
         self._on_taken()
+        await self._loop.run_in_executor(None, self._log.remove_snapshots, superfluous)
         log.info("snapshot of the metadata at offset %d", snapshot_id.end_offset)
         # The new segment must be there after a crash, before the old ones may be gone.
         await self._loop.run_in_executor(None, self._log.flush, snapshot_id.end_offset)
-        while not self._log.drop_old_segments():
+        while not self._log.forget_old_log():
             await self._wait_for_log()
-        await self._loop.run_in_executor(None, self._log.remove_files, superfluous)
+        await self._loop.run_in_executor(None, self._log.remove_old_segments)
 
     async def _encode_slowly(self, records: Iterable[Message]) -> list[bytes]:
         """A few records in each turn of the loop, so that requests hardly notice.

@@ -124,6 +124,14 @@ async def test_a_second_process_must_wait_for_the_end_of_the_first(node):
     assert (await node.ask(broker_registration, second)).error_code == 0
 
 
+async def test_who_was_told_to_stop_may_start_again_at_once(node):
+    epoch = (await node.ask(broker_registration, registration(4))).broker_epoch
+    beat = BrokerHeartbeatRequest(broker_id=4, broker_epoch=epoch, want_shut_down=True)
+    assert (await node.ask(broker_heartbeat, beat)).should_shut_down
+    again = registration(4, incarnation_id=b"q" * 16, previous_broker_epoch=epoch)
+    assert (await node.ask(broker_registration, again)).error_code == 0
+
+
 async def test_a_broker_of_another_cluster_is_refused(node):
     response = await node.ask(broker_registration, registration(4, cluster_id="other"))
     assert (response.error_code, response.broker_epoch) == (ErrorCode.INCONSISTENT_CLUSTER_ID, -1)
@@ -199,20 +207,33 @@ async def test_a_controller_registers(node):
     assert node.controller.image.controllers[9].features == {"metadata.version": (30, 30)}
 
 
-async def test_a_node_that_is_not_the_active_controller_says_so(node):
+ASKED = [
+    (broker_registration, registration(4)),
+    (broker_heartbeat, BrokerHeartbeatRequest(broker_id=1)),
+    (unregister_broker, UnregisterBrokerRequest()),
+    (alter_partition, AlterPartitionRequest()),
+    (elect_leaders, ElectLeadersRequest(topic_partitions=[TopicPartitions("t", [0])])),
+    (alter_partition_reassignments, AlterPartitionReassignmentsRequest()),
+    (list_partition_reassignments, ListPartitionReassignmentsRequest()),
+    (update_features, UpdateFeaturesRequest(feature_updates=[FeatureUpdateKey(feature="a")])),
+    (allocate_producer_ids, AllocateProducerIdsRequest()),
+    (controller_registration, ControllerRegistrationRequest()),
+]
+
+
+@pytest.mark.parametrize(("handler", "request_"), ASKED)
+async def test_a_node_that_is_not_the_active_controller_says_so_in_every_version(node, handler, request_):
     node.controller.is_active = False
-    asked = [
-        (broker_registration, registration(4)),
-        (broker_heartbeat, BrokerHeartbeatRequest(broker_id=1)),
-        (unregister_broker, UnregisterBrokerRequest()),
-        (alter_partition, AlterPartitionRequest()),
-        (elect_leaders, ElectLeadersRequest()),
-        (alter_partition_reassignments, AlterPartitionReassignmentsRequest()),
-        (list_partition_reassignments, ListPartitionReassignmentsRequest()),
-        (update_features, UpdateFeaturesRequest()),
-        (allocate_producer_ids, AllocateProducerIdsRequest()),
-        (controller_registration, ControllerRegistrationRequest()),
-    ]
-    for handler, request in asked:
-        response = await node.ask(handler, request)
-        assert response.error_code == ErrorCode.NOT_CONTROLLER, handler.__name__
+    for version in range(request_.MIN_VERSION, request_.MAX_VERSION + 1):
+        response = await node.ask(handler, of_version(request_, version), version)
+        code = response.error_code
+        if handler is elect_leaders and version == 0:
+            code = response.replica_election_results[0].partition_result[0].error_code
+        assert code == ErrorCode.NOT_CONTROLLER
+
+
+def of_version(request_, version):
+    """Old versions of a registration cannot say everything."""
+    if isinstance(request_, BrokerRegistrationRequest) and version < 2:
+        return registration(4, log_dirs=[])
+    return request_

@@ -161,10 +161,17 @@ def test_the_older_call_does_the_same():
     assert cluster.partition(0).eligible_leader_replicas == ()
 
 
-def test_where_nobody_is_eligible_nothing_is_cleared():
-    cluster = Cluster(2, [1, 2])
-    change = configs.AlterableConfig("min.insync.replicas", 0, "2")
-    request = configs.IncrementalAlterConfigsRequest(
-        resources=[configs.AlterConfigsResource(TOPIC_RESOURCE, "t", [change])]
-    )
-    assert len(incremental_alter_configs(cluster.image, request, cluster.context).records) == 1
+def test_leaders_must_hear_of_another_minimum_before_they_change_an_isr():
+    cluster = Cluster(3, [1, 2, 3])
+    cluster.create("u", [1])
+    before = cluster.partition()
+    alter(cluster, TOPIC_RESOURCE, "t", "2")
+    after = cluster.partition()
+    assert after == before._replace(partition_epoch=before.partition_epoch + 1)
+    stale = cluster.alter_isr(1, partition_epoch=before.partition_epoch)
+    assert stale.error_code == ErrorCode.INVALID_UPDATE_VERSION
+    # Nobody can be dropped from an ISR of one.
+    assert cluster.partition(0, "u").partition_epoch == 0
+    alter(cluster, BROKER_RESOURCE, "", "2")
+    assert cluster.partition(0, "u").partition_epoch == 0
+    assert cluster.partition().partition_epoch == after.partition_epoch + 1

@@ -41,11 +41,19 @@ def test_a_new_controller_begins_all_sessions_anew_but_for_suspects():
     liveness = Liveness(own_id=2)
     liveness.touch(1, 77, now_ms=0)
     liveness.connection_lost(1, now_ms=50)
-    liveness.begin(cluster.image.brokers, now_ms=20_000)
-    assert liveness.expired(20_000 + GRACE_MS) == [1]
+    liveness.begin(cluster.image.brokers, now_ms=1000)
+    assert liveness.expired(1000 + GRACE_MS) == [1]
     # Its own registration is that of a process before this one; a fenced broker has no session to lose.
-    assert not liveness.has_session(2, cluster.epoch(2), 20_000)
+    assert not liveness.has_session(2, cluster.epoch(2), 1000)
     assert liveness.expired(99_000) == [1]
+
+
+def test_a_connection_lost_long_ago_makes_no_suspect():
+    cluster = Cluster(1)
+    liveness = Liveness(own_id=2)
+    liveness.connection_lost(1, now_ms=0)
+    liveness.begin(cluster.image.brokers, now_ms=SESSION_TIMEOUT_MS + 1)
+    assert liveness.expired(SESSION_TIMEOUT_MS + 1 + GRACE_MS) == []
 
 
 def test_a_connection_that_is_there_again_makes_no_suspect():

@@ -128,6 +128,21 @@ def test_the_only_one_in_sync_stays_until_the_next_have_caught_up():
     assert assignment(cluster) == ((3,), (), ())
 
 
+def test_eligible_replicas_of_a_former_move_are_not_let_go_while_nobody_else_has_everything():
+    cluster = Cluster(4, [1, 2], min_insync_replicas="2")
+    move(cluster, [3, 4])
+    cluster.alter_isr(1, 3)
+    cluster.fence(1)
+    cluster.restart(1, clean=False)
+    cluster.fence(3)
+    assert (cluster.partition().isr, cluster.partition().eligible_leader_replicas) == ((), (3,))
+    move(cluster, [4, 2])
+    assert cluster.partition().eligible_leader_replicas == (3,)
+    assert 3 in cluster.partition().removing_replicas
+    cluster.unfence(3)
+    assert cluster.partition().leader == 3
+
+
 def test_what_is_refused():
     cluster = Cluster(3, [1, 2])
     assert move(cluster, [1], topic="x") == "UNKNOWN_TOPIC_OR_PARTITION"
