@@ -94,6 +94,13 @@ def test_the_hash_of_topics():
 # Subscriptions
 
 
+def test_names_of_topics_that_do_not_exist_are_not_kept():
+    hashes = MetadataHash(FakeTopics(t=1))
+    for number in range(1_000):
+        assert hashes.of(["t", f"no-{number}"]) == hashes.of(["t"])
+    assert list(hashes._hashes) == ["t"]
+
+
 def test_topics_that_are_unsubscribed_from_have_to_be_given_back_at_once():
     room = Consumer(FakeTopics(t=1, u=1), assignment_interval_ms=INTERVAL_MS)
     room.join(topics=("t", "u"))

@@ -100,7 +100,9 @@ class MetadataHash:
         found = self._hashes.get(name)
         if found is None:
             topic = self._topics.by_name(name)
-            found = self._hashes[name] = b"" if topic is None else _topic_hash(topic)
+            if topic is None:
+                return b""  # and not remembered: clients may ask for any number of names
+            found = self._hashes[name] = _topic_hash(topic)
         return found
 
 
