@@ -49,6 +49,7 @@ Answer = TypeVar("Answer", bound=Struct)
 
 LOAD_RETRY_S: Final = 5.0
 REPLAYED_AT_ONCE: Final = 1000
+TIMERS_AT_ONCE_S: Final = 0.01
 PART_RECORDS: Final = 1000  # of an outcome that may be written in parts
 CLOCK_JUMP_MS: Final = 1000
 
@@ -344,10 +345,15 @@ class Runtime(Waiter):
         self._timer = self._loop.call_at(at_ms / 1000, self._timers_due)
 
     def _timers_due(self) -> None:
+        """A little at a time: when many members are gone at once, those who are there must still be heard.
+
+        Else the sessions of healthy members would end because their heartbeats are not read.
+        """
         self._timer = None
+        until_s = self._loop.time() + TIMERS_AT_ONCE_S
         while self.state is State.ACTIVE:
             now_ms = self._now_ms()
-            action = self.shard.timers.pop_due(now_ms)
+            action = None if self._loop.time() > until_s else self.shard.timers.pop_due(now_ms)
             if action is None:
                 self._arm_timer(now_ms)
                 return
