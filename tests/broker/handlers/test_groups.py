@@ -1,11 +1,13 @@
 """Group requests through the door: Kafka's codes, and what a coordinator owes when it moves or fails."""
 
 import asyncio
+import time
 
 import pytest
 
 from gralha.groups.outcome import Outcome
 from gralha.groups.records import GroupRecord
+from gralha.groups.runtime import TIMERS_AT_ONCE_S
 from gralha.protocol.apis import APIS, ApiKey
 from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import ErrorCode
@@ -302,6 +304,51 @@ async def test_a_commit_that_is_not_replicated_in_time_is_not_acknowledged(tmp_p
     await loaded(broker)
     acknowledge_slowly(log_partition(broker))
     assert await commit(client, topic_id, 42) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+async def test_a_clock_that_is_set_back_keeps_nobody_waiting(tmp_path):
+    broker = make_broker(tmp_path, offsets_commit_timeout_ms=20)
+    client = Client(broker)
+    topic_id = await create_topic(broker, "a")
+    await client.ask(FindCoordinatorRequest(coordinator_keys=["g"]))
+    await loaded(broker)
+    partition = log_partition(broker)
+    acknowledge_slowly(partition)
+    committing = asyncio.ensure_future(commit(client, topic_id, 42))
+    await asyncio.sleep(0)
+    broker.groups._runtimes[partition.index]._clock = lambda: -3_600_000
+    assert await asyncio.wait_for(committing, 10) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+async def test_a_clock_that_is_slow_does_not_make_timers_come_again_and_again(broker, topic_id):
+    runtime = broker.groups._runtimes[log_partition(broker).index]
+    loop = asyncio.get_running_loop()
+    before_ms = runtime._now_ms()
+    runtime._clock = lambda: before_ms - 900
+    runtime.shard.timers.clear()
+    runtime.shard.timers.schedule("soon", before_ms, lambda _now_ms: None)
+    runtime._timers_due()
+    assert runtime._timer.when() > loop.time() + 0.5
+
+
+async def test_others_have_their_turn_while_many_timers_run_out(broker, topic_id):
+    runtime = broker.groups._runtimes[log_partition(broker).index]
+    ran = []
+
+    def slowly(name):
+        def action(_now_ms):
+            time.sleep(2 * TIMERS_AT_ONCE_S)
+            ran.append(name)
+
+        return action
+
+    for name in ("first", "second", "third"):
+        runtime.shard.timers.schedule(name, 0, slowly(name))
+    asyncio.get_running_loop().call_soon(ran.append, "a request")
+    runtime._timers_due()
+    while len(ran) < 4:
+        await asyncio.sleep(0)
+    assert ran == ["first", "a request", "second", "third"]
 
 
 async def test_a_state_machine_that_breaks_is_loaded_anew(broker, client, topic_id, monkeypatch):
