@@ -142,9 +142,10 @@ class Lifecycle:
         self._is_ready = True
         self._wake.set()
 
-    def controller_changed(self) -> None:
-        """There is another active controller: it should hear from us soon."""
-        self._wake.set()
+    def controller_changed(self, leader_id: int) -> None:
+        """There is another active controller: it should hear from us at once."""
+        if leader_id >= 0:
+            self._wake.set()
 
     async def wait_until_running(self) -> None:
         """Until the controller has let this broker in."""

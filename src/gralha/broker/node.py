@@ -154,7 +154,8 @@ class Node:
         except (QuorumError, QuorumStateError, SnapshotError, MetadataError) as error:
             raise StartError(str(error)) from error
         self._broker = self._new_broker(self._controller, folders[config.metadata_log_dir].cluster_id)
-        self._controllers.lost_listeners.append(self._controller.driver.peer_lost)
+        self._controllers.lost_listeners.append(self._peer_lost)
+        self._controllers.made_listeners.append(self._controller.context.liveness.connection_made)
         self._duties = ActiveDuties(self._controller)
         await self._controller_server.serve(self._broker, self._connection_lost)
         self._watch(self._controller_server.sweep())
@@ -180,6 +181,7 @@ class Node:
             raise StartError(str(error)) from None
         await controller.wait_for_offset(self._broker_epoch)
         await loop.run_in_executor(None, self._load_logs, controller)
+        controller.driver.leader_listeners.append(lifecycle.controller_changed)
         self._watch(self._logs.run(self._clock))
         self._watch(self._replicas.run())
         self._watch(lifecycle.run())
@@ -359,7 +361,12 @@ class Node:
     # Running
 
     def _follow(self, change: ImageChange, image: MetadataImage) -> None:
+        controller = self._controller
+        assert controller is not None
         self._replicas.apply(change)
+        for broker_id in change.changed_brokers:
+            if (broker := image.brokers.get(broker_id)) is not None and not broker.fenced:
+                controller.context.liveness.connection_made(broker_id)
         if change.broker_configs_changed:
             self._configure()
 
@@ -408,9 +415,15 @@ class Node:
 
     def _connection_lost(self, peer: Peer) -> None:
         """A broker's heartbeats came over this connection: its process may have died."""
-        if peer.node_id >= 0 and self._controller is not None:
-            now_ms = int(asyncio.get_running_loop().time() * 1000)
-            self._controller.context.liveness.connection_lost(peer.node_id, now_ms)
+        if peer.node_id >= 0:
+            self._peer_lost(peer.node_id)
+
+    def _peer_lost(self, node_id: int) -> None:
+        """The quorum may have lost its leader, and the controller, whoever that is next, a broker."""
+        assert self._controller is not None
+        now_ms = int(asyncio.get_running_loop().time() * 1000)
+        self._controller.context.liveness.connection_lost(node_id, now_ms)
+        self._controller.driver.peer_lost(node_id)
 
     def _fail(self, error: BaseException) -> None:
         if self._failure is not None and not self._failure.done():

@@ -137,6 +137,7 @@ class PeerConnections:
         self._client_id = client_id
         self._address_of = address_of
         self._connections: dict[tuple[int, str], tuple[Address, asyncio.Task[_Connection]]] = {}
+        self.made_listeners: list[Callable[[int], None]] = []
         self.lost_listeners: list[Callable[[int], None]] = []
 
     async def ask(
@@ -196,6 +197,8 @@ class PeerConnections:
         request = ApiVersionsRequest(client_software_name="gralha", client_software_version="1")
         response = cast(ApiVersionsResponse, await connection.send(request, 3))
         connection.versions = {api.api_key: api.max_version for api in response.api_keys}
+        for tell in self.made_listeners:
+            tell(node_id)
         return connection
 
     def _lost(self, node_id: int) -> None:

@@ -48,7 +48,7 @@ from gralha.raft.events import (
 )
 from gralha.raft.log import MetadataLog
 from gralha.raft.machine import NEVER
-from gralha.raft.quorum_state import read_quorum_state, write_quorum_state
+from gralha.raft.quorum_state import NOBODY, read_quorum_state, write_quorum_state
 from gralha.raft.settings import Append as Append
 from gralha.raft.settings import NotLeaderError as NotLeaderError
 from gralha.raft.settings import QuorumError as QuorumError
@@ -112,6 +112,9 @@ class RaftDriver:
         # The epoch whose first record this node has written, and the one in which the listener knows it.
         self._begun_epoch = -1
         self._led_epoch = -1
+        # Told who leads, and when nobody is known to.
+        self.leader_listeners: list[Callable[[int], None]] = []
+        self._told_leader_id = NOBODY
         self._starting: asyncio.Future[None] | None = None
         self._failure: BaseException | None = None
         self._closed = False
@@ -297,10 +300,17 @@ class RaftDriver:
             case ReplySnapshot(token):
                 self._correspondence.reply_snapshot(token)
 
+    def _tell_leader(self) -> None:
+        if self.leader_id != self._told_leader_id:
+            self._told_leader_id = self.leader_id
+            for tell in self.leader_listeners:
+                tell(self.leader_id)
+
     def _stepped(self) -> None:
         assert self.state.log.end_offset == self.log.end_offset, "the machine has lost track of the log"
         self._delivery.advance(self.high_watermark)
         self._check_leadership()
+        self._tell_leader()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
