@@ -67,7 +67,8 @@ class ConnectionSettings:
         self.max_request_bytes = max_request_bytes
         self.limits = limits
         self.buffer = ReceiveBuffer()
-        self.connections: set[Connection] = set()
+        # In the order in which they came, and not in a set's, so that runs can be repeated.
+        self.connections: dict[Connection, None] = {}
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -102,13 +103,13 @@ class Connection(asyncio.BufferedProtocol):
             self._flush,
             self.close_because,
         )
-        settings.connections.add(self)
+        settings.connections[self] = None
         if not self._limits.enter(host):
             self.close_because("too many connections (max.connections, max.connections.per.ip)")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closed = True
-        self._settings.connections.discard(self)
+        self._settings.connections.pop(self, None)
         self._limits.leave(self.peer.host)
         self._limits.partial_bytes -= self._large_filled
         self._large, self._large_filled = None, 0
