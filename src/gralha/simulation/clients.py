@@ -277,8 +277,11 @@ class Consumer(Client):
         topic: str,
         random: Random,
         record: Callable[[Event], None],
+        complain: Callable[[str], None],
     ) -> None:
         super().__init__(name, bootstrap, topic, random)
+        self.high_watermarks: dict[int, int] = {}
+        self._complain = complain
         self.positions: dict[int, int] = {}
         # Since it was told to stop: the partitions that it has read to their end.
         self.finished: dict[int, None] = {}
@@ -332,11 +335,20 @@ class Consumer(Client):
             self._record(Seek(self.name, name, now))
         if answer.error_code:
             return
+        self._see_high_watermark(name, partition, answer.high_watermark, now)
         records = self._records(partition, answer.records)
         if records:
             self._record(Poll(self.name, name, tuple(records), begun_at, now))
         if was_stopping and self.positions[partition] >= answer.high_watermark:
             self.finished[partition] = None
+
+    def _see_high_watermark(self, name: str, partition: int, high_watermark: int, now: float) -> None:
+        before = self.high_watermarks.get(partition, 0)
+        if high_watermark < before:
+            self._complain(
+                f"{self.name} saw {name}'s high watermark go from {before} to {high_watermark} at {now:.3f}"
+            )
+        self.high_watermarks[partition] = high_watermark
 
     def _records(self, partition: int, data: RecordBytes | None) -> list[tuple[int, str]]:
         position = self.positions[partition]

@@ -53,7 +53,7 @@ class Inode:
         if start < len(self.durable) and random.random() < 0.5:
             survivor.data = bytearray(self.durable)  # nothing of what followed, not even the truncation
         else:
-            survivor.data = self.data[:start] + _some_pages(self.data, start, random)
+            survivor.data = self.durable[:start] + _some_pages(self.data, start, random)
         survivor.sync()
         return survivor
 

@@ -22,7 +22,7 @@ Nothing here knows of the simulation: histories of real clients are judged by th
 import json
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -86,9 +86,15 @@ class Anomaly(NamedTuple):
         return f"{self.kind} in {self.partition}: {self.detail}"
 
 
-def check(history: Iterable[Event], *, all_was_read: bool = True) -> list[Anomaly]:
-    """Everything that is wrong. Without `all_was_read` values at the end need not have been seen."""
-    return list(_Check(list(history)).anomalies(all_was_read))
+def check(
+    history: Iterable[Event], *, all_was_read: bool = True, final_readers: Sequence[str] = ()
+) -> list[Anomaly]:
+    """Everything that is wrong. Without `all_was_read` values at the end need not have been seen.
+
+    `final_readers` are processes that read everything at the end: then a value counts as read if they saw
+    it, as one that was read once may be lost later.
+    """
+    return list(_Check(list(history), final_readers).anomalies(all_was_read))
 
 
 def summary(anomalies: Iterable[Anomaly]) -> str:
@@ -118,7 +124,7 @@ def from_lines(lines: Iterable[str]) -> list[Event]:
 
 
 class _Check:
-    def __init__(self, history: list[Event]) -> None:
+    def __init__(self, history: list[Event], final_readers: Sequence[str]) -> None:
         self.history = history
         self.sends: dict[tuple[str, str], Send] = {}
         self.polls: list[Poll] = []
@@ -136,7 +142,8 @@ class _Check:
                 self.polls.append(event)
                 for offset, value in event.records:
                     self._saw(event.partition, offset, value)
-                    self.read[event.partition][value] = offset
+                    if not final_readers or event.process in final_readers:
+                        self.read[event.partition][value] = offset
             elif isinstance(event, TransactionEnd):
                 self.ends[event.transaction] = event
 
