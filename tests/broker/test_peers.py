@@ -161,10 +161,10 @@ async def test_a_node_that_accepts_and_never_answers_is_connected_to_anew() -> N
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0)
     peers = PeerConnections("test", lambda _: ("127.0.0.1", server.sockets[0].getsockname()[1]))
-    for _ in range(2):
+    for _ in range(3):  # the second may share the first one's connection
         with pytest.raises(PeerError):
             await ask(peers, "a", timeout_ms=50)
     peers.close()
     server.close()
     await server.wait_closed()
-    assert accepted == 2
+    assert accepted >= 2
