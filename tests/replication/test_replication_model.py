@@ -106,7 +106,7 @@ def _count_a_diverging_follower(patch: pytest.MonkeyPatch) -> None:
         follower = self.check_follower(replica, epoch, broker_epoch)
         if offset <= self.log.log_end_offset:
             follower.fetched(offset, start, broker_epoch, self.log.log_end_offset, self.cluster.time_ms())
-            self.expand_in_sync_replicas()
+            self._expand_in_sync_replicas([follower])
             self.advance_high_watermark()
 
     patch.setattr(Partition, "follower_fetched", follower_fetched)
