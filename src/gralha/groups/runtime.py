@@ -131,7 +131,7 @@ class Runtime(Waiter):
         loading_turn: asyncio.Semaphore,
         commit_timeout_ms: int,
     ) -> None:
-        """`loading_turn` is shared: a broker that starts has many partitions to load, and clients to serve."""
+        """`loading_turn` is shared: a broker that starts has many partitions to load, and clients to hear."""
         super().__init__()
         self.state = State.LOADING
         self.shard = new_shard()
