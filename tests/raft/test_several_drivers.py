@@ -398,11 +398,12 @@ class Chaos:
 
     def bury(self):
         """Whose disk has failed is dead."""
-        for member in self.quorum.up():
+        for member in self.quorum.members.values():
             if member.failures:
                 assert all(isinstance(failure, DiskError) for failure in member.failures)
                 member.failures.clear()
-                member.kill()
+                if member.driver is not None:
+                    member.kill()
 
     async def restart_all(self):
         for member in self.quorum.members.values():
