@@ -1,6 +1,7 @@
 """Several drivers in one loop, on disks and a network in memory, in virtual time."""
 
 import asyncio
+from contextlib import suppress
 from random import Random
 
 import pytest
@@ -391,18 +392,17 @@ class Chaos:
                 self.tasks.append(asyncio.ensure_future(self.change(member.driver, request)))
 
     async def change(self, driver, request):
-        try:
+        with suppress(NotLeaderError):
             await ask(driver, request)
-        except NotLeaderError:
-            pass
 
     def bury(self):
         """Whose disk has failed is dead."""
-        for member in self.quorum.up():
+        for member in self.quorum.members.values():
             if member.failures:
                 assert all(isinstance(failure, DiskError) for failure in member.failures)
                 member.failures.clear()
-                member.kill()
+                if member.driver is not None:
+                    member.kill()
 
     async def restart_all(self):
         for member in self.quorum.members.values():
