@@ -92,7 +92,8 @@ def test_missing_names_are_named() -> None:
             "add it to listener.security.protocol.map, for example FOO:PLAINTEXT",
         ),
         ("listeners=SSL://localhost:9092", "uses SSL, which this release does not serve; served: PLAINTEXT"),
-        ("controller.quorum.voters=1@localhost:9093,2@localhost:9094", "a quorum of one voter only"),
+        ("controller.quorum.bootstrap.servers=localhost", "not of the form host:port"),
+        ("inter.broker.listener.name=INTERNAL", "INTERNAL is not among the listeners"),
         ("controller.quorum.voters=2@localhost:9093", "does not name this node"),
         ("controller.quorum.voters=localhost:9093", "not of the form id@host:port"),
         ("listeners=PLAINTEXT://a:1,PLAINTEXT://b:2", "PLAINTEXT occurs twice"),
@@ -106,10 +107,44 @@ def test_contradictions_are_explained_with_their_line(line: str, expected: str) 
     assert expected in text
 
 
-def test_roles_that_this_release_does_not_have() -> None:
-    assert complaint("node.id=1\nprocess.roles=broker\n") == (
-        "server.properties line 2: process.roles: this release runs process.roles=broker,controller only"
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("process.roles=broker", "controller.quorum.voters is missing: a broker must know"),
+        (
+            "process.roles=broker\ncontroller.quorum.voters=1@localhost:9093",
+            "names this node, which is no controller (process.roles=broker)",
+        ),
+        (
+            (
+                "process.roles=broker\ncontroller.quorum.voters=2@localhost:9093\n"
+                "controller.listener.names=C\nlisteners=PLAINTEXT://localhost:9092,C://localhost:9093"
+            ),
+            "C is a listener of controllers, and this node is none",
+        ),
+        (
+            "process.roles=controller\ncontroller.quorum.voters=1@localhost:9093",
+            "PLAINTEXT is for clients, and this node is no broker",
+        ),
+    ],
+)
+def test_roles_and_what_they_need(lines: str, expected: str) -> None:
+    assert expected in complaint(f"node.id=1\n{lines}\n")
+
+
+def test_brokers_and_controllers_apart() -> None:
+    broker = parse("node.id=1\nprocess.roles=broker\ncontroller.quorum.voters=2@localhost:9093\n")
+    assert (broker.is_broker, broker.is_controller, broker.inter_broker_listener) == (
+        True,
+        False,
+        "PLAINTEXT",
     )
+    controller = parse(
+        "node.id=2\nprocess.roles=controller\ncontroller.quorum.voters=2@localhost:9093,3@localhost:9094\n"
+        "controller.listener.names=C\nlisteners=C://localhost:9093\n"
+    )
+    assert (controller.is_broker, controller.is_controller) == (False, True)
+    assert [one.port for one in controller.controller_listeners] == [9093]
 
 
 def test_what_is_wrong_without_a_line_names_the_file() -> None:

@@ -94,13 +94,12 @@ class Fixture:
 
 async def serve(max_connections: int = 10, per_ip: int = 10) -> Fixture:
     server = Server(
-        APIS,
         max_request_bytes=MAX_REQUEST_BYTES,
         max_connections=max_connections,
         max_connections_per_ip=per_ip,
         max_idle_ms=IDLE_MS,
     )
-    port = await server.bind("PLAINTEXT", "127.0.0.1", 0)
+    port = await server.bind("PLAINTEXT", "127.0.0.1", 0, APIS)
     await server.serve(None)
     return Fixture(server, port)
 

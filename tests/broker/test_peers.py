@@ -39,14 +39,13 @@ class Node:
 
     def __init__(self) -> None:
         handlers = {ApiKey.API_VERSIONS: versions, ApiKey.FIND_COORDINATOR: find}
-        rows = {}
+        self.rows = {}
         for key, handle in handlers.items():
             api = apis.APIS[key]
-            rows[int(key)] = Api(
+            self.rows[int(key)] = Api(
                 key, api.name, 0, api.max_version, api.flexible_from, api.request.decode, handle
             )
         self.server = Server(
-            rows,
             max_request_bytes=1 << 20,
             max_connections=100,
             max_connections_per_ip=100,
@@ -54,7 +53,7 @@ class Node:
         )
 
     async def start(self, port: int = 0) -> int:
-        self.port = await self.server.bind("PLAINTEXT", "127.0.0.1", port)
+        self.port = await self.server.bind("PLAINTEXT", "127.0.0.1", port, self.rows)
         await self.server.serve(self)
         return self.port
 

@@ -36,10 +36,8 @@ class Door:
         self.broken: list[str] = []
         self.written = b""
         api = Api(API_KEY, "FindCoordinator", 0, 2, 3, FindCoordinatorRequest.decode, self.handle)
-        peer = Peer("127.0.0.1", 1, "PLAINTEXT", "User:ANONYMOUS")
-        self.pipeline = Pipeline(
-            None, {API_KEY: api}, peer, max_request_bytes, self.write, self.broken.append
-        )
+        peer = Peer("127.0.0.1", 1, "PLAINTEXT", "User:ANONYMOUS", {API_KEY: api})
+        self.pipeline = Pipeline(None, peer, max_request_bytes, self.write, self.broken.append)
 
     def handle(
         self, node: object, context: RequestContext, request: FindCoordinatorRequest
@@ -132,8 +130,8 @@ async def test_answers_that_wait_for_an_earlier_one_count_as_well() -> None:
 
 async def test_a_request_of_very_many_tiny_parts_is_refused() -> None:
     api = Api(10, "FindCoordinator", 4, 4, 3, FindCoordinatorRequest.decode, lambda *_: None)
-    peer = Peer("127.0.0.1", 1, "PLAINTEXT", "User:ANONYMOUS")
-    pipeline = Pipeline(None, {API_KEY: api}, peer, 10_000_000, lambda: None, lambda why: None)
+    peer = Peer("127.0.0.1", 1, "PLAINTEXT", "User:ANONYMOUS", {API_KEY: api})
+    pipeline = Pipeline(None, peer, 10_000_000, lambda: None, lambda why: None)
     writer = Writer()
     writer.begin_frame()
     for value in (API_KEY, 4):

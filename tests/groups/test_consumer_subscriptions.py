@@ -3,6 +3,7 @@
 import pytest
 from tests.groups.consumer_room import INTERVAL_MS, Consumer, FakeTopics, response_of
 
+from gralha.groups import subscriptions
 from gralha.groups.config import GroupsConfig
 from gralha.groups.consumer_member import MemberState
 from gralha.groups.subscriptions import MetadataHash
@@ -92,6 +93,13 @@ def test_the_hash_of_topics():
 
 
 # Subscriptions
+
+
+def test_names_of_topics_that_do_not_exist_are_not_kept():
+    hashes = MetadataHash(FakeTopics(t=1))
+    for number in range(1_000):
+        assert hashes.of(["t", f"no-{number}"]) == hashes.of(["t"])
+    assert list(hashes._hashes) == ["t"]
 
 
 def test_topics_that_are_unsubscribed_from_have_to_be_given_back_at_once():
@@ -243,6 +251,20 @@ def test_expressions_are_looked_up_again_from_time_to_time():
     room.advance(1)
     room.beat()
     assert room.group.checks.regexes_checked_ms == room.now_ms
+
+
+def test_a_new_expression_does_not_have_the_others_looked_up(monkeypatch):
+    room = Consumer(FakeTopics(a1=1))
+    looked_up = []
+    look_up = subscriptions.matching_topics
+    monkeypatch.setattr(
+        subscriptions,
+        "matching_topics",
+        lambda expression, topics: looked_up.append(expression) or look_up(expression, topics),
+    )
+    for number in range(10):
+        room.join(f"m{number}", topics=None, regex=f"a{number}")
+    assert len(looked_up) < 2 * 10
 
 
 def test_an_expression_is_kept_as_long_as_somebody_subscribes_with_it():

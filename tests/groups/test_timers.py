@@ -68,3 +68,22 @@ def test_a_cleared_timer_does_not_run() -> None:
     timers.schedule("session", 5, lambda _now_ms: NOTHING)
     timers.clear()
     assert timers.pop_due(10) is None
+
+
+def test_timers_that_are_cancelled_leave_nothing_behind() -> None:
+    timers = Timers()
+    timers.schedule("stays", 500_000, lambda _now_ms: NOTHING)
+    for number in range(1_000):
+        timers.schedule(number, 1_000_000 - number, lambda _now_ms: NOTHING)
+        timers.cancel(number)
+    assert len(timers._heap) < 100
+    assert len(timers._entered) < 100
+    assert timers.next_deadline_ms() == 500_000
+
+
+def test_a_timer_that_is_put_forward_again_and_again_is_one_timer() -> None:
+    timers = Timers()
+    for number in range(1_000):
+        timers.schedule("key", 1_000_000 - number, lambda _now_ms: NOTHING)
+    assert len(timers._heap) < 100
+    assert timers.next_deadline_ms() == 999_001

@@ -40,10 +40,10 @@ def cluster(brokers=1, fenced=(), log_dirs=1) -> MetadataImage:
     """Brokers 1 to n."""
     image = EMPTY_IMAGE
     for broker_id in range(1, brokers + 1):
-        decision = register_broker(image, introduction(broker_id, log_dirs))
+        decision = register_broker(image, introduction(broker_id, log_dirs), context())
         image, _ = replay(image, decision.records)
         if broker_id not in fenced:
-            image, _ = replay(image, unfence_broker(image, broker_id, decision.response).records)
+            image, _ = replay(image, unfence_broker(image, broker_id, decision.response, context()).records)
     return image
 
 
@@ -58,7 +58,10 @@ def check_image(image: MetadataImage) -> None:
             assert partition.replicas
             assert len(set(partition.replicas)) == len(partition.replicas)
             assert set(partition.isr) <= set(partition.replicas)
-            assert partition.isr
+            eligible = partition.eligible_leader_replicas
+            assert set(eligible) <= set(partition.replicas)
+            assert not set(eligible) & set(partition.isr)
+            assert partition.isr or eligible or partition.last_known_elr
             assert partition.leader == NO_LEADER or partition.leader in partition.isr
             assert len(partition.directories) == len(partition.replicas)
     unified = [unified_name(name) for name in image.topics if unified_name(name) is not None]

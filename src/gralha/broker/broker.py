@@ -6,11 +6,14 @@ from random import Random
 from typing import Final, TypeVar
 
 from gralha.broker.config import NodeConfig
+from gralha.broker.controller_channel import ControllerChannel
 from gralha.broker.fetch_sessions import FetchSessions
 from gralha.broker.group_coordination import coordinate_groups, follow_topics
 from gralha.metadata.controller.decision import Decision
 from gralha.metadata.image import MetadataImage
 from gralha.metadata.service import ControllerService
+from gralha.protocol.errors import NotControllerError
+from gralha.protocol.message import Message
 from gralha.replication.manager import ReplicaManager
 from gralha.storage.manager import LogManager
 from gralha.transactions.producer_ids import ProducerIds
@@ -18,6 +21,8 @@ from gralha.transactions.producer_ids import ProducerIds
 Response = TypeVar("Response")
 
 READER_THREADS: Final = 8
+FORWARD_TIMEOUT_MS: Final = 30_000
+FORWARD_LANE: Final = "forward"
 
 
 class Broker:
@@ -33,6 +38,7 @@ class Broker:
         producer_ids: ProducerIds,
         clock: Callable[[], int],
         random: Random,
+        channel: ControllerChannel | None = None,
     ) -> None:
         self.config = config
         self.cluster_id = cluster_id
@@ -42,6 +48,7 @@ class Broker:
         self.producer_ids = producer_ids
         self.clock = clock
         self.random = random
+        self.channel = channel
         # Threads of their own for what clients can ask for at will, so that a slow disk read holds up
         # neither the metadata log nor the work on files.
         self.readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="gralha-read")
@@ -57,6 +64,14 @@ class Broker:
         response = await self.controller.execute(decide)
         await self.replicas.settled()
         return response
+
+    async def ask_controller(self, request: Message, version: int | None = None) -> Message:
+        """Have the active controller answer, wherever it is. Raises NOT_CONTROLLER if there is none."""
+        if self.channel is None:
+            raise NotControllerError
+        return await self.channel.ask(
+            request, timeout_ms=FORWARD_TIMEOUT_MS, lane=FORWARD_LANE, version=version
+        )
 
     @property
     def image(self) -> MetadataImage:

@@ -79,6 +79,7 @@ class NodeConfig:
         listeners = self.items("listeners") if "listeners" in texts else [DEFAULT_LISTENER]
         self.listeners = parse_listeners(listeners, protocols, "listeners")
         self.voters = parse_voters(self.items("controller.quorum.voters"))
+        self.quorum_servers = parse_servers(self.items("controller.quorum.bootstrap.servers"))
         self.advertised = self._advertised(protocols, hostname)
 
     def number(self, name: str) -> int:
@@ -103,6 +104,30 @@ class NodeConfig:
     def client_listeners(self) -> list[Listener]:
         """The listeners that clients use: all but the controllers'."""
         return [one for one in self.listeners if one.name not in self.controller_listener_names]
+
+    @property
+    def controller_listeners(self) -> list[Listener]:
+        """The listeners where this node is asked as a controller."""
+        return [one for one in self.listeners if one.name in self.controller_listener_names]
+
+    @property
+    def inter_broker_listener(self) -> str | None:
+        """The name of the listener that brokers use among each other."""
+        wanted = self.text("inter.broker.listener.name")
+        names = [one.name for one in self.client_listeners]
+        if wanted:
+            return wanted.upper() if wanted.upper() in names else None
+        return next((one.name for one in self.client_listeners if one.protocol == "PLAINTEXT"), None)
+
+    @property
+    def is_broker(self) -> bool:
+        """Does it have partitions and serve clients?"""
+        return "broker" in self.roles
+
+    @property
+    def is_controller(self) -> bool:
+        """Does it have a vote in the quorum?"""
+        return "controller" in self.roles
 
     @property
     def open_listeners(self) -> list[Listener]:
@@ -235,19 +260,13 @@ def contradictions(config: NodeConfig) -> Iterator[tuple[str, str]]:
     """What is wrong between settings that are right each by itself: the setting to change, and why."""
     if config.number("broker.id") not in (-1, config.node_id):
         yield "broker.id", f"broker.id and node.id differ; remove broker.id (node.id={config.node_id})"
-    if "broker" not in config.roles or "controller" not in config.roles:
-        yield "process.roles", "process.roles: this release runs process.roles=broker,controller only"
-    voters = "controller.quorum.voters"
-    if len(config.voters) > 1:
-        yield voters, f"{voters}: this release runs a quorum of one voter only"
-    elif config.voters and config.voters[0].node_id != config.node_id:
-        yield voters, f"{voters} does not name this node (node.id={config.node_id})"
-    for name in config.controller_listener_names:
-        if config.voters and name not in [one.name for one in config.listeners]:
-            yield (
-                "controller.listener.names",
-                f"controller.listener.names: {name} is not among the listeners",
-            )
+    yield from _wrong_quorum(config)
+    inter_broker = config.text("inter.broker.listener.name")
+    if config.is_broker and inter_broker and config.inter_broker_listener is None:
+        yield (
+            "inter.broker.listener.name",
+            f"inter.broker.listener.name: {inter_broker} is not among the listeners",
+        )
     for problem in _wrong_listeners(config):
         yield "listeners", f"listeners: {problem}"
     for one in config.advertised:
@@ -258,9 +277,35 @@ def contradictions(config: NodeConfig) -> Iterator[tuple[str, str]]:
             )
 
 
+def _wrong_quorum(config: NodeConfig) -> Iterator[tuple[str, str]]:
+    voters = "controller.quorum.voters"
+    is_named = config.node_id in [voter.node_id for voter in config.voters]
+    if config.is_controller and config.voters and not is_named:
+        yield voters, f"{voters} does not name this node (node.id={config.node_id})"
+    if not config.is_controller and is_named:
+        yield (
+            voters,
+            f"{voters} names this node, which is no controller (process.roles={','.join(config.roles)})",
+        )
+    if not config.is_controller and not config.voters and not config.quorum_servers:
+        yield voters, f"{voters} is missing: a broker must know where the controllers are"
+    for name in config.controller_listener_names:
+        is_listener = name in [one.name for one in config.listeners]
+        if config.is_controller and config.voters and not is_listener:
+            yield (
+                "controller.listener.names",
+                f"controller.listener.names: {name} is not among the listeners",
+            )
+        if not config.is_controller and is_listener:
+            yield "listeners", f"listeners: {name} is a listener of controllers, and this node is none"
+
+
 def _wrong_listeners(config: NodeConfig) -> Iterator[str]:
-    if not config.client_listeners:
+    if config.is_broker and not config.client_listeners:
         yield "there is none for clients; add for example PLAINTEXT://localhost:9092"
+    if not config.is_broker and config.client_listeners:
+        misplaced = ", ".join(one.name for one in config.client_listeners)
+        yield f"{misplaced} is for clients, and this node is no broker; name it in controller.listener.names"
     for one in config.listeners:
         if one.protocol not in SERVED_PROTOCOLS:
             yield f"{one.name} uses {one.protocol}, which this release does not serve; served: PLAINTEXT"
@@ -296,3 +341,15 @@ def parse_voters(items: list[str]) -> list[Voter]:
             )
         voters.append(Voter(int(identifier), host, int(port)))
     return voters
+
+
+def parse_servers(items: list[str]) -> list[tuple[str, int]]:
+    servers = []
+    for item in items:
+        host, colon, port = item.rpartition(":")
+        if not colon or not host or not port.isdigit():
+            raise ConfigError(
+                "controller.quorum.bootstrap.servers", item, "not of the form host:port", "localhost:9093"
+            )
+        servers.append((host.strip("[]"), int(port)))
+    return servers

@@ -11,6 +11,7 @@ A client that does not read its answers, or has too many requests inside, is not
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Callable
 from typing import Final, cast
 
 from gralha.broker.pipeline import Api, Peer, Pipeline
@@ -67,6 +68,8 @@ class ConnectionSettings:
         self.max_request_bytes = max_request_bytes
         self.limits = limits
         self.buffer = ReceiveBuffer()
+        # Told of every connection that has ended: whose process it was may have died.
+        self.on_lost: Callable[[Peer], None] | None = None
         # In the order in which they came, and not in a set's, so that runs can be repeated.
         self.connections: dict[Connection, None] = {}
 
@@ -94,10 +97,9 @@ class Connection(asyncio.BufferedProtocol):
         address = transport.get_extra_info("peername")
         host, port = address[:2] if address else ("", 0)
         settings = self._settings
-        self.peer = Peer(host, port, settings.listener, "User:ANONYMOUS")
+        self.peer = Peer(host, port, settings.listener, "User:ANONYMOUS", settings.apis)
         self._pipeline = Pipeline(
             settings.broker,
-            settings.apis,
             self.peer,
             settings.max_request_bytes,
             self._flush,
@@ -114,6 +116,8 @@ class Connection(asyncio.BufferedProtocol):
         self._limits.partial_bytes -= self._large_filled
         self._large, self._large_filled = None, 0
         self._pipeline.close()
+        if self._settings.on_lost is not None:
+            self._settings.on_lost(self.peer)
 
     def close_because(self, why: str) -> None:
         """Hear nothing more from the client; what it was answered may still leave."""

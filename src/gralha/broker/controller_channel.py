@@ -1,7 +1,7 @@
 """The way to the active controller: in this process if it is here, over the network if it is elsewhere.
 
-While the quorum has no leader, or the one we know has just ceased to be it, a request is tried again until its
-time is over: an election takes a moment, and who asked need not know of it.
+While the quorum has no leader, or the one we know has just ceased to be it, a request is tried again until
+its time is over: an election takes a moment, and who asked need not know of it.
 """
 
 import asyncio

@@ -42,6 +42,7 @@ class Wanted:
         self.max_bytes = 0
         self.leader_epoch = -1
         self.last_fetched_epoch = -1
+        self.log_start_offset = -1  # of a follower
         self.told_high_watermark = -1
         self.told_log_start_offset = -1
 
@@ -206,5 +207,6 @@ def wanted_of(request: FetchRequest, version: int) -> dict[PartitionKey, Wanted]
             wanted.max_bytes = partition.partition_max_bytes
             wanted.leader_epoch = partition.current_leader_epoch
             wanted.last_fetched_epoch = partition.last_fetched_epoch
+            wanted.log_start_offset = partition.log_start_offset
             result[name, partition.partition] = wanted
     return result

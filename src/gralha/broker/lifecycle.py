@@ -66,6 +66,7 @@ class Lifecycle:
         self._times = times
         self._wake = asyncio.Event()
         self._changed = asyncio.Event()
+        self._is_ready = False
         self.standing = Standing.STARTING
         self.epoch = -1
 
@@ -116,7 +117,7 @@ class Lifecycle:
             broker_id=self._introduction.broker_id,
             broker_epoch=self.epoch,
             current_metadata_offset=self._metadata_offset(),
-            want_fence=False,
+            want_fence=not self._is_ready,
             want_shut_down=self.standing is Standing.STOPPING,
         )
         try:
@@ -136,9 +137,15 @@ class Lifecycle:
         else:
             self._become(Standing.FENCED if response.is_fenced else Standing.RUNNING)
 
-    def controller_changed(self) -> None:
-        """There is another active controller: it should hear from us soon."""
+    def ready(self) -> None:
+        """Everything that the metadata places here has been opened: the controller may let this broker in."""
+        self._is_ready = True
         self._wake.set()
+
+    def controller_changed(self, leader_id: int) -> None:
+        """There is another active controller: it should hear from us at once."""
+        if leader_id >= 0:
+            self._wake.set()
 
     async def wait_until_running(self) -> None:
         """Until the controller has let this broker in."""

@@ -1,32 +1,56 @@
 """A node's life: from its data folders to serving clients, and back.
 
-    folders locked, formatted if empty -> addresses taken -> metadata log replayed -> logs opened
-    -> registered with the controller -> partitions follow the image -> unfenced -> clients let in
+    addresses taken -> folders locked, formatted if empty -> metadata log opened -> part of the quorum
+    -> registered with the controller -> logs opened -> partitions placed -> unfenced -> clients let in
 
-Clients are let in last and turned away first. Whatever ends a background task ends the node: a broker that
-cannot sync its disk, or apply its metadata, must not go on.
+A node that is only a controller stops after the first line. Clients are let in last and turned away first: a
+broker among several asks to be relieved of what it leads before it goes. Whatever ends a background task ends
+the node: a broker that cannot sync its disk, or apply its metadata, must not go on.
 """
 
 import asyncio
 import errno
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from random import Random
+from typing import Any, Final, cast
 
+from gralha.broker.active_duties import ActiveDuties
 from gralha.broker.broker import Broker
 from gralha.broker.config import Listener, NodeConfig
-from gralha.broker.handlers import APIS
+from gralha.broker.controller_channel import ControllerChannel
+from gralha.broker.handlers import APIS, CONTROLLER_APIS
+from gralha.broker.lifecycle import Lifecycle, LifecycleTimes, RegistrationRefusedError
+from gralha.broker.peers import Address, PeerConnections
+from gralha.broker.pipeline import Api, Peer, RequestContext
 from gralha.broker.server import Server
 from gralha.metadata.config_keys import broker_config_value
-from gralha.metadata.controller.brokers import BrokerIntroduction
-from gralha.metadata.formatting import FormatError, MetaProperties, prepare_folders, read_bootstrap_records
-from gralha.metadata.image import Endpoint, ImageChange, MetadataError, MetadataImage
+from gralha.metadata.features import SUPPORTED_FEATURES
+from gralha.metadata.formatting import (
+    FormatError,
+    MetaProperties,
+    prepare_folders,
+    read_bootstrap_records,
+    shared_cluster_id,
+)
+from gralha.metadata.image import BrokerRegistration, ImageChange, MetadataError, MetadataImage
 from gralha.metadata.service import ControllerService
+from gralha.protocol.errors import error_for
+from gralha.protocol.message import Message
+from gralha.protocol.messages.allocate_producer_ids import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
+)
+from gralha.protocol.messages.broker_registration import BrokerRegistrationRequest, Feature
+from gralha.protocol.messages.broker_registration import Listener as RegisteredListener
 from gralha.raft.driver import QuorumError, QuorumSettings
 from gralha.raft.log import MetadataLogConfig
+from gralha.raft.machine import Timeouts
 from gralha.raft.quorum_state import QuorumStateError
 from gralha.raft.snapshots import SnapshotError
-from gralha.replication.manager import ReplicaManager
+from gralha.replication.fetcher import FetchSettings
+from gralha.replication.manager import ReplicaManager, ReplicationPorts
+from gralha.storage.cleaning import CleanerSettings, CleaningWorker
 from gralha.storage.config import LogConfig
 from gralha.storage.disk import Disk, FolderLock
 from gralha.storage.manager import FolderLockedError, LogManager
@@ -34,7 +58,8 @@ from gralha.transactions.producer_ids import Block, ProducerIds
 
 log = logging.getLogger("gralha.broker")
 
-PLAINTEXT = 0
+PLAINTEXT: Final = 0
+CONTROLLED_SHUTDOWN_S: Final = 30.0
 
 
 class StartError(Exception):
@@ -44,7 +69,14 @@ class StartError(Exception):
 class Node:
     """`run` is its whole life. Time, chance and files come from whoever makes it."""
 
-    def __init__(self, config: NodeConfig, disk: Disk, clock: Callable[[], int], random: Random) -> None:
+    def __init__(
+        self,
+        config: NodeConfig,
+        disk: Disk,
+        clock: Callable[[], int],
+        random: Random,
+        cleaning_worker: CleaningWorker | None = None,
+    ) -> None:
         self.config = config
         # Where clients reach it, once it runs.
         self.addresses: list[Listener] = []
@@ -65,75 +97,121 @@ class Node:
                 "replica.high.watermark.checkpoint.interval.ms"
             ),
             producer_expiration_ms=config.number("producer.id.expiration.ms"),
+            cleaner_settings=_cleaner_settings(config, lambda name: config.text(name) or ""),
+            cleaning_worker=cleaning_worker,
         )
-        self._replicas = ReplicaManager(config.node_id, self._logs, self._log_config, clock, self._fail)
+        self._controllers = PeerConnections(f"node-{config.node_id}", self._controller_address)
+        self._brokers = PeerConnections(f"broker-{config.node_id}", self._broker_address)
+        self._replicas = ReplicaManager(
+            config.node_id, self._logs, self._log_config, clock, self._fail, self._replication_ports()
+        )
         self._controller: ControllerService | None = None
-        self._server: Server | None = None
+        self._duties: ActiveDuties | None = None
+        self._lifecycle: Lifecycle | None = None
+        # One for clients and other brokers, one for those who ask the controller.
+        self._server = self._new_server()
+        self._controller_server = self._new_server()
         self._broker: Broker | None = None
+        self._tasks: list[asyncio.Future[Any]] = []
 
     async def run(self, stop: asyncio.Event, on_ready: "Callable[[Node], None]") -> None:
         """Start, serve until `stop` is set or something fails for good, then close."""
         loop = asyncio.get_running_loop()
         self._failure = loop.create_future()
-        tasks: list[asyncio.Future[object]] = []
+        self._tasks = [asyncio.ensure_future(stop.wait()), self._failure]
         try:
-            server = await self._start()
-            tasks = [
-                asyncio.ensure_future(work)
-                for work in (self._logs.run(self._clock), server.sweep(), stop.wait(), self._failure)
-            ]
-            on_ready(self)
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            starting = asyncio.ensure_future(self._start())
+            if await self._ended_before(starting):
+                starting.cancel()
+                await asyncio.gather(starting, return_exceptions=True)
+            else:
+                on_ready(self)
+                await self._ended_before(None)
         except BaseException:
-            await self._abandon(tasks)
+            await self._abandon()
             raise
-        await self._close(tasks)
+        await self._close()
+
+    async def _ended_before(self, work: "asyncio.Future[None] | None") -> bool:
+        """Wait for some work, or for the node's end: whether that came first. A failure is raised."""
+        waited_for = [*self._tasks, work] if work is not None else self._tasks
+        done, _ = await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+        return work is None or work not in done
 
     # Starting
 
-    async def _start(self) -> Server:
+    async def _start(self) -> None:
         loop = asyncio.get_running_loop()
-        server = self._server = await self._bind()
+        config = self.config
+        await self._bind(self._server, config.client_listeners, APIS, self.addresses)
+        await self._bind(self._controller_server, config.controller_listeners, CONTROLLER_APIS, [])
         folders = await loop.run_in_executor(None, self._take_folders)
-        previous_epoch = await loop.run_in_executor(None, self._logs.clean_shutdown_epoch)
-        controller = self._controller = self._new_controller(folders[self.config.metadata_log_dir])
+        self._controller = self._new_controller(folders[config.metadata_log_dir])
         try:
-            await controller.start()
+            await self._controller.start()
         except (QuorumError, QuorumStateError, SnapshotError, MetadataError) as error:
             raise StartError(str(error)) from error
+        self._broker = self._new_broker(self._controller, folders[config.metadata_log_dir].cluster_id)
+        self._controllers.lost_listeners.append(self._peer_lost)
+        self._controllers.made_listeners.append(self._controller.context.liveness.connection_made)
+        self._duties = ActiveDuties(self._controller)
+        await self._controller_server.serve(self._broker, self._connection_lost)
+        self._watch(self._controller_server.sweep())
+        if config.is_broker:
+            await self._join(self._controller, self._broker, folders)
+
+    async def _join(
+        self, controller: ControllerService, broker: Broker, folders: dict[str, MetaProperties]
+    ) -> None:
+        """Become one of the cluster's brokers, and let clients in."""
+        loop = asyncio.get_running_loop()
+        previous_epoch = await loop.run_in_executor(None, self._logs.clean_shutdown_epoch)
+        assert broker.channel is not None
+        lifecycle = self._lifecycle = Lifecycle(
+            broker.channel,
+            self._introduction(broker.cluster_id, folders, previous_epoch),
+            lambda: controller.image.offset,
+            self._lifecycle_times(),
+        )
+        try:
+            self._broker_epoch = await lifecycle.register()
+        except RegistrationRefusedError as error:
+            raise StartError(str(error)) from None
+        await controller.wait_for_offset(self._broker_epoch)
         await loop.run_in_executor(None, self._load_logs, controller)
-        self._broker_epoch = await controller.register_broker(self._introduction(folders, previous_epoch))
+        controller.driver.leader_listeners.append(lifecycle.controller_changed)
+        self._watch(self._logs.run(self._clock))
+        self._watch(self._replicas.run())
+        self._watch(lifecycle.run())
         controller.subscribe(self._follow)
         await self._replicas.settled()
         self._report_strays()
-        await controller.unfence_broker(self.config.node_id, self._broker_epoch)
-        self._broker = Broker(
-            self.config,
-            folders[self.config.metadata_log_dir].cluster_id,
-            controller,
-            self._logs,
-            self._replicas,
-            ProducerIds(self._allocate_producer_ids),
-            self._clock,
-            self._random,
-        )
-        await server.serve(self._broker)
-        return server
+        lifecycle.ready()
+        await lifecycle.wait_until_running()
+        await self._server.serve(broker)
+        self._watch(self._server.sweep())
 
-    async def _bind(self) -> Server:
+    def _watch(self, work: Coroutine[object, object, None]) -> None:
+        """Have work done in the background; its end is the node's end."""
+        self._tasks.append(asyncio.ensure_future(work))
+
+    def _new_server(self) -> Server:
         config = self.config
-        server = Server(
-            APIS,
+        return Server(
             max_request_bytes=config.number("socket.request.max.bytes"),
             max_connections=config.number("max.connections"),
             max_connections_per_ip=config.number("max.connections.per.ip"),
             max_idle_ms=config.number("connections.max.idle.ms"),
         )
-        for listener in config.client_listeners:
+
+    async def _bind(
+        self, server: Server, listeners: list[Listener], apis: dict[int, Api], addresses: list[Listener]
+    ) -> None:
+        for listener in listeners:
             try:
-                port = await server.bind(listener.name, listener.host, listener.port)
+                port = await server.bind(listener.name, listener.host, listener.port, apis)
             except OSError as error:
                 advice = "Name an address of this machine in listeners."
                 if error.errno == errno.EADDRINUSE:
@@ -141,9 +219,21 @@ class Node:
                 address = f"{listener.host or '*'}:{listener.port}"
                 reason = error.strerror or error
                 raise StartError(f"Cannot listen on {address}: {reason}. {advice}") from None
-            advertised = next((one for one in config.advertised if one.name == listener.name), listener)
-            self.addresses.append(advertised._replace(port=advertised.port or port))
-        return server
+            advertised = next((one for one in self.config.advertised if one.name == listener.name), listener)
+            addresses.append(advertised._replace(port=advertised.port or port))
+
+    def _new_broker(self, controller: ControllerService, cluster_id: str) -> Broker:
+        return Broker(
+            self.config,
+            cluster_id,
+            controller,
+            self._logs,
+            self._replicas,
+            ProducerIds(self._allocate_producer_ids),
+            self._clock,
+            self._random,
+            ControllerChannel(controller, self._controllers, self._answer_here),
+        )
 
     def _take_folders(self) -> dict[str, MetaProperties]:
         """Lock the folders, so that no other process touches them, then see whose they are. May wait."""
@@ -162,17 +252,25 @@ class Node:
                 config.node_id,
                 self._clock(),
                 self._random,
+                self._shared_cluster_id(),
             )
         except FolderLockedError as error:
             raise StartError(f"{error}. Stop that one, or name another folder in log.dirs.") from None
         except FormatError as error:
             raise StartError(str(error)) from None
 
+    def _shared_cluster_id(self) -> str | None:
+        """Nodes that format their own folders must come to the same cluster."""
+        voters = self.config.voters
+        if len(voters) == 1 and self.config.is_controller:
+            return None
+        return shared_cluster_id(f"{one.node_id}@{one.host}:{one.port}" for one in voters)
+
     def _new_controller(self, metadata_folder: MetaProperties) -> ControllerService:
         config = self.config
         quorum = QuorumSettings(
             config.node_id,
-            [config.node_id],
+            {one.node_id: (one.host, one.port) for one in config.voters} or [config.node_id],
             config.metadata_log_dir,
             self._disk,
             self._clock,
@@ -188,6 +286,18 @@ class Node:
                 max_retention_bytes=config.number("metadata.max.retention.bytes"),
                 max_retention_ms=config.number("metadata.max.retention.ms"),
             ),
+            self._controllers,
+            Timeouts(
+                config.number("controller.quorum.election.timeout.ms"),
+                config.number("controller.quorum.fetch.timeout.ms"),
+                config.number("controller.quorum.election.backoff.max.ms"),
+                config.number("controller.quorum.request.timeout.ms"),
+                config.number("controller.quorum.retry.backoff.ms"),
+            ),
+            self._random,
+            metadata_folder.cluster_id,
+            bootstrap=[-2 - number for number in range(len(config.quorum_servers))],
+            can_vote=config.is_controller,
         )
         bootstrap = read_bootstrap_records(self._disk, config.metadata_log_dir)
         return ControllerService(quorum, config.texts, bootstrap, self._random)
@@ -195,14 +305,51 @@ class Node:
     def _load_logs(self, controller: ControllerService) -> None:
         self._logs.load(self._clock(), controller.topic_config_values)
 
-    def _introduction(self, folders: dict[str, MetaProperties], previous_epoch: int) -> BrokerIntroduction:
-        return BrokerIntroduction(
-            self.config.node_id,
-            self._random.randbytes(16),
-            tuple(Endpoint(one.name, one.host, one.port, PLAINTEXT) for one in self.addresses),
-            tuple(sorted({folders[folder].directory_id for folder in self.config.log_dirs})),
-            self.config.rack,
-            previous_epoch=previous_epoch,
+    def _introduction(
+        self, cluster_id: str, folders: dict[str, MetaProperties], previous_epoch: int
+    ) -> BrokerRegistrationRequest:
+        return BrokerRegistrationRequest(
+            broker_id=self.config.node_id,
+            cluster_id=cluster_id,
+            incarnation_id=self._random.randbytes(16),
+            listeners=[RegisteredListener(one.name, one.host, one.port, PLAINTEXT) for one in self.addresses],
+            features=[Feature(name, low, high) for name, (low, high) in SUPPORTED_FEATURES.items()],
+            rack=self.config.rack,
+            log_dirs=sorted({folders[folder].directory_id for folder in self.config.log_dirs}),
+            previous_broker_epoch=previous_epoch,
+        )
+
+    def _replication_ports(self) -> ReplicationPorts:
+        config = self.config
+        return ReplicationPorts(
+            self._brokers,
+            self._ask_controller,
+            lambda: self._broker_epoch,
+            self._registration,
+            config.number("replica.lag.time.max.ms"),
+            FetchSettings(
+                config.number("replica.fetch.wait.max.ms"),
+                config.number("replica.fetch.min.bytes"),
+                config.number("replica.fetch.max.bytes"),
+                config.number("replica.fetch.response.max.bytes"),
+                config.number("replica.fetch.backoff.ms"),
+                config.number("replica.socket.timeout.ms"),
+            ),
+        )
+
+    async def _ask_controller(self, request: Message) -> Message:
+        assert self._broker is not None
+        return await self._broker.ask_controller(request)
+
+    def _registration(self, broker_id: int) -> BrokerRegistration | None:
+        return None if self._controller is None else self._controller.image.brokers.get(broker_id)
+
+    def _lifecycle_times(self) -> LifecycleTimes:
+        config = self.config
+        return LifecycleTimes(
+            config.number("broker.heartbeat.interval.ms"),
+            config.number("broker.session.timeout.ms"),
+            config.number("initial.broker.registration.timeout.ms"),
         )
 
     def _report_strays(self) -> None:
@@ -214,14 +361,21 @@ class Node:
     # Running
 
     def _follow(self, change: ImageChange, image: MetadataImage) -> None:
+        controller = self._controller
+        assert controller is not None
         self._replicas.apply(change)
+        for broker_id in change.changed_brokers:
+            if (broker := image.brokers.get(broker_id)) is not None and not broker.fenced:
+                controller.context.liveness.connection_made(broker_id)
         if change.broker_configs_changed:
-            self._limit_connections()
+            self._configure()
 
-    def _limit_connections(self) -> None:
+    def _configure(self) -> None:
         assert self._controller is not None
-        assert self._server is not None
         layers = self._controller.context.config_layers(self._controller.image)
+        self._logs.cleaner.configure(
+            _cleaner_settings(self.config, lambda name: broker_config_value(name, layers) or "")
+        )
         limits = self._server.limits
         limits.max_connections = int(broker_config_value("max.connections", layers) or 0)
         limits.max_connections_per_ip = int(broker_config_value("max.connections.per.ip", layers) or 0)
@@ -231,8 +385,45 @@ class Node:
         return LogConfig(self._controller.topic_config_values(topic))
 
     async def _allocate_producer_ids(self) -> Block:
+        assert self._broker is not None
+        request = AllocateProducerIdsRequest(broker_id=self.config.node_id, broker_epoch=self._broker_epoch)
+        response = cast(AllocateProducerIdsResponse, await self._broker.ask_controller(request))
+        if response.error_code:
+            raise error_for(response.error_code)
+        return response.producer_id_start, response.producer_id_len
+
+    # Other nodes
+
+    def _controller_address(self, node_id: int) -> Address | None:
+        if node_id <= -2:  # Kafka's numbers for servers whose ids are not known yet
+            return self.config.quorum_servers[-2 - node_id]
+        return None if self._controller is None else self._controller.driver.endpoint_of(node_id)
+
+    def _broker_address(self, node_id: int) -> Address | None:
+        registration = self._registration(node_id)
+        endpoint = registration.endpoint(self.config.inter_broker_listener or "") if registration else None
+        return None if endpoint is None else (endpoint.host, endpoint.port)
+
+    def _answer_here(self, request: Message, version: int | None) -> Message | Awaitable[Message]:
+        """What this node's controller answers to this node's broker."""
+        api = CONTROLLER_APIS[request.API_KEY]
+        peer = Peer("127.0.0.1", 0, "", "User:ANONYMOUS", CONTROLLER_APIS)
+        context = RequestContext(peer, api.max_version if version is None else version, None)
+        answer = api.handle(self._broker, context, request)
+        assert answer is not None
+        return cast(Message | Awaitable[Message], answer)
+
+    def _connection_lost(self, peer: Peer) -> None:
+        """A broker's heartbeats came over this connection: its process may have died."""
+        if peer.node_id >= 0:
+            self._peer_lost(peer.node_id)
+
+    def _peer_lost(self, node_id: int) -> None:
+        """The quorum may have lost its leader, and the controller, whoever that is next, a broker."""
         assert self._controller is not None
-        return await self._controller.allocate_producer_ids(self.config.node_id, self._broker_epoch)
+        now_ms = int(asyncio.get_running_loop().time() * 1000)
+        self._controller.context.liveness.connection_lost(node_id, now_ms)
+        self._controller.driver.peer_lost(node_id)
 
     def _fail(self, error: BaseException) -> None:
         if self._failure is not None and not self._failure.done():
@@ -240,33 +431,61 @@ class Node:
 
     # Stopping
 
-    async def _close(self, tasks: "list[asyncio.Future[object]]") -> None:
-        """In order: clients, metadata (nothing is decided any more), work on files, logs with a clean end."""
-        assert self._server is not None
+    async def _close(self) -> None:
+        """In order: leadership, clients, metadata (nothing is decided any more), work on files, logs."""
         assert self._controller is not None
+        if self._lifecycle is not None and self._has_successors():
+            await self._lifecycle.stop(CONTROLLED_SHUTDOWN_S)
         await self._server.close()
         if self._broker is not None:
             self._broker.groups.close()
+        await self._replicas.close()
+        if self._duties is not None:
+            self._duties.close()
         await self._controller.close()
-        await self._replicas.settled()
-        await _cancel(tasks)
+        await self._controller_server.close()
+        self._close_peers()
+        await _cancel(self._tasks)
         await asyncio.get_running_loop().run_in_executor(None, self._logs.close, self._broker_epoch)
         if self._metadata_lock is not None:
             self._metadata_lock.release()
 
-    async def _abandon(self, tasks: "list[asyncio.Future[object]]") -> None:
+    def _has_successors(self) -> bool:
+        """Is there another broker that could lead what this one leads?"""
+        assert self._controller is not None
+        brokers = self._controller.image.brokers.values()
+        return any(broker.is_active and broker.id != self.config.node_id for broker in brokers)
+
+    def _close_peers(self) -> None:
+        self._controllers.close()
+        self._brokers.close()
+
+    async def _abandon(self) -> None:
         """After a failure: let go of everything, and leave no mark of a clean end."""
-        if self._server is not None:
-            await self._server.close()
+        await self._server.close()
+        await self._controller_server.close()
         if self._broker is not None:
             self._broker.groups.close()
-        await _cancel(tasks)
+        if self._duties is not None:
+            self._duties.close()
+        self._close_peers()
+        await _cancel(self._tasks)
         self._logs.release()
         if self._metadata_lock is not None:
             self._metadata_lock.release()
 
 
-async def _cancel(tasks: "list[asyncio.Future[object]]") -> None:
+def _cleaner_settings(config: NodeConfig, value_of: Callable[[str], str]) -> CleanerSettings:
+    return CleanerSettings(
+        enabled=config.flag("log.cleaner.enable"),
+        backoff_ms=int(value_of("log.cleaner.backoff.ms")),
+        dedupe_buffer_bytes=int(value_of("log.cleaner.dedupe.buffer.size")),
+        io_buffer_bytes=int(value_of("log.cleaner.io.buffer.size")),
+        io_max_bytes_per_second=float(value_of("log.cleaner.io.max.bytes.per.second")),
+    )
+
+
+async def _cancel(tasks: "list[asyncio.Future[Any]]") -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -137,6 +137,7 @@ class PeerConnections:
         self._client_id = client_id
         self._address_of = address_of
         self._connections: dict[tuple[int, str], tuple[Address, asyncio.Task[_Connection]]] = {}
+        self.made_listeners: list[Callable[[int], None]] = []
         self.lost_listeners: list[Callable[[int], None]] = []
 
     async def ask(
@@ -202,6 +203,8 @@ class PeerConnections:
                 connection.close("it was not answered")
                 raise
         connection.versions = {api.api_key: api.max_version for api in response.api_keys}
+        for tell in self.made_listeners:
+            tell(node_id)
         return connection
 
     def _lost(self, node_id: int) -> None:

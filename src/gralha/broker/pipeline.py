@@ -58,13 +58,16 @@ class Api:
 
 
 class Peer:
-    """Who is at the other end of a connection."""
+    """Who is at the other end of a connection, and which APIs it is offered."""
 
-    def __init__(self, host: str, port: int, listener: str, principal: str) -> None:
+    def __init__(self, host: str, port: int, listener: str, principal: str, apis: dict[int, Api]) -> None:
         self.host = host
         self.port = port
         self.listener = listener
         self.principal = principal
+        self.apis = apis
+        # The broker that heartbeats over this connection, if one does.
+        self.node_id = -1
 
 
 class RequestContext:
@@ -96,14 +99,13 @@ class Pipeline:
     def __init__(
         self,
         node: object,
-        apis: dict[int, Api],
         peer: Peer,
         max_request_bytes: int,
         on_ready: Callable[[], None],
         on_broken: Callable[[str], None],
     ) -> None:
         self.node = node
-        self.apis = apis
+        self.apis = peer.apis
         self.peer = peer
         self.max_request_bytes: i64 = max_request_bytes
         self.on_ready = on_ready

@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from gralha.broker.connection import Connection, ConnectionLimits, ConnectionSettings
-from gralha.broker.pipeline import Api
+from gralha.broker.pipeline import Api, Peer
 
 SWEEP_SECONDS: Final = 5.0
 CLOSING_SECONDS: Final = 1.0
@@ -19,14 +20,12 @@ class Server:
 
     def __init__(
         self,
-        apis: dict[int, Api],
         *,
         max_request_bytes: int,
         max_connections: int,
         max_connections_per_ip: int,
         max_idle_ms: int,
     ) -> None:
-        self._apis = apis
         self._max_request_bytes = max_request_bytes
         self.limits = ConnectionLimits(
             max_connections, max_connections_per_ip, max(SMALLEST_PARTIAL_LIMIT_BYTES, 2 * max_request_bytes)
@@ -35,10 +34,10 @@ class Server:
         self._settings: list[ConnectionSettings] = []
         self._servers: list[asyncio.Server] = []
 
-    async def bind(self, listener: str, host: str, port: int) -> int:
+    async def bind(self, listener: str, host: str, port: int, apis: dict[int, Api]) -> int:
         """Take an address without serving it yet; answers the port, which matters when it was given as 0."""
         loop = asyncio.get_running_loop()
-        settings = ConnectionSettings(self._apis, listener, self._max_request_bytes, self.limits)
+        settings = ConnectionSettings(apis, listener, self._max_request_bytes, self.limits)
         server = await loop.create_server(
             lambda: Connection(settings, loop),
             host or None,
@@ -51,10 +50,11 @@ class Server:
         self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])
 
-    async def serve(self, broker: object) -> None:
-        """Let clients in; the handlers get `broker`."""
+    async def serve(self, broker: object, on_lost: Callable[[Peer], None] | None = None) -> None:
+        """Let clients in; the handlers get `broker`. `on_lost` is told of connections that have ended."""
         for settings in self._settings:
             settings.broker = broker
+            settings.on_lost = on_lost
         for server in self._servers:
             await server.start_serving()
 

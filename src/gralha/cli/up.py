@@ -10,6 +10,14 @@ from typing import TYPE_CHECKING
 from gralha.cli.arguments import ProgramParser, port_number
 from gralha.cli.program import CommandError, run
 from gralha.cli.server import serve
+from gralha.cli.up_brokers import (
+    FIRST_PORT,
+    MAX_BROKERS,
+    BrokerProcesses,
+    client_port,
+    properties,
+    run_brokers,
+)
 
 if TYPE_CHECKING:
     from gralha.broker.node import Node
@@ -32,22 +40,51 @@ def _up(arguments: list[str]) -> int:
         "--data", type=Path, metavar="DIR", help=f"where data is kept ({default_data_folder()})"
     )
     parser.add_argument(
-        "--port", type=port_number, default=DEFAULT_PORT, metavar="P", help=f"for clients ({DEFAULT_PORT})"
+        "--port",
+        type=port_number,
+        metavar="P",
+        help=f"for clients ({DEFAULT_PORT}; of the first of several brokers {FIRST_PORT})",
+    )
+    parser.add_argument(
+        "--brokers",
+        type=int,
+        default=1,
+        choices=range(1, MAX_BROKERS + 1),
+        metavar="N",
+        help=f"how many, up to {MAX_BROKERS} (1); three are on {FIRST_PORT}, 29092 and 39092",
     )
     options = parser.parse_args(arguments)
     data = (options.data or default_data_folder()).expanduser().resolve()
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING, stream=sys.stderr)
 
+    if "," in str(data):
+        raise CommandError(f"{data} cannot hold data: log.dirs would take its comma for a separator")
+    if options.brokers > 1:
+        return _up_several(data, options.brokers, options.port or FIRST_PORT)
+
     def announce(node: "Node") -> None:
         _print_table([("broker", address) for address in _addresses(node)], data)
 
-    return serve(_properties(data, options.port), "gralha up", announce)
+    return serve(_text(_properties(data, options.port or DEFAULT_PORT)), "gralha up", announce)
 
 
-def _properties(data: Path, port: int) -> str:
-    if "," in str(data):
-        raise CommandError(f"{data} cannot hold data: log.dirs would take its comma for a separator")
-    settings = {
+def _up_several(data: Path, brokers: int, first_port: int) -> int:
+    processes = BrokerProcesses(data)
+    for node_id in range(1, brokers + 1):
+        processes.start(node_id, _text(properties(node_id, brokers, first_port, data)))
+
+    def announce() -> None:
+        rows = [
+            (f"broker {node_id}", f"localhost:{client_port(node_id, first_port)}")
+            for node_id in range(1, brokers + 1)
+        ]
+        _print_table(rows, data)
+
+    return run_brokers(processes, announce)
+
+
+def _properties(data: Path, port: int) -> dict[str, str]:
+    return {
         "process.roles": "broker,controller",
         "node.id": "1",
         "listeners": f"PLAINTEXT://localhost:{port}",
@@ -58,6 +95,9 @@ def _properties(data: Path, port: int) -> str:
         # As in Kafka's own sample: who tries something out wants no group that waits for more members.
         "group.initial.rebalance.delay.ms": "0",
     }
+
+
+def _text(settings: dict[str, str]) -> str:
     return "".join(f"{name}={_escaped(value)}\n" for name, value in settings.items())
 
 

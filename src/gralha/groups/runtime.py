@@ -33,7 +33,7 @@ from gralha.protocol.errors import (
     error_for,
 )
 from gralha.protocol.message import Struct
-from gralha.protocol.primitives import RecordBytes
+from gralha.protocol.primitives import ProtocolError, RecordBytes
 from gralha.protocol.records import Record, encode_batch
 from gralha.replication.partition import Partition, Waiter
 
@@ -49,6 +49,7 @@ Answer = TypeVar("Answer", bound=Struct)
 
 LOAD_RETRY_S: Final = 5.0
 REPLAYED_AT_ONCE: Final = 1000
+TIMERS_AT_ONCE_S: Final = 0.01
 PART_RECORDS: Final = 1000  # of an outcome that may be written in parts
 CLOCK_JUMP_MS: Final = 1000
 
@@ -115,7 +116,7 @@ class _Held(NamedTuple):
     """An answer that waits for the high watermark to reach an offset, but not for ever."""
 
     end_offset: int
-    deadline_ms: int
+    deadline_ms: int  # by the steady clock
     call: Call
     response: Struct
 
@@ -144,7 +145,7 @@ class Runtime(Waiter):
         self._held: deque[_Held] = deque()
         self._open: dict[Call, None] = {}
         self._timer: asyncio.TimerHandle | None = None
-        self._timer_ms = 0
+        self._timer_at_ms = 0  # by the steady clock
         self._commit_timer: asyncio.TimerHandle | None = None
         self._loading: asyncio.Task[None] | None = None
         partition.add_waiter(self)
@@ -224,7 +225,7 @@ class Runtime(Waiter):
             log.exception("%s: a request failed; the groups are loaded anew", self._name)
             self._start_again(call)
             return
-        self._release_sent(now_ms)
+        self._release_sent()
         self._arm_timer(now_ms)
 
     def _write(self, outcome: Outcome, now_ms: int) -> None:
@@ -245,7 +246,11 @@ class Runtime(Waiter):
             outcome.on_appended()
 
     def _append(self, records: Sequence[GroupRecord], now_ms: int) -> None:
-        batch = encode_batch([_stored(record, now_ms) for record in records])
+        try:
+            batch = encode_batch([_stored(record, now_ms) for record in records])
+        except ProtocolError as error:
+            # An id that a client made so long that a record has no room for it.
+            raise UnknownServerError(f"A record cannot be written: {error}") from error
         self._partition.append_own(RecordBytes(batch, 0, len(batch)), now_ms)
 
     def _start_again(self, call: Call | None) -> None:
@@ -270,7 +275,7 @@ class Runtime(Waiter):
         """Its client has the answer, or is gone."""
         self._open.pop(call, None)
 
-    def _release_sent(self, now_ms: int) -> None:
+    def _release_sent(self) -> None:
         if not self._sent:
             return
         sent, self._sent = self._sent, []
@@ -279,7 +284,7 @@ class Runtime(Waiter):
             for call, response in sent:
                 call.leave(response)
             return
-        deadline_ms = now_ms + self._commit_timeout_ms
+        deadline_ms = self._steady_ms() + self._commit_timeout_ms
         self._held.extend(_Held(end_offset, deadline_ms, call, response) for call, response in sent)
         if self._commit_timer is None:
             self._commit_timer = self._loop.call_later(self._commit_timeout_ms / 1000, self._commit_is_late)
@@ -300,12 +305,12 @@ class Runtime(Waiter):
     def _commit_is_late(self) -> None:
         """The records stay in the log and will be committed one day; the client may ask again."""
         self._commit_timer = None
-        now_ms = self._now_ms()
-        while self._held and self._held[0].deadline_ms <= now_ms:
+        steady_ms = self._steady_ms()
+        while self._held and self._held[0].deadline_ms <= steady_ms:
             held = self._held.popleft()
             held.call.leave(held.call.failure(CoordinatorNotAvailableError()))
         if self._held:
-            delay_ms = self._held[0].deadline_ms - now_ms
+            delay_ms = self._held[0].deadline_ms - steady_ms
             self._commit_timer = self._loop.call_later(delay_ms / 1000, self._commit_is_late)
 
     # Time
@@ -329,19 +334,26 @@ class Runtime(Waiter):
         next_ms = self.shard.timers.next_deadline_ms()
         if next_ms is None:
             return
-        next_ms -= self._drift_ms
+        # From now on, by the steady clock. Where the wall clock goes more slowly, the timer comes too early
+        # and is armed again for the rest.
+        at_ms = self._steady_ms() + max(next_ms - now_ms, 0)
         if self._timer is not None:
-            if self._timer_ms <= next_ms:
+            if self._timer_at_ms <= at_ms:
                 return
             self._timer.cancel()
-        self._timer_ms = next_ms
-        self._timer = self._loop.call_at(next_ms / 1000, self._timers_due)
+        self._timer_at_ms = at_ms
+        self._timer = self._loop.call_at(at_ms / 1000, self._timers_due)
 
     def _timers_due(self) -> None:
+        """A little at a time: when many members are gone at once, those who are there must still be heard.
+
+        Else the sessions of healthy members would end because their heartbeats are not read.
+        """
         self._timer = None
+        until_s = self._loop.time() + TIMERS_AT_ONCE_S
         while self.state is State.ACTIVE:
             now_ms = self._now_ms()
-            action = self.shard.timers.pop_due(now_ms)
+            action = None if self._loop.time() > until_s else self.shard.timers.pop_due(now_ms)
             if action is None:
                 self._arm_timer(now_ms)
                 return

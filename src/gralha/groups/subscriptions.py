@@ -56,20 +56,26 @@ def changed_regexes(
     changed: dict[str, Regex | None] = dict.fromkeys(group.regexes.keys() - subscribed)
     version = topics.version()
     refresh = bool(subscribed) and _is_refresh_due(group, version, refresh_interval_ms, now_ms)
+    is_up_to_date = True
     for expression in sorted(subscribed):
         before = group.regexes.get(expression)
         if before is None or refresh:
             found = matching_topics(expression, topics)
             if before is None or before.topics != found:
                 changed[expression] = Regex(found, version, now_ms)
-    if refresh and not changed:
+                is_up_to_date = is_up_to_date and before is None
+    if refresh and is_up_to_date:
         group.checks.regexes_version = version
         group.checks.regexes_checked_ms = now_ms
     return changed
 
 
 def _is_refresh_due(group: ConsumerGroup, version: int, refresh_interval_ms: int, now_ms: int) -> bool:
-    """A look-up that found changes does not count: if they were not written down the next one finds them."""
+    """A look-up that found changes does not count: if they were not written down the next one finds them.
+
+    Expressions that are new are looked up in any case. If they counted as changes, a group whose members all
+    bring their own would look all of them up with each.
+    """
     checks = group.checks
     interval_ms = refresh_interval_ms if checks.regexes_version == version else REGEX_REFRESH_MIN_MS
     return not checks.regexes_checked_ms <= now_ms <= checks.regexes_checked_ms + interval_ms
@@ -100,7 +106,9 @@ class MetadataHash:
         found = self._hashes.get(name)
         if found is None:
             topic = self._topics.by_name(name)
-            found = self._hashes[name] = b"" if topic is None else _topic_hash(topic)
+            if topic is None:
+                return b""  # and not remembered: clients may ask for any number of names
+            found = self._hashes[name] = _topic_hash(topic)
         return found
 
 

@@ -7,11 +7,14 @@ back in with the new.
 
 import heapq
 from collections.abc import Callable, Hashable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from gralha.groups.outcome import Outcome
 
 Action = Callable[[int], Outcome | None]
+
+# So many entries of timers that are no more are let be, and as many again as there are timers.
+STALE_ENTRIES_MAX: Final = 64
 
 
 class Timer(NamedTuple):
@@ -71,10 +74,7 @@ class Timers:
         self._timers = {
             key: Timer(timer.deadline_ms + by_ms, timer.action) for key, timer in self._timers.items()
         }
-        self._heap.clear()
-        self._entered.clear()
-        for key, timer in self._timers.items():
-            self._enter(key, timer.deadline_ms)
+        self._enter_all()
 
     def clear(self) -> None:
         """Forget all of them."""
@@ -86,3 +86,14 @@ class Timers:
         self._count += 1
         self._entered[key] = deadline_ms
         heapq.heappush(self._heap, (deadline_ms, self._count, key))
+        # Members may come and go by the thousand, and their deadlines be weeks away.
+        if len(self._heap) > 2 * len(self._timers) + STALE_ENTRIES_MAX:
+            self._enter_all()
+
+    def _enter_all(self) -> None:
+        self._entered = {key: timer.deadline_ms for key, timer in self._timers.items()}
+        self._heap = [
+            (deadline_ms, number, key) for number, (key, deadline_ms) in enumerate(self._entered.items())
+        ]
+        heapq.heapify(self._heap)
+        self._count = len(self._heap)

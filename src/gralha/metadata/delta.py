@@ -45,6 +45,7 @@ from gralha.protocol.messages.cluster_records import (
     ProducerIdsRecord,
 )
 from gralha.protocol.messages.topic_records import (
+    ClearElrRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RemoveTopicRecord,
@@ -183,21 +184,22 @@ class ImageDelta:
         old = partitions.get(record.partition_id)
         if old is None:
             raise MetadataError(f"partition {record.partition_id} changes, but does not exist")
-        elects = record.leader != NO_LEADER_CHANGE
-        partitions[record.partition_id] = PartitionImage(
-            _new(record.replicas, old.replicas),
-            _new(record.isr, old.isr),
-            record.leader if elects else old.leader,
-            # Naming a leader, even the same one, begins a new epoch.
-            old.leader_epoch + 1 if elects else old.leader_epoch,
-            old.partition_epoch + 1,
-            old.directories if record.directories is None else tuple(record.directories),
-            _new(record.removing_replicas, old.removing_replicas),
-            _new(record.adding_replicas, old.adding_replicas),
-            _new(record.eligible_leader_replicas, old.eligible_leader_replicas),
-            _new(record.last_known_elr, old.last_known_elr),
-            old.leader_recovery_state if record.leader_recovery_state == -1 else record.leader_recovery_state,
-        )
+        partitions[record.partition_id] = changed_partition(old, record)
+
+    def _apply_clear_elr(self, record: ClearElrRecord) -> None:
+        """Eligible replicas of one topic, or of all if none is named, are eligible no more."""
+        topics = self._before.topics if self._topics is None else self._topics
+        if record.topic_name and record.topic_name not in topics:
+            raise MetadataError(f"topic {record.topic_name} changes, but does not exist")
+        named = [topics[record.topic_name]] if record.topic_name else list(topics.values())
+        for topic in named:
+            for index, old in topic.partitions.items():
+                if old.eligible_leader_replicas or old.last_known_elr:
+                    self._partitions_to_change(topic.id)[index] = old._replace(
+                        partition_epoch=old.partition_epoch + 1,
+                        eligible_leader_replicas=(),
+                        last_known_elr=(),
+                    )
 
     # Configs
 
@@ -303,6 +305,25 @@ class ImageDelta:
         """A sign of life of the controller."""
 
 
+def changed_partition(old: PartitionImage, record: PartitionChangeRecord) -> PartitionImage:
+    """A partition after a change."""
+    elects = record.leader != NO_LEADER_CHANGE
+    return PartitionImage(
+        _new(record.replicas, old.replicas),
+        _new(record.isr, old.isr),
+        record.leader if elects else old.leader,
+        # Naming a leader, even the same one, begins a new epoch.
+        old.leader_epoch + 1 if elects else old.leader_epoch,
+        old.partition_epoch + 1,
+        old.directories if record.directories is None else tuple(record.directories),
+        _new(record.removing_replicas, old.removing_replicas),
+        _new(record.adding_replicas, old.adding_replicas),
+        _new(record.eligible_leader_replicas, old.eligible_leader_replicas),
+        _new(record.last_known_elr, old.last_known_elr),
+        old.leader_recovery_state if record.leader_recovery_state == -1 else record.leader_recovery_state,
+    )
+
+
 def _new(values: list[int] | None, old: tuple[int, ...]) -> tuple[int, ...]:
     return old if values is None else tuple(values)
 
@@ -337,6 +358,7 @@ def change_between(before: MetadataImage, after: MetadataImage) -> ImageChange:
 
 _HANDLERS: Final[dict[type[Message], Callable[[ImageDelta, Any], None]]] = {
     BrokerRegistrationChangeRecord: ImageDelta._apply_broker_change,
+    ClearElrRecord: ImageDelta._apply_clear_elr,
     ConfigRecord: ImageDelta._apply_config,
     FeatureLevelRecord: ImageDelta._apply_feature,
     FenceBrokerRecord: ImageDelta._apply_fence,

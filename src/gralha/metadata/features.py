@@ -3,6 +3,7 @@
 Levels are Kafka's. Only what is served is listed; an issue that brings a feature adds its line.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from gralha.metadata.image import METADATA_VERSION
@@ -15,14 +16,25 @@ METADATA_VERSION_LEVEL: Final = 30
 GROUP_VERSION: Final = "group.version"
 GROUP_VERSION_LEVEL: Final = 1
 
+# Level 1: replicas that left an ISR below min.insync.replicas may lead (KIP-966).
+ELIGIBLE_LEADER_REPLICAS_VERSION: Final = "eligible.leader.replicas.version"
+ELIGIBLE_LEADER_REPLICAS_LEVEL: Final = 1
+
 # By name: the lowest and the highest level that this version can run at.
 SUPPORTED_FEATURES: Final[dict[str, tuple[int, int]]] = {
     METADATA_VERSION: (METADATA_VERSION_LEVEL, METADATA_VERSION_LEVEL),
     GROUP_VERSION: (0, GROUP_VERSION_LEVEL),
+    ELIGIBLE_LEADER_REPLICAS_VERSION: (0, ELIGIBLE_LEADER_REPLICAS_LEVEL),
 }
 
 # What an empty data folder is formatted with.
 BOOTSTRAP_FEATURES: Final[dict[str, int]] = {
     METADATA_VERSION: METADATA_VERSION_LEVEL,
     GROUP_VERSION: GROUP_VERSION_LEVEL,
+    ELIGIBLE_LEADER_REPLICAS_VERSION: ELIGIBLE_LEADER_REPLICAS_LEVEL,
 }
+
+
+def has_eligible_leader_replicas(features: Mapping[str, int]) -> bool:
+    """Is KIP-966 switched on?"""
+    return features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) >= ELIGIBLE_LEADER_REPLICAS_LEVEL

@@ -9,6 +9,7 @@ a folder without it has not been formatted. A folder that holds partitions but n
 it, and is not taken for an empty one.
 """
 
+import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -209,12 +210,25 @@ def format_folders(files: Files, plan: FormatPlan, now_ms: int, random: Random) 
         files.write_file_atomically(f"{folder}/{META_PROPERTIES}", encode_meta_properties(new, now_ms))
 
 
+def shared_cluster_id(voters: Iterable[str]) -> str:
+    """A cluster id on which nodes agree that have the same voters and nothing else yet."""
+    digest = hashlib.sha256(",".join(sorted(voters)).encode()).digest()
+    return uuid_to_string(digest[:16])
+
+
 def prepare_folders(
-    files: Files, folders: Sequence[str], metadata_folder: str, node_id: int, now_ms: int, random: Random
+    files: Files,
+    folders: Sequence[str],
+    metadata_folder: str,
+    node_id: int,
+    now_ms: int,
+    random: Random,
+    new_cluster_id: str | None = None,
 ) -> dict[str, MetaProperties]:
     """Whose folders they are, for a server that starts: empty ones are formatted first. May wait.
 
-    A folder that is empty beside formatted ones (a new disk) joins their cluster.
+    A folder that is empty beside formatted ones (a new disk) joins their cluster. `new_cluster_id` is for a
+    node that has nothing yet, instead of a random one.
     """
     wanted = sorted({*folders, metadata_folder})
     found = {folder: read_meta_properties(files, folder) for folder in wanted}
@@ -227,7 +241,8 @@ def prepare_folders(
             f"{metadata_folder} is empty, but other folders of the node belong to cluster {cluster_id}. It "
             "held the cluster's metadata: restore it, or format it with kafka-storage to begin with none."
         )
-    plan = FormatPlan(cluster_id or uuid_to_string(random_uuid(random)), node_id, wanted, metadata_folder)
+    cluster_id = cluster_id or new_cluster_id or uuid_to_string(random_uuid(random))
+    plan = FormatPlan(cluster_id, node_id, wanted, metadata_folder)
     for formatted in format_folders(files, plan, now_ms, random):
         found[formatted.folder] = formatted.properties
     return {folder: properties for folder, properties in found.items() if properties is not None}

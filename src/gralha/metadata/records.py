@@ -22,6 +22,7 @@ from gralha.protocol.messages.cluster_records import (
     ProducerIdsRecord,
 )
 from gralha.protocol.messages.topic_records import (
+    ClearElrRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RemoveTopicRecord,
@@ -33,6 +34,7 @@ FRAME_VERSION: Final = 1
 
 RECORD_TYPES: Final[tuple[type[Message], ...]] = (
     BrokerRegistrationChangeRecord,
+    ClearElrRecord,
     ConfigRecord,
     FeatureLevelRecord,
     FenceBrokerRecord,

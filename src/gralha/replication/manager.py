@@ -1,20 +1,30 @@
 """The partitions that live on this broker: made, changed and removed as the metadata says.
 
-`apply` follows the metadata log: every partition placed here gets its log and learns its leader. Making the
-files of new logs is work for threads, so changes queue up behind it, in their order; who answers a client
-waits until they have `settled`. Requests find partitions by topic name (`by_name`) or topic id (`by_id`).
+`apply` follows the metadata log: every partition placed here gets its log and learns its leader, and is
+fetched from it if that is another broker. Work on files is for threads, so changes queue up behind it, in
+their order; who answers a client waits until they have `settled`. To cut a log is such work as well: nobody
+becomes leader meanwhile. Requests find partitions by topic name (`by_name`) or topic id (`by_id`).
 
-Logs that the metadata does not mention are left alone: they may be all that remains of somebody's data.
+The log of a partition that this broker has served goes when its topic is deleted or the partition is placed
+elsewhere. Logs that the metadata does not mention are left alone: they may be all that remains of somebody's
+data. The first change must be as new as this broker's registration: in old metadata a partition may be
+elsewhere that came here since.
 """
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
 
-from gralha.metadata.image import ImageChange, TopicImage
+from gralha.metadata.image import BrokerRegistration, ImageChange, TopicImage
+from gralha.protocol.message import Message
+from gralha.protocol.peers import Peers
 from gralha.protocol.primitives import ZERO_UUID
+from gralha.replication.fetcher import FetchSettings
+from gralha.replication.fetchers import Fetchers
+from gralha.replication.followers import ALONE, DEFAULT_LAG_TIME_MAX_MS, Cluster
+from gralha.replication.isr_changes import IsrChanges
 from gralha.replication.partition import NO_LEADER, Partition
 from gralha.storage.config import LogConfig
 from gralha.storage.log import Log
@@ -26,6 +36,21 @@ log = logging.getLogger("gralha.replication")
 AT_ONCE: Final = 16
 
 
+class ReplicationPorts(NamedTuple):
+    """What replication needs of the rest of the node; a broker that is alone has none of it."""
+
+    # The other brokers, on the listener that brokers speak on.
+    peers: Peers
+    # The active controller's answer, found and waited for.
+    ask_controller: Callable[[Message], Awaitable[Message]]
+    # This broker's epoch since it was registered.
+    broker_epoch: Callable[[], int]
+    # A broker as the newest metadata has it.
+    broker: Callable[[int], BrokerRegistration | None]
+    lag_time_max_ms: int = DEFAULT_LAG_TIME_MAX_MS
+    fetch: FetchSettings = FetchSettings()
+
+
 class ReplicaManager:
     def __init__(
         self,
@@ -34,6 +59,7 @@ class ReplicaManager:
         config_for: Callable[[str], LogConfig],
         clock: Callable[[], int],
         on_failure: Callable[[BaseException], None],
+        ports: ReplicationPorts | None = None,
     ) -> None:
         self._broker_id = broker_id
         self._logs = logs
@@ -46,6 +72,58 @@ class ReplicaManager:
         self.leader_listeners: list[Callable[[Partition], None]] = []
         self.by_name: dict[str, dict[int, Partition]] = {}
         self.by_id: dict[bytes, dict[int, Partition]] = {}
+        self._lag_time_max_ms = DEFAULT_LAG_TIME_MAX_MS
+        self._cluster = ALONE
+        self._fetchers: Fetchers | None = None
+        self._isr_changes: IsrChanges | None = None
+        if ports is not None:
+            self._join(ports)
+
+    def _join(self, ports: ReplicationPorts) -> None:
+        """Have others around."""
+        self._lag_time_max_ms = ports.lag_time_max_ms
+        self._isr_changes = IsrChanges(
+            self._broker_id, ports.broker_epoch, ports.ask_controller, self.find_by_id, self._on_failure
+        )
+        self._cluster = Cluster(
+            _loop_time_ms, ports.broker, ports.broker_epoch, self._isr_changes.propose, ports.lag_time_max_ms
+        )
+        self._fetchers = Fetchers(
+            self._broker_id,
+            ports.broker_epoch,
+            ports.peers,
+            self._logs,
+            self._clock,
+            ports.fetch,
+            self._on_failure,
+        )
+
+    async def run(self) -> None:
+        """The owner's task: have the leaders look, now and then, for followers that lag behind."""
+        while True:
+            await asyncio.sleep(self._lag_time_max_ms / 2000)
+            for partition in self._led():
+                partition.shrink_in_sync_replicas()
+
+    async def close(self) -> None:
+        """Fetch and propose no more. What was changed before is followed to its end."""
+        if self._fetchers is not None:
+            await self._fetchers.close()
+        if self._isr_changes is not None:
+            await self._isr_changes.close()
+        await self.settled()
+
+    def _led(self) -> list[Partition]:
+        return [
+            partition
+            for partitions in self.by_id.values()
+            for partition in partitions.values()
+            if partition.is_leader()
+        ]
+
+    def find_by_id(self, topic_id: bytes, index: int) -> Partition | None:
+        partitions = self.by_id.get(topic_id)
+        return None if partitions is None else partitions.get(index)
 
     def find(self, topic: str, index: int) -> Partition | None:
         partitions = self.by_name.get(topic)
@@ -61,12 +139,20 @@ class ReplicaManager:
         """Follow a change: at once if it takes no work on files and none is under way, else in a moment."""
         for topic in change.deleted_topics:
             self._unlist(topic)
-        if self._following is None and not self._leaving(change) and not self._missing(change):
+        if self._following is None and not self._takes_files(change):
             self._install(change)
             return
         self._changes.append((change, asyncio.get_running_loop().create_future()))
         if self._following is None:
             self._following = asyncio.ensure_future(self._follow())
+
+    @property
+    def is_settled(self) -> bool:
+        """Has every change so far been followed?"""
+        return not self._changes
+
+    def _takes_files(self, change: ImageChange) -> bool:
+        return bool(self._leaving(change) or self._missing(change) or self._being_cut(change))
 
     async def settled(self) -> None:
         """Wait until every change so far has been followed."""
@@ -98,7 +184,11 @@ class ReplicaManager:
     async def _work_on_files(self, change: ImageChange) -> None:
         for topic in change.deleted_topics:
             self._unlist(topic)
+        for topic, index in self._being_cut(change):
+            assert self._fetchers is not None
+            await self._fetchers.truncated(topic.id, index)
         for topic, index in self._leaving(change):
+            self._retire(topic, index)
             await self._logs.delete_in_thread(topic.name, index, self._clock())
         missing = self._missing(change)
         for start in range(0, len(missing), AT_ONCE):
@@ -107,12 +197,30 @@ class ReplicaManager:
             )
 
     def _leaving(self, change: ImageChange) -> list[tuple[TopicImage, int]]:
-        """The partitions of deleted topics that still have files here."""
-        return [
+        """The partitions that still have files here: of deleted topics, and those placed elsewhere now."""
+        deleted = [
             (topic, index)
             for topic in change.deleted_topics
             for index in topic.partitions
             if self._log(topic, index) is not None or self.is_offline(topic.name, index)
+        ]
+        # Only what this broker has served since it started: of that the metadata has told everything.
+        moved = [
+            (topic, index)
+            for topic in change.changed_topics
+            for index in self.by_id.get(topic.id, {})
+            if index in topic.partitions and self._broker_id not in topic.partitions[index].replicas
+        ]
+        return deleted + moved
+
+    def _being_cut(self, change: ImageChange) -> list[tuple[TopicImage, int]]:
+        if self._fetchers is None or not self._fetchers.truncations:
+            return []
+        return [
+            (topic, index)
+            for topic in (*change.changed_topics, *change.deleted_topics)
+            for index in topic.partitions
+            if (topic.id, index) in self._fetchers.truncations
         ]
 
     def _missing(self, change: ImageChange) -> list[tuple[TopicImage, int]]:
@@ -142,6 +250,10 @@ class ReplicaManager:
     def _install(self, change: ImageChange) -> None:
         for topic in change.changed_topics:
             self._place(topic)
+        if change.changed_brokers:
+            # Who was let in may join at once, without waiting for its next fetch.
+            for partition in self._led():
+                partition.brokers_changed()
         for name in change.changed_topic_configs:
             self._configure(name)
         if change.broker_configs_changed:
@@ -162,9 +274,15 @@ class ReplicaManager:
                 partitions[index] = partition
             epoch_before = partition.leader_epoch
             partition.change_leader(
-                assigned.leader, assigned.leader_epoch, list(assigned.replicas), list(assigned.isr)
+                assigned.leader,
+                assigned.leader_epoch,
+                list(assigned.replicas),
+                list(assigned.isr),
+                assigned.partition_epoch,
             )
-            if assigned.leader_epoch != epoch_before:
+            if partition.leader_epoch != epoch_before:
+                if self._fetchers is not None:
+                    self._fetchers.follow(partition)
                 for tell in self.leader_listeners:
                     tell(partition)
 
@@ -176,7 +294,7 @@ class ReplicaManager:
             return None
         if opened.topic_id == ZERO_UUID:
             opened.set_topic_id(topic.id)
-        return Partition(topic.name, topic.id, index, opened, self._broker_id)
+        return Partition(topic.name, topic.id, index, opened, self._broker_id, self._cluster)
 
     def _unlist(self, topic: TopicImage) -> None:
         """No request finds the topic any more; those that wait for it are told."""
@@ -186,7 +304,23 @@ class ReplicaManager:
         if self.by_name.get(topic.name) is partitions:
             del self.by_name[topic.name]
         for partition in partitions.values():
-            partition.change_leader(NO_LEADER, partition.leader_epoch + 1, [], [])
+            self._end(partition)
+
+    def _end(self, partition: Partition) -> None:
+        """It is not here any more: those that wait for it are told."""
+        if self._fetchers is not None:
+            self._fetchers.forget(partition)
+        partition.change_leader(NO_LEADER, partition.leader_epoch + 1, [], [])
+
+    def _retire(self, topic: TopicImage, index: int) -> None:
+        """The partition is placed elsewhere now; its coordinator, if it had one, is there too."""
+        partition = self.by_id.get(topic.id, {}).pop(index, None)
+        if partition is not None:
+            self._end(partition)
+            for tell in self.leader_listeners:
+                tell(partition)
+            if not self.by_id[topic.id]:
+                self._unlist(topic)
 
     def _configure(self, name: str) -> None:
         partitions = self.by_name.get(name)
@@ -194,3 +328,7 @@ class ReplicaManager:
             config = self._config_for(name)
             for partition in partitions.values():
                 partition.log.config = config
+
+
+def _loop_time_ms() -> int:
+    return int(asyncio.get_running_loop().time() * 1000)

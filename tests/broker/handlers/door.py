@@ -36,6 +36,8 @@ NOW_MS = 1_700_000_000_000
 class InstantController:
     """Stands in for ControllerService: the same face, but every decision is committed at once."""
 
+    is_active = True
+
     def __init__(self, image, context):
         self.image = image
         self.context = context
@@ -151,8 +153,8 @@ class Client:
         return pipeline
 
     def _pipeline(self, on_ready, on_broken):
-        peer = Peer("127.0.0.1", 50000, self.listener, "User:ANONYMOUS")
-        return Pipeline(self.broker, APIS, peer, self.max_request_bytes, on_ready, on_broken)
+        peer = Peer("127.0.0.1", 50000, self.listener, "User:ANONYMOUS", APIS)
+        return Pipeline(self.broker, peer, self.max_request_bytes, on_ready, on_broken)
 
 
 def frame(request, version):

@@ -57,6 +57,7 @@ async def test_the_name_of_the_software_must_be_a_name(client, name, code):
 async def test_features_are_those_of_the_cluster(broker, client):
     response = await client.ask(CLIENT)
     assert [(one.name, one.min_version, one.max_version) for one in response.supported_features] == [
+        ("eligible.leader.replicas.version", 0, 1),
         ("group.version", 0, 1),
         ("metadata.version", 30, 30),
     ]

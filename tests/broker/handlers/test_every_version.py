@@ -6,6 +6,11 @@ from gralha.broker.handlers import APIS
 from gralha.protocol import apis
 from gralha.protocol.apis import ApiKey
 from gralha.protocol.messages import alter_configs as legacy
+from gralha.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from gralha.protocol.messages.api_versions import ApiVersionsRequest
 from gralha.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from gralha.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -20,6 +25,7 @@ from gralha.protocol.messages.describe_configs import DescribeConfigsRequest, De
 from gralha.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from gralha.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from gralha.protocol.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
+from gralha.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from gralha.protocol.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest
 from gralha.protocol.messages.incremental_alter_configs import (
@@ -30,6 +36,7 @@ from gralha.protocol.messages.incremental_alter_configs import (
 from gralha.protocol.messages.init_producer_id import InitProducerIdRequest
 from gralha.protocol.messages.list_config_resources import ListConfigResourcesRequest
 from gralha.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from gralha.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from gralha.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from gralha.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
@@ -37,6 +44,8 @@ from gralha.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from gralha.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from gralha.protocol.messages.unregister_broker import UnregisterBrokerRequest
+from gralha.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.broker.handlers import group_messages
 from tests.broker.handlers.door import NOW_MS, append, create_topic
 
@@ -159,6 +168,21 @@ REQUESTS = {
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: lambda version, _: DescribeTopicPartitionsRequest(
         response_partition_limit=1, cursor=Cursor(topic_name="a", partition_index=0)
     ),
+    ApiKey.ELECT_LEADERS: lambda version, _: ElectLeadersRequest(
+        election_type=0,
+        topic_partitions=[TopicPartitions(topic=name, partitions=[0]) for name in ("a", "nope")],
+    ),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: lambda version, _: AlterPartitionReassignmentsRequest(
+        topics=[
+            ReassignableTopic(name, [ReassignablePartition(partition_index=0, replicas=[1])])
+            for name in ("a", "nope")
+        ]
+    ),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: lambda version, _: ListPartitionReassignmentsRequest(topics=None),
+    ApiKey.UPDATE_FEATURES: lambda version, _: UpdateFeaturesRequest(
+        feature_updates=[FeatureUpdateKey(feature="group.version", max_version_level=1)]
+    ),
+    ApiKey.UNREGISTER_BROKER: lambda version, _: UnregisterBrokerRequest(broker_id=9),
     **group_messages.REQUESTS,
 }
 

@@ -1,16 +1,22 @@
 """Group requests through the door: Kafka's codes, and what a coordinator owes when it moves or fails."""
 
 import asyncio
+import time
 
 import pytest
 
+from gralha.groups.outcome import Outcome
+from gralha.groups.records import GroupRecord
+from gralha.groups.runtime import TIMERS_AT_ONCE_S
 from gralha.protocol.apis import APIS, ApiKey
 from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from gralha.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest
+from gralha.protocol.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from gralha.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from gralha.protocol.messages.list_groups import ListGroupsResponse
 from gralha.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from gralha.storage.config import LogConfig
 from tests.broker.handlers.door import Client, create_topic, make_broker
@@ -160,6 +166,18 @@ async def test_joining_takes_a_member_id_first_then_the_group_forms(client, topi
     )
 
 
+async def test_a_sync_without_a_protocol_is_inconsistent_whoever_asks(client, topic_id):
+    request = SyncGroupRequest(group_id="g", generation_id=1, member_id="nobody", protocol_type="consumer")
+    assert (await client.ask(request)).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert (await client.ask(request, 4)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize(("version", "nothing"), [(6, ""), (7, None)])
+async def test_no_protocol_has_its_own_word_in_each_version(client, topic_id, version, nothing):
+    refused = await client.ask(join(), version)
+    assert (refused.error_code, refused.protocol_name) == (ErrorCode.MEMBER_ID_REQUIRED, nothing)
+
+
 async def test_groups_of_both_kinds_are_listed_by_type(client, topic_id):
     await commit(client, topic_id, group_id="simple")
     await client.ask(
@@ -238,6 +256,18 @@ async def test_a_commit_that_cannot_be_written_changes_nothing(broker, client, t
     assert await fetched(client, topic_id) == 42
 
 
+async def test_a_record_that_cannot_be_written_costs_only_its_own_request(broker, client, topic_id):
+    await commit(client, topic_id, 42)
+    too_long = GroupRecord(OffsetCommitKey("g" * 40_000, "a", 0), OffsetCommitValue(offset=1))
+    answer = broker.groups.call(
+        "g",
+        lambda _shard, _reply, _now_ms: Outcome(ListGroupsResponse(), [too_long]),
+        lambda error: ListGroupsResponse(error_code=error.code),
+    )
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert await fetched(client, topic_id) == 42  # at once: nothing had to be loaded anew
+
+
 async def test_without_enough_replicas_nothing_is_written(broker, client, topic_id):
     partition = log_partition(broker)
     partition.in_sync_replicas = []
@@ -274,6 +304,51 @@ async def test_a_commit_that_is_not_replicated_in_time_is_not_acknowledged(tmp_p
     await loaded(broker)
     acknowledge_slowly(log_partition(broker))
     assert await commit(client, topic_id, 42) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+async def test_a_clock_that_is_set_back_keeps_nobody_waiting(tmp_path):
+    broker = make_broker(tmp_path, offsets_commit_timeout_ms=20)
+    client = Client(broker)
+    topic_id = await create_topic(broker, "a")
+    await client.ask(FindCoordinatorRequest(coordinator_keys=["g"]))
+    await loaded(broker)
+    partition = log_partition(broker)
+    acknowledge_slowly(partition)
+    committing = asyncio.ensure_future(commit(client, topic_id, 42))
+    await asyncio.sleep(0)
+    broker.groups._runtimes[partition.index]._clock = lambda: -3_600_000
+    assert await asyncio.wait_for(committing, 10) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+async def test_a_clock_that_is_slow_does_not_make_timers_come_again_and_again(broker, topic_id):
+    runtime = broker.groups._runtimes[log_partition(broker).index]
+    loop = asyncio.get_running_loop()
+    before_ms = runtime._now_ms()
+    runtime._clock = lambda: before_ms - 900
+    runtime.shard.timers.clear()
+    runtime.shard.timers.schedule("soon", before_ms, lambda _now_ms: None)
+    runtime._timers_due()
+    assert runtime._timer.when() > loop.time() + 0.5
+
+
+async def test_others_have_their_turn_while_many_timers_run_out(broker, topic_id):
+    runtime = broker.groups._runtimes[log_partition(broker).index]
+    ran = []
+
+    def slowly(name):
+        def action(_now_ms):
+            time.sleep(2 * TIMERS_AT_ONCE_S)
+            ran.append(name)
+
+        return action
+
+    for name in ("first", "second", "third"):
+        runtime.shard.timers.schedule(name, 0, slowly(name))
+    asyncio.get_running_loop().call_soon(ran.append, "a request")
+    runtime._timers_due()
+    while len(ran) < 4:
+        await asyncio.sleep(0)
+    assert ran == ["first", "a request", "second", "third"]
 
 
 async def test_a_state_machine_that_breaks_is_loaded_anew(broker, client, topic_id, monkeypatch):

@@ -1,7 +1,7 @@
 """Brokers register, are unfenced, start again cleanly and after a crash; producer ids."""
 
 import pytest
-from tests.metadata.cluster import cluster, introduction, replay
+from tests.metadata.cluster import cluster, context, introduction, replay
 from tests.metadata.controller.test_topics import with_topics
 
 from gralha.metadata.controller.brokers import register_broker, unfence_broker
@@ -24,7 +24,7 @@ def test_a_broker_registers_fenced_with_the_offset_as_its_epoch():
     image, _ = replay(
         EMPTY_IMAGE, [FeatureLevelRecord(name=n, feature_level=v) for n, v in BOOTSTRAP_FEATURES.items()]
     )
-    decision = register_broker(image, introduction(4, rack="r"))
+    decision = register_broker(image, introduction(4, rack="r"), context())
     image, change = replay(image, decision.records)
     epoch = len(BOOTSTRAP_FEATURES)
     assert decision.response == epoch
@@ -33,18 +33,18 @@ def test_a_broker_registers_fenced_with_the_offset_as_its_epoch():
     assert (broker.epoch, broker.fenced, broker.rack) == (epoch, True, "r")
     assert broker.endpoints == introduction(4).endpoints
     assert broker.log_dirs == introduction(4).log_dirs
-    image, _ = replay(image, unfence_broker(image, 4, epoch).records)
+    image, _ = replay(image, unfence_broker(image, 4, epoch, context()).records)
     assert image.brokers[4].is_active
-    assert unfence_broker(image, 4, epoch).records == []
+    assert unfence_broker(image, 4, epoch, context()).records == []
     with pytest.raises(StaleBrokerEpochError):
-        unfence_broker(image, 4, epoch + 1)
+        unfence_broker(image, 4, epoch + 1, context())
     with pytest.raises(StaleBrokerEpochError):
-        unfence_broker(image, 5, 1)
+        unfence_broker(image, 5, 1, context())
 
 
 def restart(image, previous_epoch):
     decision = register_broker(
-        image, introduction(1)._replace(incarnation_id=NEXT_PROCESS, previous_epoch=previous_epoch)
+        image, introduction(1)._replace(incarnation_id=NEXT_PROCESS, previous_epoch=previous_epoch), context()
     )
     after, _ = replay(image, decision.records)
     return decision, after
@@ -57,7 +57,7 @@ def test_a_clean_restart_leaves_leaders_and_epochs_as_they_are():
     assert after.brokers[1].epoch == decision.response == image.offset + 1
     assert after.brokers[1].fenced
     assert after.topics == image.topics
-    assert len(unfence_broker(after, 1, decision.response).records) == 1
+    assert len(unfence_broker(after, 1, decision.response, context()).records) == 1
 
 
 @pytest.mark.parametrize("previous_epoch", [-1, 99])
@@ -71,7 +71,7 @@ def test_after_a_crash_every_partition_it_leads_begins_an_epoch(previous_epoch):
 
 def test_the_same_process_may_register_again_and_keeps_its_epoch():
     image = with_topics("a")
-    decision = register_broker(image, introduction(1))
+    decision = register_broker(image, introduction(1), context())
     after, _ = replay(image, decision.records)
     assert decision.response == image.brokers[1].epoch
     assert after.topics == image.topics
@@ -84,7 +84,7 @@ def test_partitions_without_a_leader_get_one_that_is_in_sync_when_it_is_unfenced
         image, [PartitionChangeRecord(partition_id=0, topic_id=image.topic("a").id, leader=NO_LEADER)]
     )
     decision, image = restart(image, previous_epoch=image.brokers[1].epoch)
-    image, _ = replay(image, unfence_broker(image, 1, decision.response).records)
+    image, _ = replay(image, unfence_broker(image, 1, decision.response, context()).records)
     assert image.partition("a", 0).leader == 1
     assert image.partition("a", 0).leader_epoch == 2
     assert image.partition("b", 0).leader_epoch == 0
@@ -101,13 +101,13 @@ def test_partitions_without_a_leader_get_one_that_is_in_sync_when_it_is_unfenced
 )
 def test_folders_must_have_ids_of_their_own(changes, why):
     with pytest.raises(InvalidRegistrationError, match=why):
-        register_broker(cluster(1), introduction(2)._replace(**changes))
+        register_broker(cluster(1), introduction(2)._replace(**changes), context())
 
 
 def test_a_broker_that_is_too_old_or_too_new_is_refused():
     image, _ = replay(EMPTY_IMAGE, [FeatureLevelRecord(name="metadata.version", feature_level=31)])
     with pytest.raises(UnsupportedVersionError):
-        register_broker(image, introduction(1))
+        register_broker(image, introduction(1), context())
 
 
 def test_every_block_of_producer_ids_is_new():

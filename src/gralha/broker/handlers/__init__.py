@@ -1,20 +1,25 @@
 """The APIs that a broker serves: each in the file beside this one that has its name, as a function `handle`.
 
-`APIS` is the whole truth: the pipeline looks requests up in it, and ApiVersions is answered from it. A new
-API is a new file and a line in SERVED; its versions are those of its definition in `protocol`.
+`APIS` is the whole truth for clients, `CONTROLLER_APIS` for the listeners where controllers are asked: the
+pipeline looks requests up in them, and ApiVersions is answered from them. A new API is a new file and a line
+in SERVED; its versions, and the listeners that offer it, are those of its definition in `protocol`.
 
 A handler is imported when the first request of its kind comes. That takes some 30 ms off the broker's start.
 """
 
 from collections.abc import Awaitable
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from gralha.broker.pipeline import Api, RequestContext
+from gralha.broker.pipeline import Api, Handler, RequestContext
 from gralha.protocol import apis
 from gralha.protocol.apis import ApiKey
+from gralha.protocol.errors import NotControllerError
 from gralha.protocol.message import Message
 from gralha.protocol.primitives import Reader
+
+if TYPE_CHECKING:
+    from gralha.broker.broker import Broker
 
 SERVED: Final = (
     ApiKey.PRODUCE,
@@ -41,35 +46,89 @@ SERVED: Final = (
     ApiKey.DESCRIBE_LOG_DIRS,
     ApiKey.CREATE_PARTITIONS,
     ApiKey.DELETE_GROUPS,
+    ApiKey.ELECT_LEADERS,
     ApiKey.INCREMENTAL_ALTER_CONFIGS,
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+    ApiKey.LIST_PARTITION_REASSIGNMENTS,
     ApiKey.OFFSET_DELETE,
+    ApiKey.VOTE,
+    ApiKey.BEGIN_QUORUM_EPOCH,
+    ApiKey.END_QUORUM_EPOCH,
+    ApiKey.DESCRIBE_QUORUM,
+    ApiKey.ALTER_PARTITION,
+    ApiKey.UPDATE_FEATURES,
+    ApiKey.FETCH_SNAPSHOT,
     ApiKey.DESCRIBE_CLUSTER,
     ApiKey.DESCRIBE_PRODUCERS,
+    ApiKey.BROKER_REGISTRATION,
+    ApiKey.BROKER_HEARTBEAT,
+    ApiKey.UNREGISTER_BROKER,
+    ApiKey.ALLOCATE_PRODUCER_IDS,
     ApiKey.CONSUMER_GROUP_HEARTBEAT,
     ApiKey.CONSUMER_GROUP_DESCRIBE,
     ApiKey.LIST_CONFIG_RESOURCES,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    ApiKey.ADD_RAFT_VOTER,
+    ApiKey.REMOVE_RAFT_VOTER,
+    ApiKey.UPDATE_RAFT_VOTER,
+)
+
+# What `quorum.py` answers; a Fetch too, where it comes to a controller: only the metadata log can be meant.
+QUORUM: Final = frozenset(
+    {
+        ApiKey.VOTE,
+        ApiKey.BEGIN_QUORUM_EPOCH,
+        ApiKey.END_QUORUM_EPOCH,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.FETCH_SNAPSHOT,
+        ApiKey.ADD_RAFT_VOTER,
+        ApiKey.REMOVE_RAFT_VOTER,
+        ApiKey.UPDATE_RAFT_VOTER,
+    }
+)
+
+# What only the active controller decides: other brokers pass it on, and answer what they are answered.
+FORWARDED: Final = frozenset(
+    {
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
+        ApiKey.ELECT_LEADERS,
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.UPDATE_FEATURES,
+        ApiKey.UNREGISTER_BROKER,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.ADD_RAFT_VOTER,
+        ApiKey.REMOVE_RAFT_VOTER,
+    }
 )
 
 # A connection may have eight fetches inside; clients have one or two.
 FETCH_WEIGHT: Final = 32
 
+Answer = Message | Awaitable[Message | None] | None
 
-def _row(key: ApiKey) -> Api:
+
+def _row(key: ApiKey, listener: str) -> Api:
     """An API that loads its handler, and puts it in its place, when it is first used."""
     definition = apis.APIS[key]
+    forwards = listener == "broker" and key in FORWARDED
+    is_of_quorum = key in QUORUM or (listener == "controller" and key is ApiKey.FETCH)
+    name = "quorum" if is_of_quorum else key.name.lower()
 
     def load() -> None:
-        row.handle = import_module(f"gralha.broker.handlers.{key.name.lower()}").handle
+        own = import_module(f"gralha.broker.handlers.{name}").handle
+        row.handle = _forwarding(own) if forwards else own
         row.decode = definition.request.decode
 
     def decode(reader: Reader, version: int) -> Message:
         load()
         return row.decode(reader, version)
 
-    def handle(
-        broker: object, context: RequestContext, request: Message | None
-    ) -> Message | Awaitable[Message | None] | None:
+    def handle(broker: "Broker", context: RequestContext, request: Message | None) -> Answer:
         load()
         return row.handle(broker, context, request)
 
@@ -86,4 +145,28 @@ def _row(key: ApiKey) -> Api:
     return row
 
 
-APIS: Final[dict[int, Api]] = {int(key): _row(key) for key in SERVED}
+def _forwarding(own: Handler) -> Handler:
+    """Decide here if the active controller is here, else have it decided there."""
+
+    def handle(broker: "Broker", context: RequestContext, request: Message) -> Answer:
+        if broker.controller.is_active:
+            return own(broker, context, request)
+        return forward(broker, context, request)
+
+    async def forward(broker: "Broker", context: RequestContext, request: Message) -> Message | None:
+        try:
+            return await broker.ask_controller(request, version=context.api_version)
+        except NotControllerError:
+            # Nobody decides at the moment. Our own handler knows how to say that in its answer.
+            answer = own(broker, context, request)
+            return answer if answer is None or isinstance(answer, Message) else await answer
+
+    return handle
+
+
+def _table(listener: str) -> dict[int, Api]:
+    return {int(key): _row(key, listener) for key in SERVED if listener in apis.APIS[key].listeners}
+
+
+APIS: Final = _table("broker")
+CONTROLLER_APIS: Final = _table("controller")

@@ -13,7 +13,6 @@ old clients cannot read (KAFKA-17492).
 import re
 from typing import Final
 
-from gralha.broker import handlers
 from gralha.broker.broker import Broker
 from gralha.broker.pipeline import API_VERSIONS, Api, RequestContext
 from gralha.metadata.features import SUPPORTED_FEATURES
@@ -36,13 +35,13 @@ def handle(
     broker: Broker, context: RequestContext, request: ApiVersionsRequest | None
 ) -> ApiVersionsResponse:
     if request is None:
-        served = _advertised(handlers.APIS[API_VERSIONS])
+        served = _advertised(context.peer.apis[API_VERSIONS])
         return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[served])
     if context.api_version >= SOFTWARE_FROM_VERSION and not _names_software(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     image = broker.image
     return ApiVersionsResponse(
-        api_keys=[_advertised(api) for _, api in sorted(handlers.APIS.items())],
+        api_keys=[_advertised(api) for _, api in sorted(context.peer.apis.items())],
         supported_features=_supported_features(context.api_version),
         finalized_features_epoch=image.offset,
         finalized_features=[

@@ -7,6 +7,8 @@ Gaps: timeout_ms is not looked at, since the commit takes milliseconds or never 
 REQUEST_TIMED_OUT to a timeout of 0; here it creates the topic.
 """
 
+from typing import cast
+
 from gralha.broker.broker import Broker
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.controller import topics
@@ -28,6 +30,8 @@ async def create(broker: Broker, request: CreateTopicsRequest) -> CreateTopicsRe
     """Have the controller create topics; a request that fails as a whole fails for each of them."""
     controller = broker.controller
     try:
+        if not controller.is_active:
+            return cast(CreateTopicsResponse, await broker.ask_controller(request))
         return await broker.execute(lambda image: topics.create_topics(image, request, controller.context))
     except KafkaError as error:
         return CreateTopicsResponse(

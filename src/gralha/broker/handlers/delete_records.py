@@ -4,15 +4,18 @@ Offset -1 means the high watermark: everything that consumers may read goes. The
 the offset that every replica begins at. Internal topics and topics whose cleanup.policy lacks `delete` are
 refused. The files follow with the next retention run.
 
-Not here yet: waiting for followers to move their start, up to timeout_ms; that comes with replication.
+It waits, up to timeout_ms, until the replicas on all living brokers have followed; they do so with their next
+fetch.
 """
 
+import asyncio
+from collections.abc import Awaitable
 from typing import Final
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers import partitions
 from gralha.broker.pipeline import RequestContext
-from gralha.protocol.errors import InvalidTopicError, KafkaError
+from gralha.protocol.errors import ErrorCode, InvalidTopicError, KafkaError
 from gralha.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
@@ -20,23 +23,76 @@ from gralha.protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
+from gralha.replication.partition import Partition, Waiter
 
 NO_LOW_WATERMARK: Final = -1
 
 
-def handle(broker: Broker, context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-    return DeleteRecordsResponse(
+def handle(
+    broker: Broker, context: RequestContext, request: DeleteRecordsRequest
+) -> DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]:
+    deletions: list[Deletion] = []
+    response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
                 name=topic.name,
-                partitions=[_delete(broker, topic.name, wanted) for wanted in topic.partitions],
+                partitions=[_delete(broker, topic.name, wanted, deletions) for wanted in topic.partitions],
             )
             for topic in request.topics
         ]
     )
+    unfinished = [deletion for deletion in deletions if not deletion.look()]
+    return _wait(unfinished, request.timeout_ms, response) if unfinished else response
 
 
-def _delete(broker: Broker, topic: str, wanted: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+class Deletion(Waiter):
+    """The start of one partition on its way to all replicas."""
+
+    def __init__(self, partition: Partition, offset: int, result: DeleteRecordsPartitionResult) -> None:
+        self.partition = partition
+        self.leader_epoch = partition.leader_epoch
+        self.offset = offset
+        self.result = result
+        self.done = asyncio.Event()
+
+    def look(self) -> bool:
+        """Whether it is over, one way or the other; then the result says which."""
+        partition = self.partition
+        if not partition.is_leader() or partition.leader_epoch != self.leader_epoch:
+            self.result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        elif partition.low_watermark() < self.offset:
+            return False
+        else:
+            self.result.low_watermark = partition.low_watermark()
+        self.done.set()
+        return True
+
+    def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
+        return self.look()
+
+
+async def _wait(
+    deletions: list[Deletion], timeout_ms: int, response: DeleteRecordsResponse
+) -> DeleteRecordsResponse:
+    for deletion in deletions:
+        deletion.partition.start_waiters.append(deletion)
+    try:
+        async with asyncio.timeout(timeout_ms / 1000):
+            for deletion in deletions:
+                await deletion.done.wait()
+    except TimeoutError:
+        for deletion in deletions:
+            if not deletion.done.is_set():
+                deletion.result.error_code = ErrorCode.REQUEST_TIMED_OUT
+    finally:
+        for deletion in deletions:
+            deletion.partition.remove_waiter(deletion)
+    return response
+
+
+def _delete(
+    broker: Broker, topic: str, wanted: DeleteRecordsPartition, deletions: list[Deletion]
+) -> DeleteRecordsPartitionResult:
     result = DeleteRecordsPartitionResult(
         partition_index=wanted.partition_index, low_watermark=NO_LOW_WATERMARK
     )
@@ -44,7 +100,7 @@ def _delete(broker: Broker, topic: str, wanted: DeleteRecordsPartition) -> Delet
         partition = partitions.led(broker, topic, wanted.partition_index)
         if partition.is_internal:
             raise InvalidTopicError(f"Records of the internal topic {topic} cannot be deleted")
-        result.low_watermark = partition.delete_records(wanted.offset)
+        deletions.append(Deletion(partition, partition.delete_records(wanted.offset), result))
     except KafkaError as error:
         result.error_code = error.code
     return result

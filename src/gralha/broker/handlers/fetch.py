@@ -6,28 +6,39 @@ new bytes, a leader change, or max_wait_ms) and is read again. Bytes that the pa
 are read in a thread. Reads end at the high watermark, or at the last stable offset for read_committed.
 
 max_bytes holds for the response and for each partition, except that the first partition with data gives
-at least one whole batch (KIP-74). Follower fetches (replica_id >= 0) come with replication.
+at least one whole batch (KIP-74).
+
+A follower (replica_id >= 0) reads up to the end of the log. By its offsets the leader knows how far it is;
+one whose log has parted from ours is told where (KIP-595). A consumer may be sent to a replica in its rack
+(KIP-392), and who asks the wrong broker is told the right one (KIP-951).
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable
+from contextlib import suppress
 from typing import Final
 
 from gralha.broker.broker import Broker
 from gralha.broker.fetch_sessions import Plan, Wanted, move_to_end
+from gralha.broker.handlers.current_leaders import current_leader, leader_nodes
 from gralha.broker.pipeline import RequestContext
-from gralha.protocol.errors import KafkaError
+from gralha.metadata.image import TopicImage
+from gralha.protocol.errors import KafkaError, NotLeaderOrFollowerError, OffsetNotAvailableError
 from gralha.protocol.message import Message
 from gralha.protocol.messages.fetch import (
     AbortedTransaction,
+    EpochEndOffset,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 from gralha.protocol.primitives import RecordBytes
 from gralha.replication.partition import Partition, Waiter
+from gralha.replication.read_replicas import LEADER, RACK_AWARE_SELECTOR, preferred_read_replica
 from gralha.storage.disk import DiskError, WouldBlock
 
 log = logging.getLogger("gralha.broker")
@@ -35,9 +46,13 @@ log = logging.getLogger("gralha.broker")
 UNKNOWN_TOPIC_OR_PARTITION: Final = 3
 NOT_LEADER_OR_FOLLOWER: Final = 6
 KAFKA_STORAGE_ERROR: Final = 56
+FENCED_LEADER_EPOCH: Final = 74
 UNKNOWN_TOPIC_ID: Final = 100
 INVALID_FETCH_SESSION_EPOCH: Final = 71
 TOPIC_IDS_FROM_VERSION: Final = 13
+FOLLOWERS_SERVE_FROM_VERSION: Final = 11
+LEADERS_FROM_VERSION: Final = 16
+CONSUMER: Final = -1
 READ_COMMITTED: Final = 1
 EMPTY: Final = RecordBytes(b"", 0, 0)
 # What a response holds in memory; a client that wants more asks again.
@@ -50,7 +65,9 @@ def handle(
     plan = broker.fetch_sessions.begin(request, context.api_version, broker.clock())
     if plan.error_code:
         return FetchResponse(error_code=plan.error_code)
-    fetch = Fetch(broker, request, plan, context.api_version >= TOPIC_IDS_FROM_VERSION)
+    fetch = Fetch(broker, context, request, plan)
+    if fetch.replica_id >= 0:
+        fetch.note_follower()
     fetch.read(False)
     if fetch.cold:
         return fetch.read_in_thread()
@@ -62,17 +79,30 @@ def handle(
 class Fetch(Waiter):
     """One Fetch request on its way."""
 
-    def __init__(self, broker: Broker, request: FetchRequest, plan: Plan, by_id: bool) -> None:
+    def __init__(self, broker: Broker, context: RequestContext, request: FetchRequest, plan: Plan) -> None:
         self.broker = broker
         self.plan = plan
-        self.by_id = by_id
+        self.version: int = context.api_version
+        self.listener: str = context.peer.listener
+        self.by_id: bool = context.api_version >= TOPIC_IDS_FROM_VERSION
+        self.replica_id: int = request.replica_id
+        self.broker_epoch: int = -1
+        if request.replica_state is not None:
+            self.replica_id = request.replica_state.replica_id
+            self.broker_epoch = request.replica_state.replica_epoch
+        self.rack: str = request.rack_id
         self.read_committed: bool = request.isolation_level == READ_COMMITTED
         self.max_wait_ms: int = request.max_wait_ms
         self.max_bytes: int = min(request.max_bytes, broker.config.fetch_max_bytes, MAX_RESPONSE_BYTES)
         self.min_bytes: int = min(request.min_bytes, self.max_bytes) if request.max_wait_ms > 0 else 0
         self.results: list[PartitionData] = []
         self.partitions: list[Partition] = []
+        # Of each partition: up to where and in which leader epoch it was read, and bytes beyond that.
+        self.ends: list[int] = []
+        self.epochs: list[int] = []
+        self.unstable_bytes: list[int] = []
         self.bytes_read: int = 0
+        # Whether something is to be answered without waiting for records: an error, another replica.
         self.failed: bool = False
         self.cold: bool = False
         self.awake: bool = True
@@ -86,6 +116,9 @@ class Fetch(Waiter):
         """Read all partitions of the plan; stops with `cold` set when it would have to wait for the disk."""
         self.results = []
         self.partitions = []
+        self.ends = []
+        self.epochs = []
+        self.unstable_bytes = []
         self.bytes_read = 0
         self.failed = False
         self.cold = False
@@ -93,7 +126,7 @@ class Fetch(Waiter):
         for wanted in self.plan.wanted:
             partition = self._find(wanted)
             if partition is None:
-                self._fail(wanted, self._why_missing(wanted))
+                self._fail(wanted, self._why_missing(wanted), None)
                 continue
             try:
                 data = self._read_partition(partition, wanted, left, blocking)
@@ -101,11 +134,11 @@ class Fetch(Waiter):
                 self.cold = True
                 return
             except KafkaError as error:
-                self._fail(wanted, error.code)
+                self._fail(wanted, error.code, partition)
                 continue
             except DiskError as failure:  # not `error`: compiled code gives a name one type in a function
                 log.error("%s", failure)
-                self._fail(wanted, KAFKA_STORAGE_ERROR)
+                self._fail(wanted, KAFKA_STORAGE_ERROR, partition)
                 continue
             self.partitions.append(partition)
             self.results.append(data)
@@ -119,9 +152,12 @@ class Fetch(Waiter):
         topic = replicas.by_id.get(wanted.topic_id) if self.by_id else replicas.by_name.get(wanted.topic)
         return None if topic is None else topic.get(wanted.index)
 
-    def _why_missing(self, wanted: Wanted) -> int:
+    def _topic(self, wanted: Wanted) -> TopicImage | None:
         image = self.broker.image
-        known = image.topics_by_id.get(wanted.topic_id) if self.by_id else image.topics.get(wanted.topic)
+        return image.topics_by_id.get(wanted.topic_id) if self.by_id else image.topics.get(wanted.topic)
+
+    def _why_missing(self, wanted: Wanted) -> int:
+        known = self._topic(wanted)
         if known is None:
             return UNKNOWN_TOPIC_ID if self.by_id else UNKNOWN_TOPIC_OR_PARTITION
         if self.broker.replicas.is_offline(known.name, wanted.index):
@@ -131,17 +167,28 @@ class Fetch(Waiter):
     def _read_partition(
         self, partition: Partition, wanted: Wanted, left: int, blocking: bool
     ) -> PartitionData:
-        partition.check_leader(wanted.leader_epoch)
         partition_log = partition.log
+        leader_epoch: int = partition.leader_epoch
         # Before the read: beside a thread it may move, and then the records are not up to it.
-        high_watermark = partition_log.high_watermark
-        end_offset = partition.end_offset(self.read_committed)
+        high_watermark: int = partition_log.high_watermark
+        end_offset = self._end_of(partition)
+        other = (
+            self._follower_answer(partition, wanted)
+            if self.replica_id >= 0
+            else (self._consumer_answer(partition, wanted, high_watermark))
+        )
+        if other is not None:
+            self.failed = True
+            return other
         first = self.bytes_read == 0
         if left > 0 or first:
             max_bytes = min(wanted.max_bytes, left)
             records = partition_log.read(wanted.fetch_offset, max_bytes, end_offset, first, blocking)
         else:
             records = EMPTY
+        self.ends.append(end_offset)
+        self.epochs.append(leader_epoch)
+        self.unstable_bytes.append(0)
         return PartitionData(
             partition_index=wanted.index,
             high_watermark=high_watermark,
@@ -153,6 +200,82 @@ class Fetch(Waiter):
             records=records,
         )
 
+    def _end_of(self, partition: Partition) -> int:
+        """Up to where this reader may read."""
+        if self.replica_id >= 0:
+            return partition.log.log_end_offset
+        return partition.end_offset(self.read_committed)
+
+    def note_follower(self) -> None:
+        """What a follower asks for tells how far it is. On the event loop, before anything is read."""
+        for wanted in self.plan.wanted:
+            partition = self._find(wanted)
+            if partition is not None:
+                # An error is met again, and answered, by the read.
+                with suppress(KafkaError):
+                    partition.follower_fetched(
+                        self.replica_id,
+                        wanted.leader_epoch,
+                        self.broker_epoch,
+                        wanted.fetch_offset,
+                        wanted.last_fetched_epoch,
+                        wanted.log_start_offset,
+                    )
+
+    def _follower_answer(self, partition: Partition, wanted: Wanted) -> PartitionData | None:
+        """What a follower gets instead of records: where its log has parted from ours."""
+        partition.check_follower(self.replica_id, wanted.leader_epoch, self.broker_epoch)
+        diverging = partition.diverging_epoch(wanted.last_fetched_epoch, wanted.fetch_offset)
+        if diverging is None:
+            return None
+        return PartitionData(
+            partition_index=wanted.index,
+            high_watermark=partition.log.high_watermark,
+            log_start_offset=partition.log.log_start_offset,
+            diverging_epoch=EpochEndOffset(epoch=diverging[0], end_offset=diverging[1]),
+            aborted_transactions=None,
+            records=EMPTY,
+        )
+
+    def _consumer_answer(
+        self, partition: Partition, wanted: Wanted, high_watermark: int
+    ) -> PartitionData | None:
+        """What a consumer gets instead of records: the name of a replica that is nearer."""
+        if partition.leader_id != partition.broker_id:
+            self._check_follower_may_serve(partition, wanted)
+            return None
+        partition.check_epoch(wanted.leader_epoch)
+        if wanted.fetch_offset > high_watermark and partition.is_behind():
+            # It has read what the leader before us had acknowledged, and must not see that taken back.
+            if self.finishing or self.min_bytes == 0:
+                raise OffsetNotAvailableError()
+            return None
+        if not self.rack or not partition.followers or not self._is_rack_aware():
+            return None
+        replica = preferred_read_replica(partition, self.rack, wanted.fetch_offset)
+        if replica == LEADER:
+            return None
+        return PartitionData(
+            partition_index=wanted.index,
+            high_watermark=high_watermark,
+            last_stable_offset=partition.log.last_stable_offset(),
+            log_start_offset=partition.log.log_start_offset,
+            aborted_transactions=None,
+            preferred_read_replica=replica,
+            records=EMPTY,
+        )
+
+    def _is_rack_aware(self) -> bool:
+        return self.broker.config.text("replica.selector.class") == RACK_AWARE_SELECTOR
+
+    def _check_follower_may_serve(self, partition: Partition, wanted: Wanted) -> None:
+        """Only where consumers are sent to followers: others hold an old idea of the leader."""
+        if self.version < FOLLOWERS_SERVE_FROM_VERSION or not self._is_rack_aware():
+            raise NotLeaderOrFollowerError()
+        partition.check_epoch(wanted.leader_epoch)
+        if wanted.fetch_offset > partition.log.log_end_offset:
+            raise OffsetNotAvailableError()
+
     def _aborted(self, partition: Partition, wanted: Wanted, end_offset: int) -> list[AbortedTransaction]:
         return [
             AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
@@ -161,17 +284,22 @@ class Fetch(Waiter):
             )
         ]
 
-    def _fail(self, wanted: Wanted, error_code: int) -> None:
+    def _fail(self, wanted: Wanted, error_code: int, partition: Partition | None) -> None:
         self.failed = True
-        self.results.append(
-            PartitionData(
-                partition_index=wanted.index,
-                error_code=error_code,
-                high_watermark=-1,
-                aborted_transactions=[],
-                records=EMPTY,
-            )
+        data = PartitionData(
+            partition_index=wanted.index,
+            error_code=error_code,
+            high_watermark=-1,
+            aborted_transactions=[],
+            records=EMPTY,
         )
+        if self.version >= LEADERS_FROM_VERSION and error_code in (
+            NOT_LEADER_OR_FOLLOWER,
+            FENCED_LEADER_EPOCH,
+        ):
+            leader_id, leader_epoch = current_leader(partition, self._topic(wanted), wanted.index)
+            data.current_leader = LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
+        self.results.append(data)
 
     def is_enough(self) -> bool:
         return self.failed or self.bytes_read >= self.min_bytes or not self.plan.wanted
@@ -186,8 +314,8 @@ class Fetch(Waiter):
 
     def _was_overtaken(self) -> bool:
         """Whether something happened beside the thread: nobody told this fetch, which did not wait yet."""
-        for partition, data in zip(self.partitions, self.results, strict=True):
-            if partition.log.high_watermark != data.high_watermark or not partition.is_leader():
+        for number, partition in enumerate(self.partitions):
+            if partition.leader_epoch != self.epochs[number] or self._end_of(partition) != self.ends[number]:
                 return True
         return False
 
@@ -200,7 +328,10 @@ class Fetch(Waiter):
         self.timer = loop.call_later(self.max_wait_ms / 1000, self._finish)
         self.awake = False
         for partition in self.partitions:
-            partition.add_waiter(self)
+            if self.replica_id >= 0:
+                partition.end_waiters.append(self)
+            else:
+                partition.add_waiter(self)
         return self.future
 
     def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
@@ -208,11 +339,25 @@ class Fetch(Waiter):
 
         Without new bytes it is the leader or its epoch that changed: what was asked may be an error now.
         """
-        self.bytes_read += new_bytes
+        if new_bytes > 0:
+            self.bytes_read += self._stable_bytes(partition, new_bytes) if self.read_committed else new_bytes
         if not self.awake and (self.bytes_read >= self.min_bytes or new_bytes == 0):
             self.awake = True
             asyncio.get_running_loop().call_soon(self._finish)
         return self.awake
+
+    def _stable_bytes(self, partition: Partition, new_bytes: int) -> int:
+        """How much more of committed transactions there is to read, now that the high watermark has moved."""
+        for number, one in enumerate(self.partitions):
+            if one is partition:
+                self.unstable_bytes[number] += new_bytes
+                end_offset = partition.end_offset(True)
+                if end_offset > self.ends[number]:
+                    self.ends[number] = end_offset
+                    new_bytes = self.unstable_bytes[number]
+                    self.unstable_bytes[number] = 0
+                    return new_bytes
+        return 0
 
     def _forget(self, future: "asyncio.Future[Message | None]") -> None:
         """Answered, or the client is gone."""
@@ -274,4 +419,14 @@ class Fetch(Waiter):
             topic.partitions.append(data)
         if plan.session is not None and served:
             move_to_end(plan.session, served)
-        return FetchResponse(session_id=plan.session_id(), responses=topics)
+        response = FetchResponse(session_id=plan.session_id(), responses=topics)
+        if self.failed and self.version >= LEADERS_FROM_VERSION:
+            response.node_endpoints = self._leaders()
+        return response
+
+    def _leaders(self) -> list[NodeEndpoint]:
+        ids = [data.current_leader.leader_id for data in self.results if data.current_leader is not None]
+        return [
+            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            for node in leader_nodes(self.broker, self.listener, ids)
+        ]

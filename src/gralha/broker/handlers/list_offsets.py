@@ -6,7 +6,9 @@ last stable offset for read_committed), -2 the start, -3 the record with the hig
 -6 the first one to be tiered (11, KIP-1023). There is no tiered storage, so -4 is the start, and -5 and -6
 are not found. What is not found, or not readable yet, has offset -1 and no error.
 
-A follower (replica id from 0 on) and a debugging client (-2) see the log up to its end.
+A follower (replica id from 0 on) and a debugging client (-2) see the log up to its end. A new leader whose
+high watermark is older than its epoch does not know the end that consumers may have seen: it answers
+OFFSET_NOT_AVAILABLE, and they try again (KIP-207).
 """
 
 import asyncio
@@ -22,6 +24,8 @@ from gralha.protocol.errors import (
     InvalidRequestError,
     KafkaError,
     KafkaStorageError,
+    LeaderNotAvailableError,
+    OffsetNotAvailableError,
     UnsupportedVersionError,
 )
 from gralha.protocol.messages.list_offsets import (
@@ -50,6 +54,7 @@ MIN_VERSIONS: Final = {
 }
 
 LEADER_EPOCHS_FROM_VERSION: Final = 4
+OFFSET_NOT_AVAILABLE_FROM_VERSION: Final = 5
 CONSUMER: Final = -1
 DEBUGGING_CLIENT: Final = -2
 READ_COMMITTED: Final = 1
@@ -92,6 +97,8 @@ class _Search:
         self.timestamp = timestamp
         self.end_offset = end_offset
         self.answer = answer
+        # For a consumer: why nothing at or after the end can be said to be missing.
+        self.end_error: KafkaError | None = None
         self.found: tuple[int, int, int] | None = None
         self.error: KafkaError | None = None
 
@@ -116,6 +123,8 @@ class _Search:
             answer.error_code = self.error.code
         elif self.found is not None and self.found[1] < self.end_offset:
             answer.timestamp, answer.offset, answer.leader_epoch = self.found
+        elif self.end_error is not None:
+            answer.error_code = self.end_error.code
 
 
 async def _search_and_answer(
@@ -168,18 +177,30 @@ class _Answers:
         partition = self._partition(topic, wanted)
         log = partition.log
         if timestamp == LATEST:
+            end_error = self._end_error(partition)
+            if end_error is not None:
+                raise end_error
             answer.offset = self._end_offset(partition)
             answer.leader_epoch = partition.leader_epoch
         elif timestamp in (EARLIEST, EARLIEST_LOCAL):
             answer.offset = log.log_start_offset
             answer.leader_epoch = log.epochs.epoch_for_offset(log.log_start_offset)
         elif timestamp not in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-            self.searches.append(_Search(partition, timestamp, self._end_offset(partition), answer))
+            search = _Search(partition, timestamp, self._end_offset(partition), answer)
+            search.end_error = self._end_error(partition)
+            self.searches.append(search)
 
     def _partition(self, topic: str, wanted: ListOffsetsPartition) -> Partition:
         if self.replica_id == DEBUGGING_CLIENT:
             return partitions.hosted(self.broker, topic, wanted.partition_index)
         return partitions.led(self.broker, topic, wanted.partition_index, wanted.current_leader_epoch)
+
+    def _end_error(self, partition: Partition) -> KafkaError | None:
+        if self.replica_id != CONSUMER or not partition.is_behind():
+            return None
+        if self.version >= OFFSET_NOT_AVAILABLE_FROM_VERSION:
+            return OffsetNotAvailableError()
+        return LeaderNotAvailableError()
 
     def _end_offset(self, partition: Partition) -> int:
         if self.replica_id == CONSUMER:

@@ -3,7 +3,8 @@
 Each partition's batch is appended at once, in the order of the request; a failure of one does not touch
 the others. acks=1 answers then, acks=all when the high watermark has passed the batch in the epoch that
 wrote it (which on a single replica is at once, unless flush.messages asks for the disk), acks=0 never:
-there an error closes the connection, which is all a client can notice.
+there an error closes the connection, which is all a client can notice. Who asks a broker that does not lead
+the partition is told which one does (KIP-951).
 """
 
 import asyncio
@@ -11,13 +12,16 @@ import logging
 from typing import Final
 
 from gralha.broker.broker import Broker
+from gralha.broker.handlers.current_leaders import current_leader, leader_nodes
 from gralha.broker.pipeline import RequestContext
+from gralha.metadata.image import TopicImage
 from gralha.protocol.batches import produced_batch
 from gralha.protocol.errors import InvalidRecordError, InvalidTopicError, InvalidTxnStateError, KafkaError
 from gralha.protocol.message import Message
 from gralha.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -37,16 +41,18 @@ NONE: Final = 0
 UNKNOWN_TOPIC_OR_PARTITION: Final = 3
 NOT_LEADER_OR_FOLLOWER: Final = 6
 REQUEST_TIMED_OUT: Final = 7
+NOT_ENOUGH_REPLICAS_AFTER_APPEND: Final = 20
 KAFKA_STORAGE_ERROR: Final = 56
 INVALID_REQUIRED_ACKS: Final = 21
 UNKNOWN_TOPIC_ID: Final = 100
 TOPIC_IDS_FROM_VERSION: Final = 13
+LEADERS_FROM_VERSION: Final = 10
 
 
 def handle(
     broker: Broker, context: RequestContext, request: ProduceRequest
 ) -> "Message | asyncio.Future[Message | None] | None":
-    produce = Produce(broker, context.api_version, request)
+    produce = Produce(broker, context, request)
     produce.append_all(request)
     if request.acks == 0:
         if produce.failed:
@@ -54,7 +60,7 @@ def handle(
         return None
     if produce.unacknowledged:
         return produce.wait(request.timeout_ms)
-    return produce.response
+    return produce.answer()
 
 
 class Pending:
@@ -66,8 +72,17 @@ class Pending:
         self.last_offset = last_offset
         self.answer = answer
 
-    def is_acknowledged(self) -> bool:
-        return self.partition.log.high_watermark > self.last_offset
+    def outcome(self) -> int | None:
+        """How it ended, as an error code; None while that is open."""
+        partition = self.partition
+        if partition.leader_epoch != self.leader_epoch:
+            # The batch may be gone with the epoch that wrote it.
+            return NOT_LEADER_OR_FOLLOWER
+        if partition.log.high_watermark <= self.last_offset:
+            return None
+        if len(partition.counting) < partition.min_in_sync_replicas():
+            return NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return NONE
 
     def fail(self, error_code: int) -> None:
         answer = self.answer
@@ -80,13 +95,15 @@ class Pending:
 class Produce(Waiter):
     """One Produce request on its way."""
 
-    def __init__(self, broker: Broker, api_version: int, request: ProduceRequest) -> None:
+    def __init__(self, broker: Broker, context: RequestContext, request: ProduceRequest) -> None:
         self.broker = broker
-        self.api_version = api_version
-        self.by_id: bool = api_version >= TOPIC_IDS_FROM_VERSION
+        self.api_version: int = context.api_version
+        self.listener: str = context.peer.listener
+        self.by_id: bool = context.api_version >= TOPIC_IDS_FROM_VERSION
         self.acks: int = request.acks
         self.now_ms: int = broker.clock()
         self.failed: bool = False
+        self.leader_ids: list[int] = []  # of the partitions that others lead
         self.unacknowledged: list[Pending] = []
         self.response: ProduceResponse = ProduceResponse(responses=[])
         self.future: asyncio.Future[Message | None] | None = None
@@ -105,7 +122,7 @@ class Produce(Waiter):
             for data in topic.partition_data:
                 partition = None if partitions is None else partitions.get(data.index)
                 if partition is None:
-                    answers.append(self._refuse(data.index, self._why_missing(topic, data.index), None))
+                    answers.append(self._refuse_missing(topic, data.index))
                 elif not acks_are_valid:
                     answers.append(self._refuse(data.index, INVALID_REQUIRED_ACKS, None))
                 else:
@@ -114,9 +131,14 @@ class Produce(Waiter):
                 TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
             )
 
-    def _why_missing(self, topic: TopicProduceData, index: int) -> int:
+    def _refuse_missing(self, topic: TopicProduceData, index: int) -> PartitionProduceResponse:
         image = self.broker.image
         known = image.topics_by_id.get(topic.topic_id) if self.by_id else image.topics.get(topic.name)
+        answer = self._refuse(index, self._why_missing(known, index), None)
+        self._name_leader(answer, None, known)
+        return answer
+
+    def _why_missing(self, known: TopicImage | None, index: int) -> int:
         if known is None:
             return UNKNOWN_TOPIC_ID if self.by_id else UNKNOWN_TOPIC_OR_PARTITION
         if self.broker.replicas.is_offline(known.name, index):
@@ -138,12 +160,26 @@ class Produce(Waiter):
                     BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=reason)
                     for index, reason in error.record_errors
                 ]
-            if error.code == NOT_LEADER_OR_FOLLOWER:
-                answer.current_leader = LeaderIdAndEpoch(
-                    leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
-                )
+            self._name_leader(answer, partition, None)
             return answer
         return self._accept(partition, result)
+
+    def _name_leader(
+        self, answer: PartitionProduceResponse, partition: Partition | None, topic: TopicImage | None
+    ) -> None:
+        """Say who leads, if it is an error of who asked the wrong one."""
+        if answer.error_code == NOT_LEADER_OR_FOLLOWER and self.api_version >= LEADERS_FROM_VERSION:
+            leader_id, leader_epoch = current_leader(partition, topic, answer.index)
+            answer.current_leader = LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
+            self.leader_ids.append(leader_id)
+
+    def answer(self) -> ProduceResponse:
+        if self.leader_ids:
+            self.response.node_endpoints = [
+                NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+                for node in leader_nodes(self.broker, self.listener, self.leader_ids)
+            ]
+        return self.response
 
     def _one_batch(self, partition: Partition, records: RecordBytes | None) -> RecordBytes:
         """Kafka 4 takes exactly one batch of the current format for a partition."""
@@ -191,22 +227,24 @@ class Produce(Waiter):
         for pending in self.unacknowledged:
             if pending.partition is not partition:
                 waiting.append(pending)
-            elif partition.leader_epoch != pending.leader_epoch:
-                # The batch may be gone with the epoch that wrote it.
-                pending.fail(NOT_LEADER_OR_FOLLOWER)
-            elif not pending.is_acknowledged():
+                continue
+            outcome = pending.outcome()
+            if outcome is None:
                 waiting.append(pending)
                 here = True
+            elif outcome != NONE:
+                pending.fail(outcome)
+                self._name_leader(pending.answer, partition, None)
         self.unacknowledged = waiting
         if not waiting and self.future is not None and not self.future.done():
-            self.future.set_result(self.response)
+            self.future.set_result(self.answer())
         return not here
 
     def _time_out(self) -> None:
         for pending in self.unacknowledged:
             pending.fail(REQUEST_TIMED_OUT)
         if self.future is not None and not self.future.done():
-            self.future.set_result(self.response)
+            self.future.set_result(self.answer())
 
     def _forget(self, future: "asyncio.Future[Message | None]") -> None:
         """Answered, or the client is gone."""

@@ -1,29 +1,48 @@
-"""Brokers come and go: registration, fencing, and what that means for the partitions they lead.
+"""Brokers come and go: registration, fencing, and what that means for their partitions.
 
 A broker registers when its process starts and is fenced until it is ready; then it is unfenced and partitions
 that waited for it get their leader. Its epoch is the offset at which it registered, so every start has its
-own.
+own. While one process of a broker lives, another one is refused.
 
-A broker that was killed may have lost records that were not on disk yet, and may write others at their
-offsets. A leader epoch must never name both, so every partition that it leads begins a new epoch. After a
-clean stop nothing was lost and the epochs stay: starting 10,000 partitions writes no record for them. The
-broker proves a clean stop with the epoch of its last registration, which it leaves beside its logs when it
-stops (KIP-966).
+A broker that was killed may have lost records that were not on disk yet. It leaves every ISR and is no
+longer eligible to lead (KIP-966); others lead, and it fetches from them. After a clean stop nothing was lost:
+it remains eligible. The broker proves a clean stop with the epoch of its last registration, which it leaves
+beside its logs when it stops.
+
+The only broker of a cluster has nobody to fetch from and stays the leader of what it has. After a crash its
+partitions begin a new epoch, since it may write other records at the offsets of lost ones, and a leader epoch
+must never name both. After a clean stop even the epochs stay: starting 10,000 partitions writes no record for
+them.
 """
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from gralha.metadata.controller.decision import Decision
+from gralha.metadata.controller.decision import ControllerContext, Decision
+from gralha.metadata.controller.partition_changes import PartitionChanges
 from gralha.metadata.features import SUPPORTED_FEATURES
-from gralha.metadata.image import NO_LEADER, BrokerRegistration, Endpoint, MetadataImage
-from gralha.metadata.snapshot import broker_record
-from gralha.protocol.errors import InvalidRegistrationError, StaleBrokerEpochError, UnsupportedVersionError
+from gralha.metadata.image import (
+    METADATA_VERSION,
+    BrokerRegistration,
+    ControllerRegistration,
+    Endpoint,
+    MetadataImage,
+)
+from gralha.metadata.snapshot import broker_record, controller_record
+from gralha.protocol.errors import (
+    BrokerIdNotRegisteredError,
+    DuplicateBrokerRegistrationError,
+    InvalidRegistrationError,
+    StaleBrokerEpochError,
+    UnsupportedVersionError,
+)
 from gralha.protocol.message import Message
-from gralha.protocol.messages.broker_records import BrokerRegistrationChangeRecord
+from gralha.protocol.messages.broker_records import BrokerRegistrationChangeRecord, UnregisterBrokerRecord
 from gralha.protocol.messages.topic_records import PartitionChangeRecord
 
 UNKNOWN_EPOCH: Final = -1
+FENCE: Final = 1
+UNFENCE: Final = -1
 _RESERVED_DIRECTORIES: Final = 100
 
 
@@ -39,32 +58,55 @@ class BrokerIntroduction(NamedTuple):
     previous_epoch: int = UNKNOWN_EPOCH
 
 
-def register_broker(image: MetadataImage, broker: BrokerIntroduction) -> Decision[int]:
-    """Registers a new incarnation, fenced; the answer is its broker epoch."""
-    _check_features(image, broker)
-    _check_log_dirs(image, broker)
+# Registration
+
+
+def register_broker(
+    image: MetadataImage, broker: BrokerIntroduction, context: ControllerContext, now_ms: int | None = None
+) -> Decision[int]:
+    """Registers a new incarnation, fenced; the answer is its broker epoch.
+
+    `now_ms`, of the clock of `Liveness`, is for looking whether the previous process still lives; a node that
+    registers its own broker knows that it does not.
+    """
     registered = image.brokers.get(broker.id)
     same_process = registered is not None and registered.incarnation_id == broker.incarnation_id
-    epoch = registered.epoch if registered is not None and same_process else image.offset + 1
+    if registered is not None and not same_process and now_ms is not None:
+        _check_session(registered, context, now_ms)
+    _check_features(image, broker)
+    _check_log_dirs(image, broker)
+    amended = registered if same_process else None
     registration = BrokerRegistration(
         broker.id,
-        epoch,
+        amended.epoch if amended is not None else image.offset + 1,
         broker.incarnation_id,
         broker.endpoints,
         broker.features,
         broker.rack,
-        fenced=registered.fenced if registered is not None and same_process else True,
-        in_controlled_shutdown=False,
+        fenced=amended.fenced if amended is not None else True,
+        in_controlled_shutdown=amended.in_controlled_shutdown if amended is not None else False,
         log_dirs=broker.log_dirs,
         cordoned_log_dirs=None,
     )
+    # The registration comes first: its offset is the broker's epoch.
     records: list[Message] = [broker_record(registration)]
-    if registered is not None and not same_process and broker.previous_epoch != registered.epoch:
-        records += _new_leader_epochs(image, broker.id)
-    return Decision(epoch, records)
+    if not same_process:
+        is_clean = registered is not None and broker.previous_epoch == registered.epoch
+        records += _end_of_previous_process(image, broker.id, context, is_clean)
+    return Decision(registration.epoch, records)
+
+
+def _check_session(registered: BrokerRegistration, context: ControllerContext, now_ms: int) -> None:
+    if context.liveness.has_session(registered.id, registered.epoch, now_ms):
+        raise DuplicateBrokerRegistrationError(
+            "Another broker is registered with that broker id. If the broker was recently restarted this "
+            "resolves itself once the session of the previous process has expired."
+        )
 
 
 def _check_features(image: MetadataImage, broker: BrokerIntroduction) -> None:
+    if METADATA_VERSION not in broker.features:
+        raise InvalidRegistrationError(f"Request features do not contain '{METADATA_VERSION}'")
     for name, level in image.features.items():
         lowest, highest = broker.features.get(name, (0, 0))
         if not lowest <= level <= highest:
@@ -88,6 +130,26 @@ def _check_log_dirs(image: MetadataImage, broker: BrokerIntroduction) -> None:
             )
 
 
+def _end_of_previous_process(
+    image: MetadataImage, broker_id: int, context: ControllerContext, is_clean: bool
+) -> list[Message]:
+    if is_only_broker(image, broker_id):
+        return [] if is_clean else _new_leader_epochs(image, broker_id)
+    changes = PartitionChanges(image, context)
+    if is_clean or not changes.eligible_leader_replicas:
+        return changes.broker_leaves(broker_id)
+    return changes.broker_crashed(broker_id)
+
+
+def is_only_broker(image: MetadataImage, broker_id: int) -> bool:
+    """Is there no other broker, and no partition that had another one?"""
+    return image.brokers.keys() == {broker_id} and all(
+        partition.replicas == (broker_id,)
+        for topic in image.topics.values()
+        for partition in topic.partitions.values()
+    )
+
+
 def _new_leader_epochs(image: MetadataImage, broker_id: int) -> list[Message]:
     """The partitions that the broker leads keep it, in a new epoch."""
     return [
@@ -98,25 +160,76 @@ def _new_leader_epochs(image: MetadataImage, broker_id: int) -> list[Message]:
     ]
 
 
-def unfence_broker(image: MetadataImage, broker_id: int, broker_epoch: int) -> Decision[None]:
-    """The broker is ready: it may lead, and leads what waited for it."""
-    registration = _registration(image, broker_id, broker_epoch)
-    if not registration.fenced:
-        return Decision(None, [])
-    records: list[Message] = [
-        BrokerRegistrationChangeRecord(broker_id=broker_id, broker_epoch=broker_epoch, fenced=-1)
-    ]
-    records += [
-        PartitionChangeRecord(partition_id=index, topic_id=topic.id, leader=broker_id)
-        for topic in image.topics.values()
-        for index, partition in topic.partitions.items()
-        if partition.leader == NO_LEADER and broker_id in partition.isr
-    ]
+def unregister_broker(image: MetadataImage, broker_id: int, context: ControllerContext) -> Decision[None]:
+    """The broker will not come back; where it is a replica it stays one, until it is reassigned."""
+    registration = image.brokers.get(broker_id)
+    if registration is None:
+        raise BrokerIdNotRegisteredError(f"Broker ID {broker_id} is not currently registered")
+    records = PartitionChanges(image, context).broker_leaves(broker_id)
+    records.append(UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=registration.epoch))
     return Decision(None, records)
 
 
-def _registration(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerRegistration:
+def register_controller(image: MetadataImage, controller: ControllerRegistration) -> Decision[None]:
+    """A controller says where it is and what it supports."""
+    if image.controllers.get(controller.id) == controller:
+        return Decision(None, [])
+    return Decision(None, [controller_record(controller)])
+
+
+# Fencing
+
+
+def fence_broker(image: MetadataImage, broker_id: int, context: ControllerContext) -> Decision[None]:
+    """The broker is not heard of: others lead its partitions."""
     registration = image.brokers.get(broker_id)
-    if registration is None or registration.epoch != broker_epoch:
-        raise StaleBrokerEpochError(f"Broker {broker_id} is not registered with epoch {broker_epoch}")
+    if registration is None or registration.fenced:
+        return Decision(None, [])
+    return Decision(None, fencing_records(image, registration, context))
+
+
+def fencing_records(
+    image: MetadataImage, registration: BrokerRegistration, context: ControllerContext
+) -> list[Message]:
+    """What fencing a broker means."""
+    records = PartitionChanges(image, context).broker_leaves(registration.id)
+    records.append(
+        BrokerRegistrationChangeRecord(
+            broker_id=registration.id, broker_epoch=registration.epoch, fenced=FENCE
+        )
+    )
+    return records
+
+
+def unfence_broker(
+    image: MetadataImage, broker_id: int, broker_epoch: int, context: ControllerContext
+) -> Decision[None]:
+    """The broker is ready: it may lead, and leads what waited for it."""
+    registration = checked_registration(image, broker_id, broker_epoch)
+    if not registration.fenced:
+        return Decision(None, [])
+    return Decision(None, unfencing_records(image, registration, context))
+
+
+def unfencing_records(
+    image: MetadataImage, registration: BrokerRegistration, context: ControllerContext
+) -> list[Message]:
+    """What unfencing a broker means."""
+    records: list[Message] = [
+        BrokerRegistrationChangeRecord(
+            broker_id=registration.id, broker_epoch=registration.epoch, fenced=UNFENCE
+        )
+    ]
+    return records + PartitionChanges(image, context).broker_comes(registration.id)
+
+
+def checked_registration(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerRegistration:
+    """The registration of a broker that is who it says it is; STALE_BROKER_EPOCH otherwise."""
+    registration = image.brokers.get(broker_id)
+    if registration is None:
+        raise StaleBrokerEpochError(f"No broker registration found for broker id {broker_id}")
+    if registration.epoch != broker_epoch:
+        raise StaleBrokerEpochError(
+            f"Expected broker epoch {registration.epoch}, but got broker epoch {broker_epoch}"
+        )
     return registration

@@ -20,6 +20,8 @@ from gralha.metadata.config_keys import (
     validate_topic_configs,
 )
 from gralha.metadata.controller.decision import ControllerContext, Decision
+from gralha.metadata.controller.eligible_replicas import MIN_ISR, after_config_changes
+from gralha.metadata.features import has_eligible_leader_replicas
 from gralha.metadata.image import (
     BROKER_RESOURCE,
     GROUP_RESOURCE,
@@ -78,6 +80,7 @@ def incremental_alter_configs(
         except KafkaError as error:
             response.error_code, response.error_message = error.code, error.message
         responses.append(response)
+    records += after_config_changes(image, records)
     return Decision(
         incremental.IncrementalAlterConfigsResponse(responses=responses),
         [] if request.validate_only else records,
@@ -152,6 +155,7 @@ def alter_configs(
         except KafkaError as error:
             response.error_code, response.error_message = error.code, error.message
         responses.append(response)
+    records += after_config_changes(image, records)
     return Decision(
         legacy.AlterConfigsResponse(responses=responses), [] if request.validate_only else records
     )
@@ -171,6 +175,7 @@ def _change_records(
                 "The configuration value cannot be added because it exceeds the maximum value size of "
                 f"{MAX_VALUE_BYTES} bytes."
             )
+    _check_min_isr(image, resource, changes)
     after = {**current, **changes}
     _check_resource(
         image, resource, {name: value for name, value in after.items() if value is not None}, context
@@ -181,6 +186,14 @@ def _change_records(
         # A broker's record is written even without a change: it makes the broker read its files anew.
         if current.get(name) != value or resource[0] == BROKER_RESOURCE
     ]
+
+
+def _check_min_isr(image: MetadataImage, resource: ConfigResource, changes: dict[str, str | None]) -> None:
+    """Who is eligible to lead depends on it: all brokers must have the same one (KIP-966)."""
+    if resource[0] != BROKER_RESOURCE or MIN_ISR not in changes:
+        return
+    if resource[1] and has_eligible_leader_replicas(image.features):
+        raise InvalidConfigError("Broker-level min.insync.replicas cannot be altered while ELR is enabled.")
 
 
 def _check_resource(

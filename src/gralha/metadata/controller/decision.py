@@ -5,6 +5,7 @@ from random import Random
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from gralha.metadata.config_keys import BrokerConfigLayers, broker_config_value
+from gralha.metadata.controller.liveness import SESSION_TIMEOUT_MS, Liveness
 from gralha.metadata.image import MetadataImage
 from gralha.protocol.message import Message
 
@@ -22,12 +23,14 @@ class Decision(NamedTuple, Generic[Response]):
 
 
 class ControllerContext:
-    """What the controller knows that is not in the image: its own settings, and chance."""
+    """What the controller knows that is not in the image: its own settings, who lives, and chance."""
 
     def __init__(self, node_id: int, static_configs: Mapping[str, str], random: Random) -> None:
         self.node_id = node_id
         self.static_configs = static_configs
         self.random = random
+        session_timeout_ms = static_configs.get("broker.session.timeout.ms", SESSION_TIMEOUT_MS)
+        self.liveness = Liveness(node_id, int(session_timeout_ms))
 
     def config_layers(self, image: MetadataImage) -> BrokerConfigLayers:
         """The broker settings from which topics inherit, as this node sees them."""

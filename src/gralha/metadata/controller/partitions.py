@@ -2,11 +2,11 @@
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import Final
 
 from gralha.metadata.controller.decision import MAX_RECORDS_PER_REQUEST, ControllerContext, Decision
+from gralha.metadata.controller.directories import default_directory
 from gralha.metadata.controller.placement import place_replicas
-from gralha.metadata.image import BrokerRegistration, MetadataImage, PartitionImage
+from gralha.metadata.image import MetadataImage, PartitionImage
 from gralha.metadata.snapshot import partition_record
 from gralha.protocol.errors import (
     InvalidPartitionsError,
@@ -24,9 +24,6 @@ from gralha.protocol.messages.create_partitions import (
     CreatePartitionsTopic,
     CreatePartitionsTopicResult,
 )
-
-# A directory id with a meaning of its own (KIP-858): the broker has not chosen a folder yet.
-UNASSIGNED_DIRECTORY: Final = (1).to_bytes(16, "big")
 
 
 def create_partitions(
@@ -108,7 +105,7 @@ def assigned_partitions(
     """New partitions on the brokers that the caller named; all must have as many replicas as the first."""
     partitions = []
     for index, replicas in zip(indexes, assignments, strict=True):
-        _check_assignment(image.brokers.keys(), replicas, replication_factor)
+        check_assignment(image.brokers.keys(), replicas, replication_factor)
         replication_factor = len(replicas)
         partition = _new_partition(image, replicas)
         if partition is None:
@@ -120,9 +117,10 @@ def assigned_partitions(
     return partitions
 
 
-def _check_assignment(
+def check_assignment(
     broker_ids: Collection[int], replicas: list[int], replication_factor: int | None
 ) -> None:
+    """Raises INVALID_REPLICA_ASSIGNMENT for replicas that no partition can have."""
     prefix = "The manual partition assignment includes "
     if not replicas:
         raise InvalidReplicaAssignmentError(prefix + "an empty replica list.")
@@ -145,10 +143,5 @@ def _new_partition(image: MetadataImage, replicas: list[int]) -> PartitionImage 
     isr = tuple(replica for replica in replicas if image.brokers[replica].is_active)
     if not isr:
         return None
-    directories = tuple(_directory(image.brokers[replica]) for replica in replicas)
+    directories = tuple(default_directory(image, replica) for replica in replicas)
     return PartitionImage(tuple(replicas), isr, isr[0], 0, 0, directories)
-
-
-def _directory(broker: BrokerRegistration) -> bytes:
-    """With one folder there is no choice; with several, the broker chooses and tells the controller."""
-    return broker.log_dirs[0] if len(broker.log_dirs) == 1 else UNASSIGNED_DIRECTORY

@@ -1,10 +1,13 @@
-"""Where replicas go: round robin over the brokers from a random start.
+"""Where replicas go: round robin over the brokers from a random start, racks taking turns.
 
-Fenced brokers get replicas only where there are too few others, and never the first place, which leads. The
-brokers of one rack next to each other would share replicas; `_ring` is the place to order them by rack.
+The replicas of a partition are spread over as many racks as there are, then over living brokers. Fenced
+brokers get replicas only where there are too few others, and never the first place, which leads. Brokers that
+shut down, or take no new replicas in any of their folders, get none.
 """
 
+from collections import Counter
 from collections.abc import Mapping
+from itertools import zip_longest
 from random import Random
 
 from gralha.metadata.image import BrokerRegistration
@@ -15,35 +18,69 @@ def place_replicas(
     brokers: Mapping[int, BrokerRegistration], partitions: int, replication_factor: int, random: Random
 ) -> list[list[int]]:
     """The replicas of each new partition, the preferred leader first."""
-    active = _ring(brokers, fenced=False)
-    fenced = _ring(brokers, fenced=True)
+    usable = [broker for broker in brokers.values() if _is_usable(broker)]
+    active = _ring([broker for broker in usable if not broker.fenced])
+    fenced = _ring([broker for broker in usable if broker.fenced])
     if not active:
         raise InvalidReplicationFactorError("All brokers are currently fenced.")
-    if replication_factor > len(brokers):
+    if replication_factor > len(usable):
         raise InvalidReplicationFactorError(
             f"The target replication factor of {replication_factor} cannot be reached because only "
-            f"{len(brokers)} broker(s) are registered."
+            f"{len(usable)} broker(s) are registered."
         )
     start = random.randrange(len(active))
     shift = random.randrange(len(active))
+    place = _Spread(active, fenced, {broker.id: broker.rack for broker in usable})
     return [
-        _replicas(active, fenced, start + index, shift + index // len(active), replication_factor)
+        place.replicas(start + index, shift + index // len(active), replication_factor)
         for index in range(partitions)
     ]
 
 
-def _ring(brokers: Mapping[int, BrokerRegistration], fenced: bool) -> list[int]:
-    return sorted(broker.id for broker in brokers.values() if broker.fenced == fenced)
+def _is_usable(broker: BrokerRegistration) -> bool:
+    if broker.in_controlled_shutdown and not broker.fenced:
+        return False
+    cordoned = broker.cordoned_log_dirs
+    return not cordoned or not set(broker.log_dirs) <= set(cordoned)
 
 
-def _replicas(active: list[int], fenced: list[int], start: int, shift: int, count: int) -> list[int]:
-    """The leader at `start`; the followers of successive rounds begin further along, so that the load of a
-    lost leader falls on all the others.
-    """
-    leader = start % len(active)
-    others = len(active) - 1
-    followers = [
-        active[(leader + 1 + (shift + step) % others) % len(active)] for step in range(min(others, count - 1))
-    ]
-    missing = count - 1 - len(followers)
-    return [active[leader], *followers, *(fenced[(start + step) % len(fenced)] for step in range(missing))]
+def _ring(brokers: list[BrokerRegistration]) -> list[int]:
+    """The brokers in order, one rack after the other."""
+    racks: dict[str | None, list[int]] = {}
+    for broker in sorted(brokers, key=lambda broker: (broker.rack or "", broker.id)):
+        racks.setdefault(broker.rack, []).append(broker.id)
+    return [broker_id for turn in zip_longest(*racks.values()) for broker_id in turn if broker_id is not None]
+
+
+class _Spread:
+    """Chooses replicas from the ring of living brokers and that of fenced ones."""
+
+    def __init__(self, active: list[int], fenced: list[int], racks: dict[int, str | None]) -> None:
+        self.active = active
+        self.fenced = fenced
+        self.racks = racks
+        self.has_racks = len(set(racks.values())) > 1
+
+    def replicas(self, start: int, shift: int, count: int) -> list[int]:
+        """The leader at `start`; the followers of successive rounds begin further along, so that the load of
+        a lost leader falls on all the others.
+        """
+        active, fenced = self.active, self.fenced
+        leader = start % len(active)
+        others = len(active) - 1
+        followers = [active[(leader + 1 + (shift + step) % others) % len(active)] for step in range(others)]
+        followers += [fenced[(start + step) % len(fenced)] for step in range(len(fenced))]
+        if self.has_racks:
+            followers = self._by_rack(active[leader], followers, count - 1)
+        return [active[leader], *followers[: count - 1]]
+
+    def _by_rack(self, leader: int, candidates: list[int], count: int) -> list[int]:
+        """Always from the rack that has the fewest replicas so far."""
+        used = Counter([self.racks[leader]])
+        chosen: list[int] = []
+        for _ in range(count):
+            fewest = min(candidates, key=lambda broker_id: used[self.racks[broker_id]])
+            candidates.remove(fewest)
+            chosen.append(fewest)
+            used[self.racks[fewest]] += 1
+        return chosen

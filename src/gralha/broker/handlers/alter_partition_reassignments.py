@@ -1,0 +1,29 @@
+"""AlterPartitionReassignments (versions 0 and 1): replicas move to other brokers, or the move is called off.
+
+The answer leaves when the moves are committed; ListPartitionReassignments tells when they are over.
+
+Gaps: timeout_ms is not looked at, as in CreateTopics.
+"""
+
+from gralha.broker.handlers.controller_node import ControllerNode
+from gralha.broker.pipeline import RequestContext
+from gralha.metadata.controller import reassignments
+from gralha.protocol.errors import KafkaError
+from gralha.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+
+
+async def handle(
+    node: ControllerNode, context: RequestContext, request: AlterPartitionReassignmentsRequest
+) -> AlterPartitionReassignmentsResponse:
+    controller = node.controller
+    try:
+        return await controller.execute(
+            lambda image: reassignments.alter_partition_reassignments(image, request, controller.context)
+        )
+    except KafkaError as error:
+        return AlterPartitionReassignmentsResponse(
+            error_code=error.code, error_message=error.message, responses=[]
+        )

@@ -1,0 +1,20 @@
+"""What the handlers of a controller's requests see of the node they run on."""
+
+import asyncio
+from typing import Protocol
+
+from gralha.metadata.service import ControllerService
+
+
+class ControllerNode(Protocol):
+    """A node that may be the active controller, whether it is a broker as well or not."""
+
+    @property
+    def controller(self) -> ControllerService: ...
+    @property
+    def cluster_id(self) -> str: ...
+
+
+def monotonic_ms() -> int:
+    """The clock of `Liveness`: the event loop's."""
+    return int(asyncio.get_running_loop().time() * 1000)

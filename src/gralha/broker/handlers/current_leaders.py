@@ -1,0 +1,25 @@
+"""Who leads a partition, told along with the error that says that this broker does not (KIP-951).
+
+A client then need not ask for metadata before it tries again.
+"""
+
+from collections.abc import Iterable
+
+from gralha.broker.broker import Broker
+from gralha.broker.handlers.endpoints import Node, alive_node
+from gralha.metadata.image import TopicImage
+from gralha.replication.partition import NO_EPOCH, NO_LEADER, Partition
+
+
+def current_leader(partition: Partition | None, topic: TopicImage | None, index: int) -> tuple[int, int]:
+    """Leader and leader epoch, as the partition on this broker knows them, or else the metadata."""
+    if partition is not None:
+        return partition.leader_id, partition.leader_epoch
+    assigned = None if topic is None else topic.partitions.get(index)
+    return (NO_LEADER, NO_EPOCH) if assigned is None else (assigned.leader, assigned.leader_epoch)
+
+
+def leader_nodes(broker: Broker, listener: str, leader_ids: Iterable[int]) -> list[Node]:
+    """Where these leaders are for a client that came by the listener."""
+    found = [alive_node(broker.image, leader_id, listener) for leader_id in sorted(set(leader_ids))]
+    return [node for node in found if node is not None]

@@ -1,0 +1,45 @@
+"""ElectLeaders (versions 0 to 2): partitions get their preferred leaders back, or any leader at all.
+
+Gaps: timeout_ms is not looked at, as in CreateTopics. The answer leaves when the leaders are committed, not
+when they serve.
+"""
+
+from gralha.broker.handlers.controller_node import ControllerNode
+from gralha.broker.pipeline import RequestContext
+from gralha.metadata.controller import leader_elections
+from gralha.protocol.errors import KafkaError
+from gralha.protocol.messages.elect_leaders import (
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+
+
+async def handle(
+    node: ControllerNode, context: RequestContext, request: ElectLeadersRequest
+) -> ElectLeadersResponse:
+    controller = node.controller
+    try:
+        return await controller.execute(
+            lambda image: leader_elections.elect_leaders(image, request, controller.context)
+        )
+    except KafkaError as error:
+        return _refusal(request, error, context.api_version)
+
+
+def _refusal(request: ElectLeadersRequest, error: KafkaError, version: int) -> ElectLeadersResponse:
+    """Version 0 can say it only of each partition; all versions do."""
+    return ElectLeadersResponse(
+        error_code=error.code if version >= 1 else 0,
+        replica_election_results=[
+            ReplicaElectionResult(
+                topic=topic.topic,
+                partition_result=[
+                    PartitionResult(partition_id=index, error_code=error.code, error_message=error.message)
+                    for index in topic.partitions
+                ],
+            )
+            for topic in request.topic_partitions or []
+        ],
+    )

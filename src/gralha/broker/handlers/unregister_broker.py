@@ -1,0 +1,21 @@
+"""UnregisterBroker (version 0): a broker that is gone for good is forgotten."""
+
+from gralha.broker.handlers.controller_node import ControllerNode
+from gralha.broker.pipeline import RequestContext
+from gralha.metadata.controller import brokers
+from gralha.protocol.errors import KafkaError
+from gralha.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+
+
+async def handle(
+    node: ControllerNode, context: RequestContext, request: UnregisterBrokerRequest
+) -> UnregisterBrokerResponse:
+    controller = node.controller
+    try:
+        await controller.execute(
+            lambda image: brokers.unregister_broker(image, request.broker_id, controller.context)
+        )
+    except KafkaError as error:
+        return UnregisterBrokerResponse(error_code=error.code, error_message=error.message)
+    controller.context.liveness.forget(request.broker_id)
+    return UnregisterBrokerResponse(error_message=None)

@@ -1,0 +1,75 @@
+"""What the active controller does by itself, as time passes.
+
+It is made when leadership of the quorum begins and thrown away when it ends. `tick`, called several times a
+second, says what is to be decided now; whoever calls it has the controller decide it, one after another:
+
+    fence brokers whose session or grace is over
+    give partitions back to their preferred leaders     (auto.leader.rebalance.enable, leader.imbalance.*)
+    elect leaders where nobody in sync is left          (where unclean.leader.election.enable says so)
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from gralha.metadata.controller.brokers import fence_broker
+from gralha.metadata.controller.decision import ControllerContext, Decision
+from gralha.metadata.controller.leader_elections import balance_leaders, elect_unclean_leaders
+from gralha.metadata.image import MetadataImage
+
+Decide = Callable[[MetadataImage], Decision[Any]]
+
+# As Kafka's unclean.leader.election.interval.ms.
+UNCLEAN_ELECTION_INTERVAL_MS: Final = 300_000
+
+
+class ActiveController:
+    """`image` is what the log says where leadership begins; times are those of `Liveness`."""
+
+    def __init__(self, image: MetadataImage, context: ControllerContext, now_ms: int) -> None:
+        self._context = context
+        self._balance = context.broker_flag(image, "auto.leader.rebalance.enable")
+        self._balance_interval_ms = 1000 * context.broker_number(
+            image, "leader.imbalance.check.interval.seconds"
+        )
+        self._next_balance_ms = now_ms + self._balance_interval_ms
+        self._next_unclean_election_ms = now_ms + UNCLEAN_ELECTION_INTERVAL_MS
+        context.liveness.begin(image.brokers, now_ms)
+
+    def tick(self, now_ms: int) -> list[Decide]:
+        """What is to be decided now."""
+        decisions: list[Decide] = []
+        for broker_id in self._context.liveness.expired(now_ms):
+            decisions.append(self._fence(broker_id))
+        if self._balance and now_ms >= self._next_balance_ms:
+            self._next_balance_ms = now_ms + self._balance_interval_ms
+            decisions.append(self._balance_leaders)
+        if now_ms >= self._next_unclean_election_ms:
+            self._next_unclean_election_ms = now_ms + UNCLEAN_ELECTION_INTERVAL_MS
+            decisions.append(self._elect_unclean_leaders)
+        return decisions
+
+    def _fence(self, broker_id: int) -> Decide:
+        liveness = self._context.liveness
+        epoch = liveness.epoch(broker_id)
+        liveness.forget(broker_id)
+
+        def decide(image: MetadataImage) -> Decision[None]:
+            broker = image.brokers.get(broker_id)
+            if broker is None or broker.epoch != epoch or liveness.epoch(broker_id) == epoch:
+                # Gone, a new process, or heard of since.
+                return Decision(None, [])
+            return fence_broker(image, broker_id, self._context)
+
+        return decide
+
+    def _balance_leaders(self, image: MetadataImage) -> Decision[bool]:
+        decision = balance_leaders(image, self._context)
+        if decision.response:
+            self._next_balance_ms = 0
+        return decision
+
+    def _elect_unclean_leaders(self, image: MetadataImage) -> Decision[bool]:
+        decision = elect_unclean_leaders(image, self._context)
+        if decision.response:
+            self._next_unclean_election_ms = 0
+        return decision

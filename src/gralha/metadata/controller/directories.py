@@ -1,0 +1,28 @@
+"""Which of a broker's folders a replica is in (KIP-858), as far as the controller knows.
+
+A directory id below 100 is no folder but a statement: nobody has said yet, it is being found out, or it is
+lost.
+"""
+
+from typing import Final
+
+from gralha.metadata.image import BrokerRegistration, MetadataImage
+
+MIGRATING_DIRECTORY: Final = bytes(16)
+UNASSIGNED_DIRECTORY: Final = (1).to_bytes(16, "big")
+LOST_DIRECTORY: Final = (2).to_bytes(16, "big")
+
+
+def default_directory(image: MetadataImage, broker_id: int) -> bytes:
+    """With one folder there is no choice; with several, the broker chooses and tells the controller."""
+    broker = image.brokers.get(broker_id)
+    if broker is None or len(broker.log_dirs) != 1:
+        return UNASSIGNED_DIRECTORY
+    return broker.log_dirs[0]
+
+
+def is_online(broker: BrokerRegistration, directory: bytes) -> bool:
+    """Can the broker read what is in the folder?"""
+    if directory in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY) or not broker.log_dirs:
+        return True
+    return directory != LOST_DIRECTORY and directory in broker.log_dirs

@@ -1,0 +1,129 @@
+"""UpdateFeatures: the levels of features rise, and fall where that is safe.
+
+All updates of a request take effect, or none. Every broker and controller must support the new level.
+"""
+
+from typing import Final
+
+from gralha.metadata.config_keys import broker_config_value
+from gralha.metadata.controller.decision import ControllerContext, Decision
+from gralha.metadata.controller.eligible_replicas import without_eligible_replicas
+from gralha.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION, SUPPORTED_FEATURES
+from gralha.metadata.image import BROKER_RESOURCE, MetadataImage
+from gralha.protocol.errors import ErrorCode, InvalidRequestError, KafkaError, error_for
+from gralha.protocol.message import Message
+from gralha.protocol.messages.cluster_records import ConfigRecord, FeatureLevelRecord
+from gralha.protocol.messages.update_features import (
+    FeatureUpdateKey,
+    UpdatableFeatureResult,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+
+UPGRADE: Final = 1
+SAFE_DOWNGRADE: Final = 2
+UNSAFE_DOWNGRADE: Final = 3
+_MIN_ISR: Final = "min.insync.replicas"
+
+
+def update_features(
+    image: MetadataImage, request: UpdateFeaturesRequest, context: ControllerContext, version: int
+) -> Decision[UpdateFeaturesResponse]:
+    """From version 2 on a failure is told once, for the request; before that, for each feature."""
+    records: list[Message] = []
+    try:
+        names = [update.feature for update in request.feature_updates]
+        if len(set(names)) < len(names):
+            raise InvalidRequestError("Provided features are not unique.")
+        for update in request.feature_updates:
+            records += _update(image, update, context, version)
+    except KafkaError as error:
+        return Decision(_answer(request, version, error), [])
+    return Decision(_answer(request, version, None), [] if request.validate_only else records)
+
+
+def _answer(request: UpdateFeaturesRequest, version: int, error: KafkaError | None) -> UpdateFeaturesResponse:
+    code = 0 if error is None else error.code
+    message = None if error is None else error.message
+    if version >= 2:
+        return UpdateFeaturesResponse(error_code=code, error_message=message, results=[])
+    return UpdateFeaturesResponse(
+        error_message=None,
+        results=[
+            UpdatableFeatureResult(feature=update.feature, error_code=code, error_message=message)
+            for update in request.feature_updates
+        ],
+    )
+
+
+def _update(
+    image: MetadataImage, update: FeatureUpdateKey, context: ControllerContext, version: int
+) -> list[Message]:
+    name, level = update.feature, update.max_version_level
+    upgrade_type = update.upgrade_type
+    if version == 0:
+        upgrade_type = SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
+    if upgrade_type not in (UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE):
+        raise _refusal(name, level, "The controller does not support the given upgrade type.")
+    if level < 0:
+        raise _refusal(name, level, "A feature version cannot be less than 0.")
+    why = _not_supported(image, context, name, level)
+    if why is not None:
+        raise _refusal(name, level, why)
+    current = image.features.get(name, 0)
+    if level < current and upgrade_type == UPGRADE:
+        raise _refusal(
+            name,
+            level,
+            "Can't downgrade the version of this feature without setting the upgrade type to either safe or "
+            "unsafe downgrade.",
+        )
+    if level > current and upgrade_type != UPGRADE:
+        raise _refusal(name, level, "Can't downgrade to a newer version.")
+    if level == current:
+        return []
+    records: list[Message] = [FeatureLevelRecord(name=name, feature_level=level)]
+    if name == ELIGIBLE_LEADER_REPLICAS_VERSION:
+        records += _eligible_leader_records(image, context, level)
+    return records
+
+
+def _refusal(name: str, level: int, why: str) -> KafkaError:
+    return error_for(
+        ErrorCode.INVALID_UPDATE_VERSION, f"Invalid update version {level} for feature {name}. {why}"
+    )
+
+
+def _not_supported(image: MetadataImage, context: ControllerContext, name: str, level: int) -> str | None:
+    nodes = [(f"Local controller {context.node_id}", SUPPORTED_FEATURES.get(name, (0, 0)))]
+    nodes += [(f"Broker {one.id}", one.features.get(name, (0, 0))) for one in image.brokers.values()]
+    nodes += [(f"Controller {one.id}", one.features.get(name, (0, 0))) for one in image.controllers.values()]
+    for node, (lowest, highest) in nodes:
+        if lowest <= level <= highest:
+            continue
+        if highest == 0:
+            return f"{node} does not support this feature."
+        versions = f"{lowest}-{highest}" if lowest < highest else f"{lowest}"
+        return f"{node} only supports versions {versions}"
+    return None
+
+
+def _eligible_leader_records(image: MetadataImage, context: ControllerContext, level: int) -> list[Message]:
+    """Eligible replicas need one min.insync.replicas for all brokers, kept in the log."""
+    return without_eligible_replicas(image) if level == 0 else min_isr_records(image, context)
+
+
+def min_isr_records(image: MetadataImage, context: ControllerContext) -> list[Message]:
+    """Records that make min.insync.replicas a setting of the cluster, no longer of single brokers."""
+    records: list[Message] = []
+    if _MIN_ISR not in image.default_broker_configs():
+        value = broker_config_value(_MIN_ISR, context.config_layers(image))
+        records.append(
+            ConfigRecord(resource_type=BROKER_RESOURCE, resource_name="", name=_MIN_ISR, value=value)
+        )
+    for (kind, name), values in image.configs.items():
+        if kind == BROKER_RESOURCE and name and _MIN_ISR in values:
+            records.append(
+                ConfigRecord(resource_type=BROKER_RESOURCE, resource_name=name, name=_MIN_ISR, value=None)
+            )
+    return records

@@ -1,0 +1,130 @@
+"""Who votes: voter sets, and how they changed along the log (KIP-853).
+
+A static quorum has its voters from the configuration. In a dynamic one they are records in the log, and each
+node goes by the newest that its log has, committed or not: what is truncated away takes its voters along.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from gralha.protocol.primitives import ZERO_UUID
+
+
+class ReplicaKey(NamedTuple):
+    """A node and the disk it has; the zero id stands for a disk that is not known."""
+
+    id: int
+    directory_id: bytes = ZERO_UUID
+
+
+class VoterEndpoint(NamedTuple):
+    """Where a voter listens."""
+
+    listener: str
+    host: str
+    port: int
+
+
+class Voter(NamedTuple):
+    """A voter, where it listens, and which levels of `kraft.version` it can."""
+
+    key: ReplicaKey
+    endpoints: tuple[VoterEndpoint, ...] = ()
+    min_version: int = 0
+    max_version: int = 1
+
+
+class VoterSet(NamedTuple):
+    """The voters of a quorum at one time, by id, lowest first."""
+
+    voters: tuple[Voter, ...] = ()
+
+    @classmethod
+    def of(cls, voters: Iterable[Voter]) -> "VoterSet":
+        """The set of these voters."""
+        return cls(tuple(sorted(voters, key=lambda voter: voter.key)))
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """Their node ids."""
+        return tuple(voter.key.id for voter in self.voters)
+
+    @property
+    def majority(self) -> int:
+        """How many are more than half."""
+        return len(self.voters) // 2 + 1
+
+    def find(self, node_id: int) -> Voter | None:
+        """The voter with this id."""
+        return next((voter for voter in self.voters if voter.key.id == node_id), None)
+
+    def match(self, key: ReplicaKey) -> Voter | None:
+        """The voter that a node is; one with another disk is another node, where disks are known."""
+        voter = self.find(key.id)
+        if voter is None or voter.key.directory_id in (ZERO_UUID, key.directory_id):
+            return voter
+        return None
+
+    def others(self, key: ReplicaKey) -> list[ReplicaKey]:
+        """All voters but this node."""
+        return [voter.key for voter in self.voters if voter.key.id != key.id]
+
+    def adding(self, voter: Voter) -> "VoterSet":
+        """The set with one more."""
+        return VoterSet.of([*self.voters, voter])
+
+    def removing(self, key: ReplicaKey) -> "VoterSet":
+        """The set without one."""
+        return VoterSet(tuple(voter for voter in self.voters if voter.key != key))
+
+    def updating(self, new: Voter) -> "VoterSet":
+        """The set with new facts about one."""
+        return VoterSet(tuple(new if voter.key == new.key else voter for voter in self.voters))
+
+
+NO_VOTERS = VoterSet()
+
+
+class VoterHistory:
+    """The voter sets in the log, oldest first, each with its offset, upon the configured one."""
+
+    def __init__(self, static: VoterSet = NO_VOTERS, entries: Iterable[tuple[int, VoterSet]] = ()) -> None:
+        self._static = static
+        self._entries = list(entries)
+
+    @property
+    def latest(self) -> VoterSet:
+        """The voters that count."""
+        return self._entries[-1][1] if self._entries else self._static
+
+    @property
+    def latest_offset(self) -> int | None:
+        """Where the newest voters are in the log: -1 in the first snapshot, None in a static quorum."""
+        return self._entries[-1][0] if self._entries else None
+
+    @property
+    def previous(self) -> VoterSet:
+        """The voters before the newest."""
+        return self._entries[-2][1] if len(self._entries) > 1 else self._static
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Are the voters records?"""
+        return bool(self._entries)
+
+    def at(self, end_offset: int) -> VoterSet:
+        """The voters as they were where the log had this end."""
+        before = [voters for offset, voters in self._entries if offset < end_offset]
+        return before[-1] if before else self._static
+
+    def append(self, offset: int, voters: VoterSet) -> None:
+        """Notes a voter set in the log."""
+        self._entries.append((offset, voters))
+
+    def truncate_to(self, end_offset: int) -> None:
+        """Forgets what is truncated away."""
+        self._entries = [entry for entry in self._entries if entry[0] < end_offset]
+
+    def reset(self, end_offset: int, voters: VoterSet | None) -> None:
+        """A snapshot takes the place of the log below its end."""
+        self._entries = [] if voters is None else [(end_offset - 1, voters)]

@@ -1,0 +1,260 @@
+"""The tasks that fetch for followers: some for each leader, over connections of their own.
+
+A request waits at the leader for new records, up to `replica.fetch.wait.max.ms`. A partition that comes to
+be followed meanwhile does not wait for that one to return: it goes out on the next of a few lanes. Cutting a
+log is work for a thread; `truncations` has what is under way, and nobody touches those logs until it is done.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, cast
+
+from gralha.protocol.errors import KafkaError, error_for
+from gralha.protocol.messages.fetch import FetchResponse
+from gralha.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
+from gralha.protocol.peers import PeerError, Peers
+from gralha.replication.fetcher import (
+    FetchSettings,
+    FetchState,
+    FindRange,
+    Following,
+    PartitionKey,
+    Truncate,
+    Work,
+    cut_to_range,
+)
+from gralha.replication.partition import NO_LEADER, Partition
+from gralha.storage.disk import DiskError
+from gralha.storage.manager import LogManager
+
+log = logging.getLogger("gralha.replication")
+
+LANES: Final = ("fetch-0", "fetch-1", "fetch-2")
+QUESTIONS_LANE: Final = "fetch-offsets"
+LATEST: Final = -1
+EARLIEST: Final = -2
+
+
+class Fetchers:
+    """All that this broker follows, by leader."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        broker_epoch: Callable[[], int],
+        peers: Peers,
+        logs: LogManager,
+        clock: Callable[[], int],
+        settings: FetchSettings,
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self.broker_id = broker_id
+        self.broker_epoch = broker_epoch
+        self.peers = peers
+        self.logs = logs
+        self.clock = clock
+        self.settings = settings
+        self.on_failure = on_failure
+        self.truncations: dict[PartitionKey, asyncio.Task[None]] = {}
+        self._by_leader: dict[int, LeaderFetcher] = {}
+        self._leaders: dict[PartitionKey, int] = {}
+
+    def follow(self, partition: Partition) -> None:
+        """Fetch the partition from the leader that it has now, if that is another broker."""
+        key = (partition.topic_id, partition.index)
+        before = self._leaders.get(key)
+        if before is not None and before != partition.leader_id:
+            self.forget(partition)
+        if partition.leader_id == NO_LEADER or partition.is_leader():
+            return
+        self._leaders[key] = partition.leader_id
+        fetcher = self._by_leader.get(partition.leader_id)
+        if fetcher is None:
+            fetcher = self._by_leader[partition.leader_id] = LeaderFetcher(self, partition.leader_id)
+        fetcher.state.follow(partition)
+        fetcher.wake()
+
+    def forget(self, partition: Partition) -> None:
+        leader_id = self._leaders.pop((partition.topic_id, partition.index), None)
+        if leader_id is not None:
+            self._by_leader[leader_id].state.forget(partition)
+
+    async def truncated(self, topic_id: bytes, index: int) -> None:
+        """Wait until nobody cuts the partition's log."""
+        task = self.truncations.get((topic_id, index))
+        if task is not None:
+            await asyncio.wait([task])
+
+    async def close(self) -> None:
+        tasks = [task for fetcher in self._by_leader.values() for task in fetcher.close()]
+        for task in tasks:
+            task.cancel()
+        # What a thread does cannot be cancelled: the logs are not closed before it is done.
+        await asyncio.gather(*tasks, *self.truncations.values(), return_exceptions=True)
+
+
+class LeaderFetcher:
+    """What is fetched from one leader."""
+
+    def __init__(self, fetchers: Fetchers, leader_id: int) -> None:
+        self._fetchers = fetchers
+        self._leader_id = leader_id
+        self.state = FetchState(fetchers.broker_id, fetchers.broker_epoch, fetchers.settings)
+        self._polling: dict[str, asyncio.Task[None]] = {}
+        self._work: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    def close(self) -> list["asyncio.Task[None]"]:
+        """No more requests; the tasks that are still there."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        return [*self._polling.values(), *self._work]
+
+    def wake(self) -> None:
+        """Something may be ready: ask for it, unless all lanes are taken. Or wait until it is."""
+        if self._closed:
+            return
+        if self.state.has_ready(_now_ms()):
+            lane = next((lane for lane in LANES if lane not in self._polling), None)
+            if lane is not None:
+                self._polling[lane] = asyncio.ensure_future(self._guard(self._poll(lane)))
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        """Wake up when the first of the delayed ones is ready."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        resume_ms = self.state.next_resume_ms(_now_ms())
+        if resume_ms is not None:
+            # A moment later, for `_now_ms` rounds down.
+            self._timer = asyncio.get_running_loop().call_at((resume_ms + 1) / 1000, self.wake)
+
+    async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            self._fetchers.on_failure(error)
+
+    async def _poll(self, lane: str) -> None:
+        """Ask and ask again, as long as there is something to ask for."""
+        state = self.state
+        settings = self._fetchers.settings
+        try:
+            while not self._closed and (poll := state.next_request(_now_ms())) is not None:
+                self._set_timer()
+                try:
+                    answer = await self._fetchers.peers.ask(
+                        self._leader_id, poll.request, timeout_ms=settings.timeout_ms, lane=lane
+                    )
+                except PeerError as error:
+                    log.debug("fetching from broker %d: %s", self._leader_id, error)
+                    state.failed(poll, _now_ms())
+                    continue
+                response = cast(FetchResponse, answer)
+                for work in state.answered(poll, response, _now_ms(), self._fetchers.clock()):
+                    self._begin(work)
+        finally:
+            del self._polling[lane]
+            self.wake()
+
+    # Work that waits
+
+    def _begin(self, work: Work) -> None:
+        if isinstance(work, Truncate):
+            self._begin_truncation(work.following, work.offset, False)
+        else:
+            self._keep(self._guard(self._find_range(work)))
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.ensure_future(work)
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+        return task
+
+    def _begin_truncation(self, following: Following, offset: int, fully: bool) -> None:
+        """Called without an await since it was seen that the leader is still the same."""
+        truncations = self._fetchers.truncations
+        assert following.key not in truncations
+        truncations[following.key] = asyncio.ensure_future(
+            self._guard(self._truncate(following, offset, fully))
+        )
+
+    async def _truncate(self, following: Following, offset: int, fully: bool) -> None:
+        partition = following.partition
+        logs = self._fetchers.logs
+        log.info("%s-%d is cut at offset %d", partition.topic, partition.index, offset)
+        succeeded = False
+        try:
+            if fully:
+                await logs.truncate_fully_in_thread(partition.log, offset)
+            else:
+                await logs.truncate_in_thread(partition.log, offset)
+            succeeded = True
+        except DiskError as error:
+            if error.is_fatal:
+                raise
+            log.error("%s", error)
+        finally:
+            del self._fetchers.truncations[following.key]
+            self.state.resumed(following, _now_ms(), succeeded)
+            self.wake()
+
+    async def _find_range(self, work: FindRange) -> None:
+        following = work.following
+        try:
+            end_offset = await self._ask_offset(following, LATEST)
+            start_offset = await self._ask_offset(following, EARLIEST)
+        except (PeerError, KafkaError) as error:
+            log.info("%s-%d: %s", following.partition.topic, following.partition.index, error)
+            self.state.resumed(following, _now_ms(), False)
+            self.wake()
+            return
+        if not self.state.is_current(following):
+            return
+        log_end_offset = following.partition.log.log_end_offset
+        offset, fully = cut_to_range(log_end_offset, start_offset, end_offset)
+        if offset == log_end_offset:
+            self.state.resumed(following, _now_ms(), False)
+            self.wake()
+        else:
+            self._begin_truncation(following, offset, fully)
+
+    async def _ask_offset(self, following: Following, timestamp: int) -> int:
+        partition = following.partition
+        request = ListOffsetsRequest(
+            replica_id=self._fetchers.broker_id,
+            topics=[
+                ListOffsetsTopic(
+                    name=partition.topic,
+                    partitions=[
+                        ListOffsetsPartition(
+                            partition_index=partition.index,
+                            current_leader_epoch=following.leader_epoch,
+                            timestamp=timestamp,
+                        )
+                    ],
+                )
+            ],
+        )
+        answer = await self._fetchers.peers.ask(
+            self._leader_id, request, timeout_ms=self._fetchers.settings.timeout_ms, lane=QUESTIONS_LANE
+        )
+        found = cast(ListOffsetsResponse, answer).topics[0].partitions[0]
+        if found.error_code:
+            raise error_for(found.error_code)
+        return found.offset
+
+
+def _now_ms() -> int:
+    return int(asyncio.get_running_loop().time() * 1000)

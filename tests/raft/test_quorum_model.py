@@ -1,0 +1,105 @@
+"""Many quorums under every fault there is; and known bugs put back, to see that the checks see them."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.raft.quorum_simulation import BrokenPromiseError, simulate
+
+from gralha.raft import state
+from gralha.raft.leadership import Leadership
+from gralha.raft.machine import QuorumSafetyError
+from gralha.raft.quorum_state import ElectionState
+from gralha.raft.state import RaftState
+
+# Voters, observers that may become voters, whether the voters are configured.
+SHAPES = [(1, 0, True), (3, 0, True), (5, 0, True), (1, 2, False), (3, 2, False), (5, 1, False)]
+SHAPES_WITH_BUGS = [(3, 0, True), (5, 0, True), (3, 2, False), (1, 2, False)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(SHAPES))
+def test_no_fault_breaks_a_promise_and_a_healed_quorum_works(seed, shape):
+    voters, observers, static = shape
+    simulation = simulate(seed, voters, observers, static=static)
+    assert simulation.committed
+
+
+@pytest.mark.parametrize(("voters", "observers", "static"), SHAPES)
+def test_without_faults_there_is_one_election(voters, observers, static):
+    simulation = simulate(7, voters, 0, static=static, faults=False, changes=0)
+    assert len(simulation.leaders) == 1
+    assert len(simulation.committed) > 100
+
+
+def always_up_to_date(request, last_epoch, end_offset):
+    return True
+
+
+def may_always_commit(self, offset):
+    return True
+
+
+def start_as_leader(self, event):
+    """Leads on where it had led before the restart, in the same epoch."""
+    original_start(self, event)
+    if self.election.leader_id == self.key.id and not self.is_leader:
+        self._become_leader(())
+
+
+original_start = RaftState._start
+
+
+def always_durable(self):
+    return True
+
+
+def never_uncommitted(self):
+    return False
+
+
+def forget_vote(self):
+    """Keeps the vote in memory only."""
+    if self._election_unsaved and self.election.voted_id >= 0:
+        self._election_unsaved = False
+    original_save(self)
+
+
+original_save = RaftState._save_election
+
+
+def vote_again(role, election, trusts_leader, request):
+    return original_grant(role, ElectionState(election.epoch), trusts_leader, request)
+
+
+original_grant = state.may_grant
+
+MANY_CHANGES = "voters change while a change is not committed"
+BUGS = {
+    "votes are given without a look at the log": (state, "is_up_to_date", always_up_to_date),
+    "records of old epochs are committed by counting (KAFKA-12619)": (
+        Leadership,
+        "may_commit",
+        may_always_commit,
+    ),
+    "a leader leads on after a restart (KAFKA-10527)": (RaftState, "_start", start_as_leader),
+    "voters fetch before they sync": (RaftState, "_is_durable", always_durable),
+    MANY_CHANGES: (RaftState, "_voters_uncommitted", never_uncommitted),
+    "votes are not saved": (RaftState, "_save_election", forget_vote),
+    "a voter votes twice": (state, "may_grant", vote_again),
+}
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_the_model_sees_known_bugs(bug, monkeypatch):
+    monkeypatch.setattr(*BUGS[bug])
+    options = {}
+    for seed in range(500):
+        voters, observers, static = SHAPES_WITH_BUGS[seed % len(SHAPES_WITH_BUGS)]
+        if bug == MANY_CHANGES:
+            options["changes"] = 0.5
+            voters, observers, static = 3, 2, False
+        try:
+            simulate(seed, voters, observers, static=static, **options)
+        except (BrokenPromiseError, QuorumSafetyError, AssertionError):
+            return
+    pytest.fail("nothing was noticed")
