@@ -12,11 +12,13 @@ from pathlib import Path
 
 from tests.apache.kafka import ApacheKafka
 
-from bench.measures import Broker, Results, measure
+from bench.groups import measure_groups
+from bench.measures import Broker, Results, measure_records
 from bench.report import table
 from gralha.testing import GralhaCluster
 
-BROKERS: dict[str, Callable[[], Broker]] = {"apache": ApacheKafka, "gralha": GralhaCluster}
+BROKERS: dict[str, Callable[..., Broker]] = {"apache": ApacheKafka, "gralha": GralhaCluster}
+PARTS = {"records": measure_records, "groups": measure_groups}
 # The last results of each broker, so that a run of one can be set beside an earlier run of the other.
 RESULTS = Path(__file__).resolve().parents[1] / "build" / "bench"
 
@@ -25,6 +27,9 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
         "--only", choices=BROKERS, help="run one broker and take the other's results from its last run"
+    )
+    parser.add_argument(
+        "--part", choices=PARTS, help="take one part of the measures and the others from the last run"
     )
     parser.add_argument("--quick", action="store_true", help="a fifth of the load: a rough look")
     parser.add_argument("--json", action="store_true", help="print the results as JSON instead of the table")
@@ -51,7 +56,9 @@ def main() -> None:
         say(f"other work is running here (load {os.getloadavg()[0]:.1f}): expect noise")
     for name in [chosen.only] if chosen.only else BROKERS:
         say(f"measuring {name}")
-        results = measure(BROKERS[name], say, 0.2 if chosen.quick else 1.0)
+        results = (last_results(name) if chosen.part else None) or {}
+        for part in [chosen.part] if chosen.part else PARTS:
+            results.update(PARTS[part](BROKERS[name], say, 0.2 if chosen.quick else 1.0))
         (RESULTS / f"{name}.json").write_text(json.dumps(results, indent=1))
     if chosen.only:
         say("the other broker's results are from an earlier run: only a run of both compares them fairly")

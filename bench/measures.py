@@ -34,8 +34,10 @@ GB = 1e9
 TOUCHED_BYTES = 3 << 30
 
 
-def measure(make_broker: Callable[[], Broker], say: Callable[[str], None], scale: float = 1.0) -> Results:
-    """Take all measures of one kind of broker. `scale` shortens the loads."""
+def measure_records(
+    make_broker: Callable[[], Broker], say: Callable[[str], None], scale: float = 1.0
+) -> Results:
+    """Take all measures of one kind of broker but those of groups. `scale` shortens the loads."""
     results: Results = {}
     starts = []
     with contextlib.ExitStack() as stack:

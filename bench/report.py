@@ -22,10 +22,12 @@ class Measure:
         return self.target is None or (ratio >= self.target if self.more_is_better else ratio <= self.target)
 
     def target_text(self) -> str:
-        if self.target is None:
-            return ""
-        text = f"{'>=' if self.more_is_better else '<='} {self.target:g}"
-        return text if self.at_most is None else f"{text}, {self.at_most:g} {self.unit}"
+        texts = []
+        if self.target is not None:
+            texts.append(f"{'>=' if self.more_is_better else '<='} {self.target:g}")
+        if self.at_most is not None:
+            texts.append(f"{'' if texts else '<= '}{self.at_most:g} {self.unit}")
+        return ", ".join(texts)
 
 
 MEASURES = [
@@ -38,6 +40,8 @@ MEASURES = [
     Measure("fetch_cpu_s_gb", "  broker CPU for that", "s/GB", more_is_better=False),
     Measure("one_at_a_time_p50_ms", "one request at a time, acks=all: p50", "ms", more_is_better=False),
     Measure("one_at_a_time_p99_ms", "one request at a time, acks=all: p99", "ms", 0.7, more_is_better=False),
+    Measure("heartbeat_p50_ms", "heartbeats of 1,000 groups of 3 members: p50", "ms", more_is_better=False),
+    Measure("heartbeat_p99_ms", "  the same: p99", "ms", more_is_better=False, at_most=50),
     Measure("start_s", "start to the first acknowledged record", "s", 0.4, more_is_better=False, at_most=1.2),
     Measure("idle_memory_mb", "idle memory", "MB", 0.2, more_is_better=False),
 ]
@@ -52,12 +56,12 @@ def number(value: float | None) -> str:
 def table(apache: Mapping[str, float] | None, gralha: Mapping[str, float] | None) -> str:
     rows = [("measure", "unit", "Apache Kafka", "Gralha", "ratio", "target", "")]
     for measure in MEASURES:
-        theirs = apache[measure.name] if apache else None
-        ours = gralha[measure.name] if gralha else None
+        theirs = apache.get(measure.name) if apache else None
+        ours = gralha.get(measure.name) if gralha else None
         ratio = verdict = ""
         if theirs is not None and ours is not None:
             ratio = f"{ours / theirs:.2f}"
-            if measure.target is not None:
+            if measure.target_text():
                 verdict = "PASS" if measure.met(ours, theirs) else "below"
         rows.append(
             (measure.text, measure.unit, number(theirs), number(ours), ratio, measure.target_text(), verdict)

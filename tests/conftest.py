@@ -1,8 +1,16 @@
-"""What holds for every test: a skip is a hole, so a skipped test fails."""
+"""What holds for every test: a skip is a hole, so a skipped test fails; groups settle quickly."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
+
+from tests.quick_groups import QUICK_GROUPS
+
+
+@pytest.fixture(scope="session")
+def gralha_cluster_config() -> Mapping[str, str]:
+    """Settings of the broker that many tests share."""
+    return QUICK_GROUPS
 
 
 @pytest.hookimpl(wrapper=True)

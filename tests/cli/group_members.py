@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer
 
 from gralha.client.admin import Admin
 from gralha.client.cluster import Cluster
-from gralha.client.values import NewTopic
+from gralha.client.group_values import CommittedOffset
+from gralha.client.values import NewTopic, TopicPartition
 from tests.client.live import eventually
 
 
@@ -26,14 +27,13 @@ def create_topic(bootstrap: str, name: str, *, partitions: int = 3, records: int
 
 def commit(bootstrap: str, group: str, topic: str, offsets: Sequence[int | None]) -> None:
     """Commit the offset of each partition from outside of the group; None leaves one out."""
-    wanted = [
-        TopicPartition(topic, partition, offset)
+    wanted = {
+        TopicPartition(topic, partition): CommittedOffset(offset)
         for partition, offset in enumerate(offsets)
         if offset is not None
-    ]
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
-    consumer.commit(offsets=wanted, asynchronous=False)
-    consumer.close()
+    }
+    with Admin(Cluster(bootstrap)) as admin:
+        assert admin.commit_group_offsets(group, wanted) == dict.fromkeys(wanted)
 
 
 @contextmanager

@@ -119,8 +119,9 @@ def test_a_group_that_nobody_named_keeps_no_offsets(
     assert [row.split()[3] for row in rows] == ["-", "-", "-"]
 
 
-def test_a_pattern_finds_topics_but_no_internal_ones(bootstrap: str, topic: str) -> None:
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_pattern_finds_topics_but_no_internal_ones(bootstrap: str, topic: str, protocol: str) -> None:
     create_topic(bootstrap, f"{topic}-more", partitions=1, records=2)
-    include = f"{topic}(-more)?|__consumer_offsets"
-    found = consume(bootstrap, "--include", include, "--from-beginning", "--max-messages", "14")
+    options = ["--include", f"{topic}(-more)?|__consumer_offsets", "--from-beginning", "--max-messages", "14"]
+    found = consume(bootstrap, *options, "--command-property", f"group.protocol={protocol}")
     assert sorted(found) == sorted(["0", "1", "2", "3"] * 3 + ["0", "1"])

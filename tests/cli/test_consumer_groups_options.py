@@ -80,6 +80,10 @@ def test_without_execute_a_reset_says_that_it_changes_nothing(capsys: pytest.Cap
             ["--delete-offsets", "--group", "g"],
             "Option [delete-offsets] takes the following options: [group], [topic]",
         ),
+        (
+            ["--delete-offsets", "--group", "g", "--group", "h", "--topic", "t"],
+            "Found multiple arguments for option group, give only one",
+        ),
         ([*RESET, "--execute"], "Option [reset-offsets] only accepts one of [execute] and [dry-run]"),
         ([*RESET, "--topic", "t"], "Option '[reset-offsets]' requires one of the following scenarios"),
         ([*RESET, "--to-latest"], "One of the reset scopes should be defined: --all-topics, --topic."),

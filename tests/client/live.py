@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.apache.kafka import ApacheKafka
+from tests.quick_groups import QUICK_GROUPS
 
 _numbers = itertools.count(1)
 
@@ -23,7 +24,7 @@ def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
     if other:
         yield other
     elif os.environ.get("GRALHA_TEST_KAFKA") == "apache":
-        with ApacheKafka({"group.initial.rebalance.delay.ms": "0"}) as cluster:
+        with ApacheKafka(QUICK_GROUPS) as cluster:
             yield cluster.bootstrap
     else:
         yield request.getfixturevalue("gralha_cluster").bootstrap

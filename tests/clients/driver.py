@@ -31,6 +31,8 @@ ERROR_NAMES = {
     40: "INVALID_CONFIG",
     42: "INVALID_REQUEST",
     81: "GROUP_MAX_SIZE_REACHED",
+    82: "FENCED_INSTANCE_ID",
+    111: "UNRELEASED_INSTANCE_ID",
 }
 
 Headers = tuple[tuple[str, bytes | None], ...]

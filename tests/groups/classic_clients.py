@@ -20,7 +20,6 @@ from gralha.protocol.messages.sync_group import SyncGroupResponse
 
 PARTITIONS = {"t": 3, "u": 2}
 SESSION_MS = 8_000
-REBALANCE_MS = 12_000
 FORGET_ID = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.ILLEGAL_GENERATION)
 
 
@@ -42,6 +41,7 @@ class Witness:
         self.memberships: list[Membership] = []
         self.joined: dict[tuple[int, int], set[str]] = defaultdict(set)
         self.generations: dict[tuple[int, int], tuple[str, str | None]] = {}
+        self.wanted: dict[int, set[str]] = {}  # the topics that a generation's leader knew to be wanted
         self.owners: dict[tuple[int, str, int], str] = {}
         self.assigned_generation = 0
         self._names: dict[str, str] = {}  # member ids of static members to instance ids
@@ -85,12 +85,18 @@ class Client:
     """One consumer. `version` is that of its JoinGroup requests."""
 
     def __init__(
-        self, room: Classic, witness: Witness, version: int = 9, instance_id: str | None = None
+        self,
+        room: Classic,
+        witness: Witness,
+        rebalance_timeout_ms: int,
+        version: int = 9,
+        instance_id: str | None = None,
     ) -> None:
         self.room = room
         self.witness = witness
         self.version = version
         self.instance_id = instance_id
+        self.rebalance_timeout_ms = rebalance_timeout_ms
         self.topics: tuple[str, ...] = ("t",)
         self.protocols: tuple[str, ...] = ("range",)
         self.start_again()
@@ -104,6 +110,7 @@ class Client:
         self.reply: Recorder | None = None
         self.is_joining = True  # else the open request is a SyncGroup
         self.generation = -1
+        self.assignments: dict[str, bytes] = {}
         self.owned: set[tuple[str, int]] | None = None  # None: not a member at the moment
 
     def act(self) -> None:
@@ -118,6 +125,14 @@ class Client:
         else:
             self._send_heartbeat()
 
+    def send_again(self) -> None:
+        """The connection broke: the same request once more, over another."""
+        if self.reply is not None:
+            if self.is_joining:
+                self._send_join()
+            else:
+                self._send_sync()
+
     def leave(self) -> None:
         self.room.leave(MemberIdentity(self.member_id, self.instance_id))
         self.start_again()
@@ -130,7 +145,7 @@ class Client:
             instance_id=self.instance_id,
             protocols=dict.fromkeys(self.protocols, metadata),
             session_timeout_ms=SESSION_MS,
-            rebalance_timeout_ms=REBALANCE_MS,
+            rebalance_timeout_ms=self.rebalance_timeout_ms,
             version=self.version,
         )
         self.witness.asked(self.reply, self.instance_id)
@@ -146,12 +161,24 @@ class Client:
         if reply.code == ErrorCode.NONE:
             self.generation = response.generation_id
             leads = response.leader == self.member_id and not response.skip_assignment
-            self._send_sync(_assign(response) if leads else {})
+            self.assignments = self._assign(response) if leads else {}
+            self._send_sync()
 
-    def _send_sync(self, assignments: dict[str, bytes]) -> None:
+    def _assign(self, response: JoinGroupResponse) -> dict[str, bytes]:
+        """The work of a leader: every partition of a topic to one of those who want the topic."""
+        wishes = {each.member_id: read_subscription(each.metadata).topics for each in response.members}
+        self.witness.wanted[self.generation] = {topic for topics in wishes.values() for topic in topics}
+        shares: dict[str, dict[str, list[int]]] = {member_id: {} for member_id in wishes}
+        for topic, count in PARTITIONS.items():
+            wanted_by = [member_id for member_id, topics in wishes.items() if topic in topics]
+            for partition in range(count if wanted_by else 0):
+                shares[wanted_by[partition % len(wanted_by)]].setdefault(topic, []).append(partition)
+        return {member_id: _share(share) for member_id, share in shares.items()}
+
+    def _send_sync(self) -> None:
         self.is_joining = False
         self.reply = self.room.sync(
-            self.member_id, self.generation, assignments, instance_id=self.instance_id
+            self.member_id, self.generation, self.assignments, instance_id=self.instance_id
         )
         self.witness.asked(self.reply, self.instance_id)
 
@@ -171,20 +198,6 @@ class Client:
             self.start_again()
         elif code != ErrorCode.NONE:
             self.lose_connection()
-
-
-def _assign(response: JoinGroupResponse) -> dict[str, bytes]:
-    """The work of a leader: every partition of a topic to one of those who want the topic."""
-    shares: dict[str, dict[str, list[int]]] = {member.member_id: {} for member in response.members}
-    for topic, count in PARTITIONS.items():
-        wanted_by = [each.member_id for each in response.members if topic in _topics(each.metadata)]
-        for partition in range(count if wanted_by else 0):
-            shares[wanted_by[partition % len(wanted_by)]].setdefault(topic, []).append(partition)
-    return {member_id: _share(share) for member_id, share in shares.items()}
-
-
-def _topics(metadata: bytes) -> list[str]:
-    return read_subscription(metadata).topics
 
 
 def _share(share: dict[str, list[int]]) -> bytes:

@@ -109,7 +109,7 @@ class FakeGroup(Group):
             raise IllegalGenerationError
         return None
 
-    def check_offset_fetch(self, member_id: str, member_epoch: int) -> None:
+    def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
         pass
 
     def check_offset_delete(self) -> None:

@@ -8,14 +8,16 @@ a stable group that has divided all partitions, and without them, in an empty on
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.groups.classic_clients import PARTITIONS, REBALANCE_MS, SESSION_MS, Client, Witness
+from tests.groups.classic_clients import PARTITIONS, SESSION_MS, Client, Membership, Witness
 from tests.groups.classic_room import GROUP, Classic
 
 from gralha.groups.classic_group import ClassicGroup, ClassicState
 from gralha.protocol.errors import ErrorCode, NotCoordinatorError
 
 CLIENTS = st.integers(0, 4)
-TIME_MS = st.sampled_from([1, 500, 2_999, 3_000, SESSION_MS - 1, SESSION_MS, REBALANCE_MS, 3 * REBALANCE_MS])
+SOME_CLIENTS = st.lists(CLIENTS, min_size=1, unique=True)
+SHORT_MS, LONG_MS = SESSION_MS - 2_000, SESSION_MS + 4_000  # rebalance timeouts, below and above a session
+TIME_MS = st.sampled_from([1, 500, 2_999, 3_000, SHORT_MS, SESSION_MS - 1, SESSION_MS, LONG_MS, 3 * LONG_MS])
 TOPICS = st.sampled_from([("t",), ("u",), ("t", "u")])
 PROTOCOLS = st.sampled_from([("range",), ("range", "sticky"), ("sticky", "range")])
 NEW_MEMBER_MS = 30_000
@@ -35,29 +37,27 @@ class ClassicGroups(RuleBasedStateMachine):
         self.log_length = 0
         self.failed_appends = 0
 
-    @initialize(max_size=st.sampled_from([3, 100]))
-    def start(self, max_size: int) -> None:
+    @initialize(
+        max_size=st.sampled_from([100, 100, 3]),
+        rebalance_ms=st.sampled_from([SHORT_MS, LONG_MS]),
+        is_stable=st.booleans(),
+    )
+    def start(self, max_size: int, rebalance_ms: int, is_stable: bool) -> None:
         self.room = Classic(group_max_size=max_size, new_member_join_timeout_ms=NEW_MEMBER_MS)
         self.clients = [
-            Client(self.room, self.witness, version=3),
-            Client(self.room, self.witness, version=9),
-            Client(self.room, self.witness, version=9),
-            Client(self.room, self.witness, version=8, instance_id="static 8"),
-            Client(self.room, self.witness, version=9, instance_id="static 9"),
+            Client(self.room, self.witness, rebalance_ms, version, instance_id)
+            for version, instance_id in ((3, None), (9, None), (9, None), (8, "static 8"), (9, "static 9"))
         ]
+        if is_stable:
+            self.everybody_comes_to_rest()
 
     # What consumers do
 
-    @rule(index=CLIENTS, times=st.integers(1, 4))
-    def act(self, index: int, times: int) -> None:
+    @rule(indexes=SOME_CLIENTS, times=st.integers(1, 4))
+    def act(self, indexes: list[int], times: int) -> None:
         for _ in range(times):
-            self.clients[index].act()
-
-    @rule(times=st.integers(1, 4))
-    def all_act(self, times: int) -> None:
-        for _ in range(times):
-            for client in self.clients:
-                client.act()
+            for index in indexes:
+                self.clients[index].act()
 
     @rule(index=CLIENTS, topics=TOPICS, protocols=PROTOCOLS)
     def change_metadata(self, index: int, topics: tuple[str, ...], protocols: tuple[str, ...]) -> None:
@@ -68,10 +68,11 @@ class ClassicGroups(RuleBasedStateMachine):
     @rule(index=CLIENTS)
     def die_and_start_again(self, index: int) -> None:
         self.clients[index].start_again()
+        self.clients[index].act()
 
     @rule(index=CLIENTS)
     def send_again(self, index: int) -> None:
-        self.clients[index].lose_connection()
+        self.clients[index].send_again()
 
     @rule(index=CLIENTS)
     def leave(self, index: int) -> None:
@@ -80,35 +81,45 @@ class ClassicGroups(RuleBasedStateMachine):
     # What comes late
 
     @precondition(lambda self: self.witness.memberships)
-    @rule(data=st.data())
-    def late_heartbeat(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), is_sync=st.booleans())
+    def late_request(self, data: st.DataObject, is_sync: bool) -> None:
         old = data.draw(st.sampled_from(self.witness.memberships))
-        if GROUP in self.room.machine.room.groups and old.generation != self.room.group.generation:
-            code = self.room.heartbeat(old.member_id, old.generation, instance_id=old.instance_id)
-            assert code in LATE_ANSWERS
-
-    @precondition(lambda self: self.witness.memberships)
-    @rule(data=st.data())
-    def late_sync(self, data: st.DataObject) -> None:
-        old = data.draw(st.sampled_from(self.witness.memberships))
-        if GROUP in self.room.machine.room.groups and old.generation != self.room.group.generation:
+        if not self._is_outdated(old):
+            return
+        if is_sync:
             everything = {client.member_id: b"all mine" for client in self.clients}
-            reply = self.room.sync(old.member_id, old.generation, everything, instance_id=old.instance_id)
-            assert reply.code in LATE_ANSWERS
+            code = self.room.sync(old.member_id, old.generation, everything, instance_id=old.instance_id).code
+        else:
+            code = self.room.heartbeat(old.member_id, old.generation, instance_id=old.instance_id)
+        assert code in LATE_ANSWERS
+
+    def _is_outdated(self, old: Membership) -> bool:
+        """Of another generation, or of a static member that has another id by now."""
+        group = self._group()
+        if group is None or old.generation != group.generation:
+            return True
+        return group.static_members.get(old.instance_id or "", old.member_id) != old.member_id
 
     # What happens to the coordinator
 
-    @rule(milliseconds=TIME_MS)
-    def time_passes(self, milliseconds: int) -> None:
+    @rule(milliseconds=TIME_MS, unnoticed=st.booleans())
+    def time_passes(self, milliseconds: int, unnoticed: bool) -> None:
+        if unnoticed:
+            self.room.machine.jump(milliseconds)
+        else:
+            self.room.advance(milliseconds)
+
+    @rule(
+        indexes=SOME_CLIENTS, starts_again=st.booleans(), milliseconds=st.sampled_from([0, 0, 1, SESSION_MS])
+    )
+    def log_fails_for_a_while(self, indexes: list[int], starts_again: bool, milliseconds: int) -> None:
+        self.room.machine.append_error = NotCoordinatorError()
+        if starts_again:
+            self.clients[indexes[0]].start_again()
+        for index in indexes:
+            self.clients[index].act()
         self.room.advance(milliseconds)
-
-    @rule(milliseconds=TIME_MS)
-    def time_jumps(self, milliseconds: int) -> None:
-        self.room.machine.jump(milliseconds)
-
-    @rule(fails=st.booleans())
-    def log_fails_or_works(self, fails: bool) -> None:
-        self.room.machine.append_error = NotCoordinatorError() if fails else None
+        self.room.machine.append_error = None
 
     @rule()
     def coordinator_moves(self) -> None:
@@ -127,14 +138,16 @@ class ClassicGroups(RuleBasedStateMachine):
             self.generation = group.generation
 
     @invariant()
-    def dynamic_members_of_a_generation_have_joined_it(self) -> None:
+    def a_generation_is_of_those_who_have_joined_it(self) -> None:
         self.witness.listen()
         group = self._group()
         if group is None or group.state not in (ClassicState.COMPLETING_REBALANCE, ClassicState.STABLE):
             return
-        if group.generation != self.loaded_generation:
-            dynamic = {each.member_id for each in group.members.values() if not each.is_static}
-            assert dynamic <= self.witness.joined[self.witness.coordinator, group.generation]
+        if group.generation == self.loaded_generation:
+            return
+        joined = self.witness.joined[self.witness.coordinator, group.generation]
+        assert {each.member_id for each in group.members.values() if not each.is_static} <= joined
+        assert group.leader_id in joined
 
     @invariant()
     def the_log_knows_what_lasts(self) -> None:
@@ -171,7 +184,6 @@ class ClassicGroups(RuleBasedStateMachine):
 
     @rule()
     def everybody_comes_to_rest(self) -> None:
-        self.room.machine.append_error = None
         for _ in range(80):
             for client in self.clients:
                 client.act()
@@ -182,15 +194,16 @@ class ClassicGroups(RuleBasedStateMachine):
         assert self.room.state == "Stable"
         assert {client.generation for client in members} == {self.room.group.generation}
         owned = [partition for client in members for partition in client.owned or ()]
-        wanted = {topic for client in members for topic in client.topics}
+        # A static member that starts again with other topics waits for the next rebalance to get them.
+        wanted = self.witness.wanted[self.room.group.generation]
+        assert {topic for client in members if not client.instance_id for topic in client.topics} <= wanted
         everything = [(topic, number) for topic in sorted(wanted) for number in range(PARTITIONS[topic])]
         assert sorted(owned) == everything
 
     def teardown(self) -> None:
         if not hasattr(self, "room"):
             return
-        self.room.machine.append_error = None
-        self.room.advance(NEW_MEMBER_MS + 10 * REBALANCE_MS)
+        self.room.advance(NEW_MEMBER_MS + 10 * LONG_MS)
         self.witness.listen()
         assert self.witness.requests == [], "a request was never answered"
         assert self.room.machine.open == []

@@ -109,3 +109,13 @@ def test_an_empty_generation_that_cannot_be_written_is_empty_all_the_same():
     room.advance(REBALANCE_MS)
     assert (room.state, room.group.generation) == ("Empty", 2)
     assert room.last_value.generation == 1
+
+
+def test_an_id_that_nobody_uses_does_not_cut_the_delay_short():
+    room = Classic(group_initial_rebalance_delay_ms=20_000)
+    reply = room.join(version=3)
+    room.new_id_for(session_timeout_ms=6_000)
+    room.advance(19_999)
+    assert not reply.answered
+    room.advance(1)
+    assert Joined(reply).generation == 1

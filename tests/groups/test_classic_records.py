@@ -94,6 +94,17 @@ def test_a_group_of_just_the_largest_size_does_not():
     assert room.state == "Stable"
 
 
+def test_a_group_that_nobody_leads_rebalances_after_a_reload():
+    room = Classic()
+    members = room.stable(2)
+    room.group.leader_id = None
+    room.machine.log.append(group_record(room.group))
+    room.machine.reload()
+    assert room.state == "PreparingRebalance"
+    replies = [room.join(member.member_id) for member in members]
+    assert [Joined(reply).leads for reply in replies] == [True, False]
+
+
 def test_a_tombstone_ends_a_group_and_its_timers():
     room = Classic()
     room.new_id_for()

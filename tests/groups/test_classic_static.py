@@ -193,6 +193,18 @@ def test_when_all_static_members_are_away_the_rebalance_waits_for_one():
     assert Joined(room.join(other.member_id, instance_id="b")).generation == 2
 
 
+def test_static_members_that_allow_no_time_are_not_waited_for_without_a_break():
+    room = Classic()
+    room.stable_static("a", "b")
+    for instance_id in ("a", "b"):
+        assert room.join(instance_id=instance_id, rebalance_timeout_ms=0).code == 0
+    room.leave(MemberIdentity("", "b"))
+    assert room.state == "PreparingRebalance"
+    assert room.machine.timers.pop_due(room.machine.now_ms) is None
+    room.advance(SESSION_MS)
+    assert room.state == "Empty"
+
+
 def test_the_session_of_a_static_member_ends_too():
     room = Classic()
     leader, other = room.stable_static("a", "b")

@@ -109,8 +109,10 @@ def test_a_producer_that_does_not_fence_zombies_may_commit(room):
 
 
 def test_who_may_fetch_offsets(room):
-    room.group.check_offset_fetch("", -1)
+    room.group.check_offset_fetch(None, -1)
     room.group.check_offset_fetch("a", 3)
+    with pytest.raises(UnknownMemberIdError):
+        room.group.check_offset_fetch("", -1)
     with pytest.raises(StaleMemberEpochError):
         room.group.check_offset_fetch("a", 2)
     with pytest.raises(UnknownMemberIdError):

@@ -304,11 +304,23 @@ def test_who_gives_back_in_time_stays():
     room.join("b")
     kept = response_of(room.beat("a")).assignment.topic_partitions[0].partitions
     room.advance(30_000)
+    assert room.timers.deadline_ms(("consumer revocation", GROUP, "a")) is not None
     room.beat("a", owned={"t": kept})
+    assert room.timers.deadline_ms(("consumer revocation", GROUP, "a")) is None
     room.beat("b")
     room.advance(31_000)
     assert set(room.group.members) == {"a", "b"}
-    assert room.timers.deadline_ms(("consumer revocation", GROUP, "a")) is None
+
+
+def test_a_revocation_that_could_not_be_written_is_not_waited_for():
+    room = Consumer()
+    room.join()
+    room.append_error = CoordinatorNotAvailableError()
+    room.beat(topics=())
+    room.append_error = None
+    for _ in range(7):
+        room.advance(10_000)
+        assert room.beat(topics=("t",)).code == ErrorCode.NONE
 
 
 def test_a_removal_that_could_not_be_written_is_tried_again():

@@ -241,4 +241,4 @@ def durable(group: object) -> dict[str, object]:
 
 
 TestConsumerGroupModel = ConsumerGroupModel.TestCase
-TestConsumerGroupModel.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestConsumerGroupModel.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)

@@ -40,6 +40,26 @@ def test_what_it_was_to_give_back_is_free_when_it_leaves_for_a_while():
     assert len(response.assignment.topic_partitions[0].partitions) == 1
 
 
+def test_nobody_else_gets_what_it_has_while_it_is_away():
+    room = Consumer()
+    room.join("a", instance_id="i")
+    room.leave("a", "i", epoch=-2)
+    assert response_of(room.join("b")).assignment.topic_partitions == []
+    assert response_of(room.beat("b")).assignment is None
+    (kept,) = response_of(room.join("c", instance_id="i")).assignment.topic_partitions
+    assert len(kept.partitions) == 2
+    (got,) = response_of(room.beat("b")).assignment.topic_partitions
+    assert len(got.partitions) == 1
+
+
+def test_the_next_life_may_commit_what_it_has_whatever_epoch_it_has_heard_of():
+    room = Consumer()
+    room.join("a", instance_id="i")
+    room.leave("a", "i", epoch=-2)
+    room.join("b", instance_id="i")
+    room.group.check_offset_commit("b", "i", 1, False, 9)("t", room.topics.topics["t"].id, 0)
+
+
 def test_the_next_life_may_have_the_same_member_id():
     room = Consumer()
     room.join("a", instance_id="i")

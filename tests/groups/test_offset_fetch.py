@@ -113,8 +113,8 @@ def test_all_by_id_leaves_out_topics_that_are_gone(machine: OffsetMachine, topic
 class EpochGroup(FakeGroup):
     """Asks members for their epoch, as consumer groups do."""
 
-    def check_offset_fetch(self, member_id: str, member_epoch: int) -> None:
-        if (member_id, member_epoch) not in (("", -1), ("m", 7)):
+    def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        if (member_id, member_epoch) not in ((None, -1), ("m", 7)):
             raise StaleMemberEpochError
 
 

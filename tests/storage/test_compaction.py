@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from gralha.protocol.records import Record, decode_records, read_header
+from gralha.protocol.records import Record, crc_is_valid, decode_records, read_header
 from gralha.storage.checkpoints import CLEANER_OFFSET_FILE, read_offsets
 from gralha.storage.cleaning import CleaningWorker, LogToClean, look_at
 from gralha.storage.config import LogConfig
-from gralha.storage.disk import DiskError
+from gralha.storage.disk import DiskError, RealDisk
 from tests.storage.compacted import CONFIG, ROOT, Compacted, committed, raw_batches
 from tests.storage.disks import QuietDisk, failing
 from tests.storage.logs import NOW, offsets
@@ -162,24 +165,30 @@ async def test_a_producer_known_by_a_marker_alone_keeps_that_marker() -> None:
     assert (emptied.is_control, emptied.record_count, emptied.producer_epoch) == (True, 0, 3)
 
 
-async def test_the_last_batch_before_what_is_not_cleaned_stays() -> None:
-    """Else a follower would not learn where the log goes on."""
-    log = new()
-    log.put(b"k", b"v")
-    log.put(b"k", None)
-    log.put(b"other", b"")
-    await log.clean()
-    log.put(b"other", None)
-    await log.clean(NOW + 10)
-    log.put(b"other", None)
-    assert [header.base_offset for header in headers(log)] == [1, 3, 4]
-    await log.clean(NOW + 5 * DAY)
-    await log.clean(NOW + 10 * DAY)
-    assert [(header.base_offset, header.record_count) for header in headers(log)] == [(4, 1)]
-
-
 def transactional(log: Compacted, key: bytes, value: bytes, sequence: int) -> None:
     log.put(key, value, producer_id=5, producer_epoch=0, base_sequence=sequence, transactional=True)
+
+
+async def test_the_last_batch_before_what_is_not_cleaned_stays() -> None:
+    """Without records if need be: else whoever reads there would not learn where the log goes on."""
+    log = new()
+    log.put(b"k", b"v")
+    transactional(log, b"k", b"aborted", 0)
+    log.log.roll(NOW)
+    log.end_transaction(5, commit=False)
+    transactional(log, b"k", b"new", 1)
+    log.end_transaction(5, commit=True)
+    assert await log.clean(roll=False) == 1
+    assert [(header.base_offset, header.record_count) for header in headers(log)] == [
+        (0, 1),
+        (1, 0),
+        (2, 1),
+        (3, 1),
+        (4, 1),
+    ]
+    # Once compaction has gone on, it has no more use.
+    await log.clean()
+    assert [header.base_offset for header in headers(log)] == [2, 3, 4]
 
 
 async def test_an_aborted_transaction_goes_at_once_and_its_marker_after_its_horizon() -> None:
@@ -325,6 +334,34 @@ async def test_a_failed_swap_after_the_decision_ends_the_broker(tmp_path: Path) 
     assert len(left(again)) == 1
 
 
+async def test_a_swap_that_fails_while_cleaning_is_given_up_is_not_undone(tmp_path: Path) -> None:
+    """Beyond the decision the new segment may be all there is."""
+    disk = QuietDisk()
+    log = Compacted(disk, root=str(tmp_path))
+    for number in range(30):
+        log.put(b"k", b"%d" % number)
+    loop = asyncio.get_running_loop()
+    given_up = threading.Event()
+
+    def give_up() -> None:
+        log.manager.cleaner.abandon(log.log)
+        given_up.set()
+
+    def before(action: str, path: str) -> None:
+        if action == "rename" and path.endswith(".log.swap"):
+            loop.call_soon_threadsafe(give_up)
+            given_up.wait()
+            raise DiskError("rename", path, "the test says so")
+
+    disk.before = before
+    with pytest.raises(DiskError):
+        await log.clean()
+    assert any(name.endswith(".log.swap") for name in disk.list_folder(log.log.folder))
+    disk.before = None
+    log.manager.release()
+    assert left(Compacted(disk, root=str(tmp_path)))[-1] == (29, b"k", b"29")
+
+
 # Choosing
 
 
@@ -447,6 +484,22 @@ async def test_how_far_it_got_survives_and_is_forgotten_with_the_partition() -> 
     assert read_offsets(log.disk, path) == {}
 
 
+async def test_gaps_stay_gaps_when_the_topic_is_compacted_no_more() -> None:
+    """Recovery cuts a log whose segment lacks its end, because that was lost; this one was compacted."""
+    log = new()
+    for number in range(40):
+        log.put(b"k", b"%d" % number)
+    await log.clean()
+    log.put(b"k", b"last")
+    log.log.flush()
+    disk = log.disk
+    log.manager.release()
+    disk.remove(f"{ROOT}/recovery-point-offset-checkpoint")
+    again = Compacted(disk, {"cleanup.policy": "delete"})
+    assert left(again) == [(39, b"k", b"39"), (40, b"k", b"last")]
+    assert again.log.log_end_offset == 41
+
+
 class HeldWorker:
     """Waits before it cleans, and again before each group is taken."""
 
@@ -468,6 +521,68 @@ def held(log: Compacted) -> HeldWorker:
     worker = HeldWorker(log.worker)
     log.manager.cleaner._worker = worker
     return worker
+
+
+async def test_readers_go_on_while_segments_are_swapped(tmp_path: Path) -> None:
+    """Threads that read all the time get whole batches from where they asked, through any number of swaps."""
+    log = Compacted(RealDisk(), root=str(tmp_path))
+    done = threading.Event()
+    reads = 0
+
+    def read(seed: int) -> None:
+        nonlocal reads
+        random = Random(seed)
+        while not done.is_set():
+            offset = random.randrange(int(log.log.log_end_offset) + 1)
+            found = log.log.read(offset, 500, int(log.log.log_end_offset), True, True)
+            position = found.start
+            while found.end - position >= 61:
+                header = read_header(found.data, position)
+                assert header.last_offset >= offset
+                assert crc_is_valid(found.data, position, header)
+                offset = int(header.next_offset)
+                position += int(header.size_bytes)
+            reads += 1
+
+    with ThreadPoolExecutor(2) as threads:
+        readers = [threads.submit(read, seed) for seed in range(2)]
+        try:
+            for number in range(5):
+                for key in range(30):
+                    log.put(b"%d" % (key % 7), b"%d" % number * key)
+                before = reads
+                await log.clean()
+                # The replaced files go at once (file.delete.delay.ms=0).
+                await log.manager.turn(NOW + number)
+                while reads < before + 3 and not any(reader.done() for reader in readers):
+                    await asyncio.sleep(0)
+        finally:
+            done.set()
+        for reader in readers:
+            reader.result()
+    assert len(left(log)) == 7
+    log.manager.close()
+
+
+def test_a_reader_whose_segment_is_gone_looks_again(tmp_path: Path) -> None:
+    disk = QuietDisk()
+    log = Compacted(disk, root=str(tmp_path))
+    log.put(b"k", b"v")
+    failures = [True, False]
+
+    def before(action: str, path: str) -> None:
+        if action == "read" and failures:
+            if failures.pop(0):
+                log.log._set_segments(list(log.log.segments))
+            raise DiskError("read", path, "the test says so")
+
+    disk.before = before
+    # First the segments are other ones afterwards, then they are the same.
+    with pytest.raises(DiskError):
+        log.log.read(0, 100, 1, True, True)
+    assert failures == []
+    failures.append(True)
+    assert offsets(log.log.read(0, 100, 1, True, True)) == [(0, 0)]
 
 
 async def test_retention_waits_for_the_end_of_cleaning() -> None:
@@ -522,6 +637,19 @@ async def test_the_manager_runs_the_cleaner_and_ends_with_it() -> None:
     assert not log.manager.cleaner.is_cleaning(log.log)
     worker.go_on.set()
     running = asyncio.ensure_future(log.manager.run(lambda: NOW))
+    while log.log.first_dirty_offset < 40:
+        await asyncio.sleep(0)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_new_settings_count_at_once() -> None:
+    log = filled()
+    log.manager.cleaner.settings = log.manager.cleaner.settings._replace(enabled=False, backoff_ms=DAY)
+    running = asyncio.ensure_future(log.manager.cleaner.run(lambda: NOW))
+    await asyncio.sleep(0)
+    log.manager.cleaner.configure(log.manager.cleaner.settings._replace(enabled=True))
     while log.log.first_dirty_offset < 40:
         await asyncio.sleep(0)
     running.cancel()

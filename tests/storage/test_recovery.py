@@ -329,6 +329,18 @@ def test_aborted_transactions_are_found_again(disk: QuietDisk, tmp_path: Path) -
     assert [(tmp_path / "t-0" / name).read_bytes() for name in names] == right
 
 
+def test_aborted_transactions_outlive_a_lost_index(disk: QuietDisk, tmp_path: Path) -> None:
+    log = make_log(disk, tmp_path)
+    idempotent(log, 0, producer_id=5, transactional=True)
+    end_transaction(log, 5, commit=False)
+    log.roll(NOW)
+    append(log)
+    log.close()
+    (Path(log.folder) / f"{0:020d}.index").unlink()
+    log = reopen(disk, log)
+    assert log.aborted_transactions(0, 3) == [(5, 0)]
+
+
 def test_a_start_offset_beyond_the_end_begins_anew(disk: QuietDisk, tmp_path: Path) -> None:
     log = make_log(disk, tmp_path)
     append(log, 5)

@@ -23,6 +23,9 @@ class ImageTopics:
 
     def __init__(self, image: Callable[[], MetadataImage]) -> None:
         self._image = image
+        # By id, of the image with that offset: a commit asks for its topics each time.
+        self._known: dict[bytes, Topic] = {}
+        self._known_offset = -1
 
     def by_name(self, name: str) -> Topic | None:
         """The topic of that name, if there is one."""
@@ -43,7 +46,14 @@ class ImageTopics:
     def _topic(self, topic: TopicImage | None) -> Topic | None:
         if topic is None:
             return None
-        return Topic(topic.name, topic.id, len(topic.partitions), self._racks(topic))
+        if self._known_offset != self.version():
+            self._known.clear()
+            self._known_offset = self.version()
+        known = self._known.get(topic.id)
+        if known is None:
+            known = Topic(topic.name, topic.id, len(topic.partitions), self._racks(topic))
+            self._known[topic.id] = known
+        return known
 
     def _racks(self, topic: TopicImage) -> tuple[frozenset[str], ...]:
         brokers = self._image().brokers

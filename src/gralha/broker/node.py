@@ -27,6 +27,7 @@ from gralha.raft.log import MetadataLogConfig
 from gralha.raft.quorum_state import QuorumStateError
 from gralha.raft.snapshots import SnapshotError
 from gralha.replication.manager import ReplicaManager
+from gralha.storage.cleaning import CleanerSettings, CleaningWorker
 from gralha.storage.config import LogConfig
 from gralha.storage.disk import Disk, FolderLock
 from gralha.storage.manager import FolderLockedError, LogManager
@@ -44,7 +45,14 @@ class StartError(Exception):
 class Node:
     """`run` is its whole life. Time, chance and files come from whoever makes it."""
 
-    def __init__(self, config: NodeConfig, disk: Disk, clock: Callable[[], int], random: Random) -> None:
+    def __init__(
+        self,
+        config: NodeConfig,
+        disk: Disk,
+        clock: Callable[[], int],
+        random: Random,
+        cleaning_worker: CleaningWorker | None = None,
+    ) -> None:
         self.config = config
         # Where clients reach it, once it runs.
         self.addresses: list[Listener] = []
@@ -65,6 +73,8 @@ class Node:
                 "replica.high.watermark.checkpoint.interval.ms"
             ),
             producer_expiration_ms=config.number("producer.id.expiration.ms"),
+            cleaner_settings=_cleaner_settings(config, lambda name: config.text(name) or ""),
+            cleaning_worker=cleaning_worker,
         )
         self._replicas = ReplicaManager(config.node_id, self._logs, self._log_config, clock, self._fail)
         self._controller: ControllerService | None = None
@@ -216,12 +226,15 @@ class Node:
     def _follow(self, change: ImageChange, image: MetadataImage) -> None:
         self._replicas.apply(change)
         if change.broker_configs_changed:
-            self._limit_connections()
+            self._configure()
 
-    def _limit_connections(self) -> None:
+    def _configure(self) -> None:
         assert self._controller is not None
         assert self._server is not None
         layers = self._controller.context.config_layers(self._controller.image)
+        self._logs.cleaner.configure(
+            _cleaner_settings(self.config, lambda name: broker_config_value(name, layers) or "")
+        )
         limits = self._server.limits
         limits.max_connections = int(broker_config_value("max.connections", layers) or 0)
         limits.max_connections_per_ip = int(broker_config_value("max.connections.per.ip", layers) or 0)
@@ -264,6 +277,16 @@ class Node:
         self._logs.release()
         if self._metadata_lock is not None:
             self._metadata_lock.release()
+
+
+def _cleaner_settings(config: NodeConfig, value_of: Callable[[str], str]) -> CleanerSettings:
+    return CleanerSettings(
+        enabled=config.flag("log.cleaner.enable"),
+        backoff_ms=int(value_of("log.cleaner.backoff.ms")),
+        dedupe_buffer_bytes=int(value_of("log.cleaner.dedupe.buffer.size")),
+        io_buffer_bytes=int(value_of("log.cleaner.io.buffer.size")),
+        io_max_bytes_per_second=float(value_of("log.cleaner.io.max.bytes.per.second")),
+    )
 
 
 async def _cancel(tasks: "list[asyncio.Future[object]]") -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from gralha.broker.config import NodeConfig
 from gralha.broker.node import Node, StartError
+from gralha.storage.cleaner_process import CleanerProcess
 from gralha.storage.disk import DiskError, RealDisk
 
 
@@ -48,7 +49,7 @@ async def _run(config: NodeConfig, on_ready: Callable[[Node], None]) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _stop_or_exit, stop)
-    node = Node(config, RealDisk(), wall_clock_ms, random.Random())
+    node = Node(config, RealDisk(), wall_clock_ms, random.Random(), CleanerProcess())
     try:
         await node.run(stop, on_ready)
     except (StartError, DiskError) as error:

@@ -176,7 +176,7 @@ def _delete_offsets(admin: "Admin", options: Namespace) -> int:
     from gralha.client.values import TopicPartition
     from gralha.protocol.errors import KafkaError
 
-    group_id: str = options.group[-1]
+    (group_id,) = options.group
     partitions, unknown_topics = named_partitions(admin, options.topic)
     results: dict[TopicPartition, KafkaError | None] = {}
     failure: str | None = None
@@ -194,7 +194,7 @@ def _delete_offsets(admin: "Admin", options: Namespace) -> int:
         else f"\nError: {failure}"
     )
     print(deletion_table(results), end="")
-    return EXIT_FAILED if any(results.values()) else 0
+    return EXIT_FAILED if failure is not None or unknown_topics else 0
 
 
 def deletion_table(results: "dict[TopicPartition, KafkaError | None]") -> str:

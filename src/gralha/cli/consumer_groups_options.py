@@ -147,6 +147,8 @@ def _check_delete(parser: CommandParser, options: Namespace) -> None:
             )
     if options.delete_offsets and not (options.group and options.topic):
         parser.error("Option [delete-offsets] takes the following options: [group], [topic]")
+    if options.delete_offsets and len(options.group) > 1:
+        parser.error("Found multiple arguments for option group, give only one")
 
 
 def _check_reset(parser: CommandParser, options: Namespace) -> None:

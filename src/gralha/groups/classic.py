@@ -68,9 +68,9 @@ class ClassicProtocol:
         member_id = request.member_id
         group.check_member(member_id, request.group_instance_id)
         group.check_generation(request.generation_id)
-        _check_protocol(group, request)
         if group.state is ClassicState.PREPARING_REBALANCE:
             raise RebalanceInProgressError()
+        _check_protocol(group, request)
         self.rebalance.synced(group, member_id)
         if group.state is ClassicState.STABLE:
             return Outcome(assigned(group, group.members[member_id]))

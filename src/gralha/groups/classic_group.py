@@ -179,7 +179,7 @@ class ClassicGroup(Group):
             raise RebalanceInProgressError()
         return None
 
-    def check_offset_fetch(self, member_id: str, member_epoch: int) -> None:
+    def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Anybody may read the offsets of a classic group."""
 
     def check_offset_delete(self) -> None:
@@ -275,7 +275,7 @@ class ClassicGroup(Group):
         member = self.members.pop(member_id, None)
         if member is None:
             return
-        self._supporters.subtract(member.protocols.keys())
+        self._supporters -= Counter(member.protocols.keys())
         if member.instance_id is not None:
             del self.static_members[member.instance_id]
         if self.is_leader(member_id):
@@ -291,7 +291,7 @@ class ClassicGroup(Group):
         session_timeout_ms: int,
     ) -> None:
         """A member describes itself anew."""
-        self._supporters.subtract(member.protocols.keys())
+        self._supporters -= Counter(member.protocols.keys())  # unlike subtract() it keeps no zeros
         self._supporters.update(protocols.keys())
         member.protocols = protocols
         member.rebalance_timeout_ms = rebalance_timeout_ms

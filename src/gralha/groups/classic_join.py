@@ -25,6 +25,7 @@ from gralha.protocol.errors import (
 from gralha.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 MEMBER_ID_REQUIRED_FROM: Final = 4
+NULL_PROTOCOL_FROM: Final = 7
 SKIP_ASSIGNMENT_FROM: Final = 9
 
 
@@ -119,7 +120,7 @@ class ClassicJoin:
         self._rebalance.start_session_of_id(
             group, member_id, joining.now_ms + joining.request.session_timeout_ms
         )
-        return Outcome(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))
+        return member_id_required(joining.caller, member_id)
 
     def _add_member(self, group: ClassicGroup, joining: Joining, member_id: str) -> Outcome:
         request = joining.request
@@ -239,3 +240,14 @@ def _returned(
         response.leader = leader_before or ""
         response.members = []
     return response
+
+
+def member_id_required(caller: Caller, member_id: str) -> Outcome:
+    """A new member is told its id, and has to join with it (KIP-394)."""
+    # From version 7 on there is a null for no protocol (KIP-559).
+    protocol_name = None if caller.api_version >= NULL_PROTOCOL_FROM else ""
+    return Outcome(
+        JoinGroupResponse(
+            error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id, protocol_name=protocol_name
+        )
+    )

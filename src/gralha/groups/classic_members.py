@@ -19,7 +19,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from gralha.groups.classic_join import MEMBER_ID_REQUIRED_FROM, Joining, joining_of
+from gralha.groups.classic_join import (
+    MEMBER_ID_REQUIRED_FROM,
+    Joining,
+    joining_of,
+    member_id_required,
+)
 from gralha.groups.config import GroupsConfig
 from gralha.groups.consumer import RETRY_MS, ConsumerProtocol, Draft
 from gralha.groups.consumer_group import ConsumerGroup, GroupState
@@ -87,7 +92,7 @@ class ClassicMembers:
             raise InconsistentGroupProtocolError()
         is_dynamic = request.group_instance_id is None
         if is_dynamic and not request.member_id and caller.api_version >= MEMBER_ID_REQUIRED_FROM:
-            return Outcome(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))
+            return member_id_required(caller, member_id)
         draft = Draft(group)
         if is_dynamic or not request.member_id:
             before = self._consumer.joining_member(draft, member_id, request.group_instance_id, True)
@@ -102,7 +107,7 @@ class ClassicMembers:
             raise InconsistentGroupProtocolError() from None
         member = replace(
             before,
-            instance_id=joining.request.group_instance_id,
+            instance_id=joining.request.group_instance_id or before.instance_id,
             rack_id=subscription.rack_id or before.rack_id,
             client_id=joining.caller.client_id,
             client_host=joining.caller.client_host,
@@ -125,11 +130,14 @@ class ClassicMembers:
     ) -> Outcome:
         """A static member took the place of the last one that spoke the consumer protocol.
 
-        If everybody has what it should have the group goes on as a classic one. Else it has to rebalance, and
-        this member is the first to have joined.
+        If everybody has what it should have, and knows it, the group goes on as a classic one. Else it has to
+        rebalance, and this member is the first to have joined.
         """
         classic = self._conversion.as_classic(changed, changed.members.values(), joining.now_ms)
-        if changed.state is GroupState.STABLE:
+        have_synced = all(
+            self._timers.deadline_ms(_sync_key(group, each)) is None for each in group.members.values()
+        )
+        if have_synced and changed.state is GroupState.STABLE:
             outcome = self._conversion.turn(group, classic, False, joining.now_ms)
             return outcome._replace(response=_joined(member, classic.protocol_name))
         classic.wait_for_join(member.member_id, joining.reply)
@@ -291,11 +299,13 @@ def _is_kept_waiting(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def _check_protocol(member: ConsumerMember, request: SyncGroupRequest) -> None:
-    """From version 5 on a member says which protocol it means (KIP-559): the one it heard when it joined."""
+    """From version 5 on a member says which protocol it means (KIP-559).
+
+    It may have been told another one than we would tell it: by the classic group that this one was before.
+    """
     assert member.classic is not None
-    if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE):
-        raise InconsistentGroupProtocolError()
-    if request.protocol_name not in (None, member.classic.supported_protocols[0].name):
+    names = [None, *(protocol.name for protocol in member.classic.supported_protocols)]
+    if request.protocol_type not in (None, CONSUMER_PROTOCOL_TYPE) or request.protocol_name not in names:
         raise InconsistentGroupProtocolError()
 
 

@@ -8,6 +8,7 @@ Nothing here is written, except a generation without members: the others are wri
 """
 
 from collections.abc import Hashable
+from typing import Final
 
 from gralha.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
 from gralha.groups.classic_records import group_record
@@ -18,6 +19,10 @@ from gralha.groups.timers import Timers
 from gralha.protocol.errors import KafkaError, RebalanceInProgressError
 from gralha.protocol.messages.join_group import JoinGroupResponse
 from gralha.protocol.messages.sync_group import SyncGroupResponse
+
+# A member may ask for no time at all. Static members that are away are waited for again and again, so that
+# the coordinator would do nothing else.
+WAIT_MIN_MS: Final = 100
 
 
 class ClassicRebalance:
@@ -78,16 +83,12 @@ class ClassicRebalance:
         """The members have changed: start a rebalance, or see whether that ends the one under way."""
         if group.can_rebalance:
             return self.prepare(group, now_ms)
-        return self.complete_if_everybody_joined(group, now_ms)
-
-    def complete_if_everybody_joined(self, group: ClassicGroup, now_ms: int) -> Outcome:
-        """End the rebalance if nobody is left to wait for; one that began in an empty group has its delay."""
-        if group.is_initial_rebalance:
-            return NOTHING
         return self._complete_if_everybody_joined(group, now_ms)
 
     def _complete_if_everybody_joined(self, group: ClassicGroup, now_ms: int) -> Outcome:
-        if group.state is ClassicState.PREPARING_REBALANCE and group.has_everybody_joined:
+        if group.state is not ClassicState.PREPARING_REBALANCE or group.is_initial_rebalance:
+            return NOTHING  # a first rebalance has its delay, which others may use
+        if group.has_everybody_joined:
             return self._complete_join(group, now_ms)
         return NOTHING
 
@@ -110,7 +111,7 @@ class ClassicRebalance:
         group_id = group.group_id
         self._timers.schedule(
             _join_key(group_id),
-            now_ms + group.rebalance_timeout_ms,
+            now_ms + max(group.rebalance_timeout_ms, WAIT_MIN_MS),
             lambda later_ms: self._joins_ended(group_id, later_ms),
         )
 

@@ -367,9 +367,9 @@ class ConsumerProtocol:
     ) -> Outcome:
         """Remove a member that is late, or with a `revoking_epoch` only if it still revokes in that epoch."""
         group = self._groups.get(group_id)
-        member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
-        if not isinstance(group, ConsumerGroup) or member is None:
+        if not isinstance(group, ConsumerGroup) or member_id not in group.members:
             return NOTHING
+        member = group.members[member_id]
         if revoking_epoch is not None and (
             member.epoch != revoking_epoch or member.state is not MemberState.UNREVOKED_PARTITIONS
         ):

@@ -202,11 +202,11 @@ class ConsumerGroup(Group):
 
         return check_partition
 
-    def check_offset_fetch(self, member_id: str, member_epoch: int) -> None:
+    def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """Anybody may, but a member has to know its epoch."""
-        if not member_id and member_epoch < 0:
+        if member_id is None and member_epoch < 0:
             return
-        member = self.member(member_id)
+        member = self.member(member_id or "")
         if member_epoch != member.epoch:
             raise _stale(member, f"The epoch {member_epoch} is not the member's epoch {member.epoch}.")
 

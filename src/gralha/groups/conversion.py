@@ -40,6 +40,9 @@ from gralha.protocol.primitives import ProtocolError
 
 # A consumer group's epochs begin after 0, the epoch of a member that joins.
 FIRST_EPOCH: Final = 1
+# Assignors of clients that need nothing but partitions. Apache Kafka refuses an upgrade if an assignor hands
+# out data of its own; but librdkafka's cooperative-sticky does that, though nobody reads it.
+USUAL_ASSIGNORS: Final = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
 
 
 class Conversion:
@@ -80,15 +83,24 @@ class Conversion:
 
     def _records(self, group: ClassicGroup, members: list[ConsumerMember]) -> Iterable[GroupRecord]:
         group_id, epoch = group.group_id, epoch_of(group)
-        metadata_hash = self._metadata_hash.of({name for member in members for name in member.topic_names})
+        names = {name for member in members for name in member.topic_names}
+        # What they have is their target. In the middle of a rebalance that is not everything: the group then
+        # begins with a newer epoch than its target assignment has, so that the next one is made at once.
+        group_epoch = epoch if self._is_complete(members, names) else epoch + 1
         for member in members:
             yield consumer_records.member(group_id, member)
-        yield consumer_records.group(group_id, epoch, metadata_hash)
+        yield consumer_records.group(group_id, group_epoch, self._metadata_hash.of(names))
         for member in members:
             yield consumer_records.target_assignment(group_id, member.member_id, _partitions(member.assigned))
         yield consumer_records.target_assignment_epoch(group_id, epoch, 0)
         for member in members:
             yield consumer_records.current_assignment(group_id, member)
+
+    def _is_complete(self, members: list[ConsumerMember], names: Collection[str]) -> bool:
+        """Has every partition of their topics an owner?"""
+        held = {partition for member in members for partition in member.partitions()}
+        topics = [topic for topic in map(self._topics.by_name, names) if topic is not None]
+        return all((topic.id, number) in held for topic in topics for number in range(topic.partition_count))
 
     # Downgrade
 
@@ -165,7 +177,7 @@ def _as_consumer(group: ClassicGroup, member: ClassicMember, topics: Topics) -> 
     metadata = member.protocols.get(group.protocol_name or "", protocols[0].metadata)
     subscription = read_subscription(metadata)
     held = read_assignment(member.assignment) if member.assignment else ConsumerProtocolAssignment()
-    if held.user_data:
+    if held.user_data and group.protocol_name not in USUAL_ASSIGNORS:
         reason = (
             "its assignor hands out data of its own, which would be lost; change to another assignor first"
         )
@@ -217,14 +229,27 @@ def assignment_bytes(
         if topic is not None:
             numbers.setdefault(topic.name, []).append(partition)
     named = [TopicPartition(topic, each) for topic, each in sorted(numbers.items())]
-    version = protocol_version(member.classic.supported_protocols[0].metadata)
-    return write_assignment(ConsumerProtocolAssignment(assigned_partitions=named), version)
+    return write_assignment(
+        ConsumerProtocolAssignment(assigned_partitions=named), _version_of(member.classic)
+    )
+
+
+def _version_of(classic: ClassicMemberMetadata) -> int:
+    """Only one of a member's protocols has been looked into, and it need not be the first."""
+    try:
+        return protocol_version(classic.supported_protocols[0].metadata)
+    except ProtocolError:
+        return 0  # which all versions understand
 
 
 def partitions_by_id(named: Iterable[TopicPartition], topics: Topics) -> dict[bytes, frozenset[int]]:
     """Partitions by topic id instead of name, as far as there are such topics."""
-    found = ((topics.by_name(each.topic), each.partitions) for each in named)
-    return {topic.id: frozenset(partitions) for topic, partitions in found if topic is not None}
+    found: dict[bytes, frozenset[int]] = {}
+    for each in named:
+        topic = topics.by_name(each.topic)
+        if topic is not None:
+            found[topic.id] = found.get(topic.id, frozenset()).union(each.partitions)
+    return found
 
 
 def _partitions(holdings: Holdings) -> dict[bytes, frozenset[int]]:

@@ -51,8 +51,8 @@ class Group(ABC):
         """
 
     @abstractmethod
-    def check_offset_fetch(self, member_id: str, member_epoch: int) -> None:
-        """May this member, or with no member id anybody, read the group's offsets?"""
+    def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
+        """May this member, or without one anybody, read the group's offsets?"""
 
     @abstractmethod
     def check_offset_delete(self) -> None:

@@ -170,9 +170,9 @@ class Offsets:
         group = self._groups.get(request.group_id)
         if group is None:
             if request.generation_id_or_member_epoch < 0:
-                return (
-                    None  # a simple consumer, which assigns partitions to itself: its commit makes the group
-                )
+                # A simple consumer, which assigns partitions to itself. The first offset written makes
+                # its group; in Kafka even a commit that comes to nothing does, until the next reload.
+                return None
             if caller.api_version >= _COMMIT_BY_MEMBER_EPOCH:
                 raise _not_found(request.group_id)
             raise IllegalGenerationError
@@ -197,7 +197,7 @@ class Offsets:
         """The offsets of one group; of an unknown one there are none, which is no error."""
         group = self._groups.get(request.group_id)
         if group is not None:
-            group.check_offset_fetch(request.member_id or "", request.member_epoch)
+            group.check_offset_fetch(request.member_id, request.member_epoch)
         by_id = caller.api_version >= _FETCH_BY_TOPIC_ID
         topics = self._offsets.get(request.group_id, {})
         response = OffsetFetchResponseGroup(group_id=request.group_id)

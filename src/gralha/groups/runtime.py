@@ -33,7 +33,7 @@ from gralha.protocol.errors import (
     error_for,
 )
 from gralha.protocol.message import Struct
-from gralha.protocol.primitives import RecordBytes
+from gralha.protocol.primitives import ProtocolError, RecordBytes
 from gralha.protocol.records import Record, encode_batch
 from gralha.replication.partition import Partition, Waiter
 
@@ -245,7 +245,11 @@ class Runtime(Waiter):
             outcome.on_appended()
 
     def _append(self, records: Sequence[GroupRecord], now_ms: int) -> None:
-        batch = encode_batch([_stored(record, now_ms) for record in records])
+        try:
+            batch = encode_batch([_stored(record, now_ms) for record in records])
+        except ProtocolError as error:
+            # An id that a client made so long that a record has no room for it.
+            raise UnknownServerError(f"A record cannot be written: {error}") from error
         self._partition.append_own(RecordBytes(batch, 0, len(batch)), now_ms)
 
     def _start_again(self, call: Call | None) -> None:

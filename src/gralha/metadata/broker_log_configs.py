@@ -91,7 +91,7 @@ _CLEANER: Final = """
 log.cleaner.enable: boolean = true
     Are compacted topics compacted at all?
 log.cleaner.threads: int = 1; at least 0; cluster-wide
-    How many compactions run at the same time.
+    Accepted for Kafka's sake, without effect: one log is compacted at a time.
 log.cleaner.backoff.ms: long = 15000; at least 0; cluster-wide
     The pause when no log needs compaction.
 log.cleaner.dedupe.buffer.size: long = 134217728; cluster-wide

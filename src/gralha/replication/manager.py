@@ -149,6 +149,11 @@ class ReplicaManager:
     def _takes_files(self, change: ImageChange) -> bool:
         return bool(self._leaving(change) or self._missing(change) or self._being_cut(change))
 
+    @property
+    def is_settled(self) -> bool:
+        """Has every change so far been followed?"""
+        return not self._changes
+
     async def settled(self) -> None:
         """Wait until every change so far has been followed."""
         if self._changes:

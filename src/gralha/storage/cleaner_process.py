@@ -1,61 +1,56 @@
-"""Compaction in a process of its own, so that the event loop goes on: both ends of it.
-
-Jobs go in as lines of JSON, what happens comes back as lines of JSON:
-
-    ["group", [...]]      a `CleanedGroup`, ready to be swapped in
-    ["result", [...]]     the job is done
-    ["disk", [...]]       a `DiskError`: action, path, reason
-    ["error", "..."]      anything else
+"""Compaction in a process of its own (`cleaner_worker.py`), so that the event loop goes on.
 
 The process is started for the first job and told to end when no other follows: an idle broker has none. It
-ends by itself when its input does, so it does not outlive the broker: two must never write the same file.
-It runs with low priority; the broker's clients come first.
+is started in a thread, because the loop's own way to do it copies the broker's page tables and stops all
+clients for that long (20 ms with 300 MB), while `subprocess` borrows them (vfork).
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
-import queue
+import subprocess
 import sys
-import threading
-import time
-from typing import Final
+from contextlib import suppress
+from functools import partial
+from typing import IO, Final, NamedTuple
 
-from gralha.storage.cleaning import CleaningError, TakeGroup
-from gralha.storage.compaction import CleanedGroup, CleaningJob, CleaningResult, Compaction
-from gralha.storage.disk import DiskError, RealDisk
+from gralha.storage.cleaning import CleaningError, TakeGroup, in_thread
+from gralha.storage.compaction import CleanedGroup, CleaningJob, CleaningResult
+from gralha.storage.disk import DiskError
 
 # -P: a file in the working folder that has the name of a module must not take its place.
-_COMMAND: Final = (sys.executable, "-P", "-m", __name__)
-_NICENESS: Final = 10
-_MESSAGE_MAX: Final = 2000
+_COMMAND: Final = (sys.executable, "-P", "-m", "gralha.storage.cleaner_worker")
+
+
+class _Running(NamedTuple):
+    process: subprocess.Popen[bytes]
+    jobs: IO[bytes]
+    answers: asyncio.StreamReader
+    answers_end: asyncio.ReadTransport
 
 
 class CleanerProcess:
-    """The broker's end: a `CleaningWorker`."""
+    """A `CleaningWorker`."""
 
     def __init__(self) -> None:
-        self._process: asyncio.subprocess.Process | None = None
+        self._running: _Running | None = None
 
     async def clean(self, job: CleaningJob, take: TakeGroup) -> CleaningResult:
         try:
             return await self._clean(job, take)
         except BaseException:
             # Whatever it was, nothing may be written any more when this returns.
-            await self._kill()
+            await self._end(kill=True)
             raise
 
     async def _clean(self, job: CleaningJob, take: TakeGroup) -> CleaningResult:
-        process = await self._started()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(json.dumps(job).encode() + b"\n")
+        running = await self._started()
+        await in_thread(partial(_write, running.jobs, json.dumps(job).encode() + b"\n"))
         while True:
-            line = await process.stdout.readline()
+            line = await running.answers.readline()
             if not line:
-                raise CleaningError(f"the compacting process ended with {await process.wait()}")
+                raise CleaningError("the compacting process ended before its job was done")
             kind, content = json.loads(line)
             if kind == "group":
                 await take(CleanedGroup(*content))
@@ -66,87 +61,56 @@ class CleanerProcess:
             else:
                 raise CleaningError(content)
 
-    async def _started(self) -> asyncio.subprocess.Process:
-        if self._process is None:
+    async def _started(self) -> _Running:
+        if self._running is None:
+            starting = asyncio.ensure_future(self._start())
             try:
-                self._process = await asyncio.create_subprocess_exec(
-                    *_COMMAND,
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.PIPE,
-                    # Ctrl-C is for the broker, which then ends this one.
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise CleaningError(f"the compacting process cannot be started: {error}") from error
-        return self._process
+                await asyncio.shield(starting)
+            except asyncio.CancelledError:
+                await asyncio.wait([starting])
+                raise
+            assert self._running is not None
+        return self._running
+
+    async def _start(self) -> None:
+        try:
+            process = await in_thread(_spawn)
+        except OSError as error:
+            raise CleaningError(f"the compacting process cannot be started: {error}") from error
+        assert process.stdin is not None
+        assert process.stdout is not None
+        answers = asyncio.StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(answers), process.stdout
+        )
+        self._running = _Running(process, process.stdin, answers, transport)
 
     async def close(self) -> None:
-        process = self._process
-        self._process = None
-        if process is not None:
-            assert process.stdin is not None
-            process.stdin.close()
-            await process.wait()
+        await self._end(kill=False)
 
-    async def _kill(self) -> None:
-        process = self._process
-        self._process = None
-        if process is not None:
-            if process.returncode is None:
-                process.kill()
-            await process.wait()
+    async def _end(self, kill: bool) -> None:
+        running = self._running
+        self._running = None
+        if running is not None:
+            if kill:
+                running.process.kill()
+            running.answers_end.close()
+            await in_thread(partial(_close, running))
 
 
-# The other end
+def _spawn() -> subprocess.Popen[bytes]:
+    # In a session of its own: Ctrl-C is for the broker, which then ends this one.
+    return subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
 
 
-class _Pace:
-    """Keeps to so many bytes per second, by waiting."""
-
-    def __init__(self, bytes_per_second: float) -> None:
-        self.bytes_per_second = bytes_per_second
-        self.due_s = time.monotonic()
-
-    def __call__(self, size_bytes: int) -> None:
-        now_s = time.monotonic()
-        self.due_s = max(self.due_s, now_s) + size_bytes / self.bytes_per_second
-        if self.due_s > now_s:
-            time.sleep(self.due_s - now_s)
+def _write(jobs: IO[bytes], data: bytes) -> None:
+    # That it has ended is seen where its answers are read.
+    with suppress(BrokenPipeError):
+        jobs.write(data)
+        jobs.flush()
 
 
-def _run(job: CleaningJob) -> None:
-    compaction = Compaction(RealDisk(), job, _Pace(job.max_bytes_per_second))
-    compaction.build_map()
-    for group in compaction.groups():
-        _say("group", compaction.clean(group))
-    _say("result", compaction.result())
-
-
-def _say(kind: str, content: object) -> None:
-    sys.stdout.write(json.dumps([kind, content]) + "\n")
-    sys.stdout.flush()
-
-
-def _read_jobs(jobs: queue.SimpleQueue[str]) -> None:
-    for line in sys.stdin:
-        jobs.put(line)
-    # The broker has no more work, or is no more.
-    os._exit(0)
-
-
-def main() -> None:
-    os.nice(_NICENESS)
-    jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
-    threading.Thread(target=_read_jobs, args=[jobs], daemon=True).start()
-    while True:
-        job = CleaningJob(*json.loads(jobs.get()))
-        try:
-            _run(job)
-        except DiskError as error:
-            _say("disk", [error.action, error.path, error.reason])
-        except Exception as error:
-            _say("error", f"{type(error).__name__}: {error}"[:_MESSAGE_MAX])
-
-
-if __name__ == "__main__":
-    main()
+def _close(running: _Running) -> None:
+    with suppress(BrokenPipeError):
+        running.jobs.close()
+    running.process.wait()

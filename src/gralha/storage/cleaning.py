@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Final, NamedTuple, Protocol, TypeVar
 
@@ -161,8 +161,8 @@ class Cleaner:
         settings: CleanerSettings,
         remove_later: Callable[[Log, int], None],
     ) -> None:
-        # May be changed at any time.
         self.settings = settings
+        self._configured = asyncio.Event()
         self._logs = logs
         self._checkpoints = checkpoints
         self._worker = worker
@@ -176,11 +176,20 @@ class Cleaner:
     def is_cleaning(self, log: Log) -> bool:
         return self._cleaning is log
 
+    def configure(self, settings: CleanerSettings) -> None:
+        """Go on with other settings: a log that is being cleaned with the old ones, all others with these."""
+        if settings != self.settings:
+            self.settings = settings
+            self._configured.set()
+
     async def run(self, clock: Callable[[], int]) -> None:
         """Clean whatever needs it. It ends only by being cancelled or by a disk error."""
         while True:
+            self._configured.clear()
             await self.turn(clock)
-            await asyncio.sleep(max(self.settings.backoff_ms, _BACKOFF_MIN_MS) / 1000)
+            with suppress(TimeoutError):
+                backoff_ms = max(self.settings.backoff_ms, _BACKOFF_MIN_MS)
+                await asyncio.wait_for(self._configured.wait(), backoff_ms / 1000)
 
     async def turn(self, clock: Callable[[], int]) -> int:
         """Clean until no log is dirty enough; how many were cleaned."""
@@ -203,16 +212,21 @@ class Cleaner:
         logs = [log for log in self._logs.values() if self._may_be_cleaned(log, now_ms)]
         for number, log in enumerate(logs):
             if needs_timestamps(log):
-                await _in_thread(partial(_load_timestamps, log))
+                await in_thread(partial(_load_timestamps, log))
             elif number % _LOGS_PER_TURN == _LOGS_PER_TURN - 1:
                 await asyncio.sleep(0)
+            if log.recovery_point < log.active.base_offset and log.request_flush is not None:
+                # After a crash, that is; a roll asks for it, too.
+                log.request_flush(log, int(log.active.base_offset))
             if self._may_be_cleaned(log, now_ms) and not needs_timestamps(log):
                 found = look_at(log, now_ms)
                 if found.is_due and (best is None or found.dirty_ratio > best.dirty_ratio):
                     best = found
-        if best is not None and not self._may_be_cleaned(best.log, now_ms):
+        if best is None or not self._may_be_cleaned(best.log, now_ms) or needs_timestamps(best.log):
             return None
-        return best
+        # Again, because others had their turn meanwhile.
+        best = look_at(best.log, now_ms)
+        return best if best.is_due else None
 
     def _may_be_cleaned(self, log: Log, now_ms: int) -> bool:
         if not log.config.compact or log.closed or log in self._paused or len(log.segments) == 1:
@@ -249,20 +263,18 @@ class Cleaner:
         log = found.log
         sources = log.segments
         try:
-            aborted = await _in_thread(
-                partial(_aborted_transactions, sources, found.first_uncleanable_offset)
-            )
+            aborted = await in_thread(partial(_aborted_transactions, sources, found.first_uncleanable_offset))
             job = self._job(found, sources, aborted, clock())
             result = await self._worker.clean(job, partial(self._take, log, sources, clock))
             if result.end_offset <= found.first_dirty_offset:
                 raise CleaningError(f"compaction got no further than {result.end_offset}")
         except BaseException as error:
             if not log.closed and not (isinstance(error, DiskError) and error.is_fatal):
-                await _in_thread(partial(_discard, log))
+                await in_thread(partial(_discard, log))
             raise
         log.first_dirty_offset = result.end_offset
         _report(found, result)
-        await _in_thread(self._checkpoints.collect_first_dirty_offsets(self._logs))
+        await in_thread(self._checkpoints.collect_first_dirty_offsets(self._logs))
 
     def _job(
         self,
@@ -300,6 +312,7 @@ class Cleaner:
             await asyncio.shield(swap)
         except asyncio.CancelledError:
             await asyncio.wait([swap])
+            swap.result()  # what went wrong is of more weight than that nobody waits
             raise
 
     async def _swap(
@@ -309,7 +322,7 @@ class Cleaner:
             number for number, segment in enumerate(sources) if segment.base_offset == group.base_offset
         )
         replaced = sources[first : first + group.replaced]
-        segment, doomed = await _in_thread(partial(_swap_files, log, group, replaced))
+        segment, doomed = await in_thread(partial(_swap_files, log, group, replaced))
         log.replace_segments(replaced, segment)
         log.doomed_files += doomed
         self._remove_later(log, clock())
@@ -335,7 +348,7 @@ class Cleaner:
             self._task.cancel()
 
 
-async def _in_thread(work: Callable[[], Result]) -> Result:
+async def in_thread(work: Callable[[], Result]) -> Result:
     return await asyncio.get_running_loop().run_in_executor(None, work)
 
 

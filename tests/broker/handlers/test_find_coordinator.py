@@ -1,10 +1,13 @@
 """FindCoordinator leads groups to the leader of their partition of `__consumer_offsets`."""
 
+import asyncio
+
 import pytest
 
 from gralha.protocol.coordinators import java_hash_code, partition_for
 from gralha.protocol.errors import ErrorCode, NotControllerError
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest
+from gralha.protocol.messages.heartbeat import HeartbeatRequest
 from tests.broker.handlers.door import Client, make_broker
 
 TOPIC = "__consumer_offsets"
@@ -93,3 +96,14 @@ async def test_coordinators_that_are_not_here(broker, client, key_type, code):
     response = await client.ask(FindCoordinatorRequest(coordinator_keys=["t"], key_type=key_type))
     assert response.coordinators[0].error_code == code
     assert broker.image.topics == {}
+
+
+async def test_who_asks_while_the_topic_is_being_made_finds_a_coordinator_that_answers(broker, client):
+    making = asyncio.ensure_future(client.ask(FindCoordinatorRequest(coordinator_keys=["g"])))
+    while TOPIC not in broker.image.topics:
+        await asyncio.sleep(0)
+    await client.ask(FindCoordinatorRequest(coordinator_keys=["g"]))
+    heartbeat = HeartbeatRequest(group_id="g", generation_id=1, member_id="nobody")
+    # Whether it has loaded or not: "ask somebody else" would be wrong.
+    assert (await client.ask(heartbeat)).error_code != ErrorCode.NOT_COORDINATOR
+    await making

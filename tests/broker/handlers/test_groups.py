@@ -4,13 +4,17 @@ import asyncio
 
 import pytest
 
+from gralha.groups.outcome import Outcome
+from gralha.groups.records import GroupRecord
 from gralha.protocol.apis import APIS, ApiKey
 from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from gralha.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest
+from gralha.protocol.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from gralha.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from gralha.protocol.messages.list_groups import ListGroupsResponse
 from gralha.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from gralha.storage.config import LogConfig
 from tests.broker.handlers.door import Client, create_topic, make_broker
@@ -160,6 +164,18 @@ async def test_joining_takes_a_member_id_first_then_the_group_forms(client, topi
     )
 
 
+async def test_a_sync_without_a_protocol_is_inconsistent_whoever_asks(client, topic_id):
+    request = SyncGroupRequest(group_id="g", generation_id=1, member_id="nobody", protocol_type="consumer")
+    assert (await client.ask(request)).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert (await client.ask(request, 4)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize(("version", "nothing"), [(6, ""), (7, None)])
+async def test_no_protocol_has_its_own_word_in_each_version(client, topic_id, version, nothing):
+    refused = await client.ask(join(), version)
+    assert (refused.error_code, refused.protocol_name) == (ErrorCode.MEMBER_ID_REQUIRED, nothing)
+
+
 async def test_groups_of_both_kinds_are_listed_by_type(client, topic_id):
     await commit(client, topic_id, group_id="simple")
     await client.ask(
@@ -236,6 +252,18 @@ async def test_a_commit_that_cannot_be_written_changes_nothing(broker, client, t
     assert await commit(client, topic_id, 43) == ErrorCode.NOT_COORDINATOR
     log.closed = False
     assert await fetched(client, topic_id) == 42
+
+
+async def test_a_record_that_cannot_be_written_costs_only_its_own_request(broker, client, topic_id):
+    await commit(client, topic_id, 42)
+    too_long = GroupRecord(OffsetCommitKey("g" * 40_000, "a", 0), OffsetCommitValue(offset=1))
+    answer = broker.groups.call(
+        "g",
+        lambda _shard, _reply, _now_ms: Outcome(ListGroupsResponse(), [too_long]),
+        lambda error: ListGroupsResponse(error_code=error.code),
+    )
+    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert await fetched(client, topic_id) == 42  # at once: nothing had to be loaded anew
 
 
 async def test_without_enough_replicas_nothing_is_written(broker, client, topic_id):

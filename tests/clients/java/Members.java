@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import org.apache.kafka.clients.admin.Admin;
@@ -156,6 +157,8 @@ final class Members {
                     polled(consumer.poll(POLL));
                 } catch (KafkaException failure) {
                     failed(failure);
+                    // A client that cannot go on says so again and again.
+                    LockSupport.parkNanos(POLL.toNanos());
                 }
             }
             consumer.close();

@@ -77,6 +77,33 @@ def restart(stage: GroupStage, topic: str, member: Member, instance_id: str, oth
     return returned
 
 
+def static_member_comes_back_after_a_crash(stage: GroupStage) -> None:
+    topic = stage.topic(partitions=4)
+    first = stage.join([topic], instance_id="one")
+    second = stage.join_elsewhere([topic], instance_id="two")
+    stage.divided([first, second], [2, 2])
+    interruptions = first.interruptions()
+    stage.crash(second)
+    returned = stage.join([topic], instance_id="two")
+    stage.divided([first, returned], [2, 2])
+    assert returned.assignment == second.assignment
+    assert first.look().interruptions() == interruptions
+
+
+def name_of_a_static_member_is_taken(stage: GroupStage) -> None:
+    """Of two with one name the classic protocol keeps the newer member, the consumer protocol the older."""
+    topic = stage.topic(partitions=2)
+    older = stage.join([topic], instance_id="one")
+    stage.divided([older], [2])
+    newer = stage.join([topic], instance_id="one")
+    if stage.client.protocol == "classic":
+        stage.divided([newer], [2])
+        stage.fails(older, "FENCED_INSTANCE_ID")
+    else:
+        stage.fails(newer, "UNRELEASED_INSTANCE_ID")
+        stage.divided([older], [2])
+
+
 def cooperative_handover(stage: GroupStage) -> None:
     """Members that keep a partition never stop reading it (KIP-429, KIP-848)."""
     topic = stage.topic(partitions=6)
@@ -153,6 +180,8 @@ SCENARIOS: list[GroupScenario] = [
     member_leaves,
     member_crashes,
     static_member_comes_back,
+    static_member_comes_back_after_a_crash,
+    name_of_a_static_member_is_taken,
     cooperative_handover,
     surplus_member_takes_over,
     several_topics,

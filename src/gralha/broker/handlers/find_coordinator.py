@@ -36,8 +36,12 @@ SEVERAL_KEYS_FROM_VERSION: Final = 4
 def handle(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
-    if request.key_type == GROUP and OFFSETS_TOPIC not in broker.image.topics:
+    if request.key_type != GROUP:
+        return _answer(broker, context, request, None)
+    if OFFSETS_TOPIC not in broker.image.topics:
         return _create_and_answer(broker, context, request)
+    if not broker.replicas.is_settled:
+        return _settle_and_answer(broker, context, request)
     return _answer(broker, context, request, None)
 
 
@@ -46,6 +50,17 @@ async def _create_and_answer(
 ) -> FindCoordinatorResponse:
     errors = await topic_creation.create(broker, [OFFSETS_TOPIC])
     return _answer(broker, context, request, errors.get(OFFSETS_TOPIC))
+
+
+async def _settle_and_answer(
+    broker: Broker, context: RequestContext, request: FindCoordinatorRequest
+) -> FindCoordinatorResponse:
+    """The topic is just being made: whoever is sent to its leader now should find a coordinator there.
+
+    A client that is told NOT_COORDINATOR may take seconds before it asks again.
+    """
+    await broker.replicas.settled()
+    return _answer(broker, context, request, None)
 
 
 def _answer(

@@ -4,12 +4,16 @@ The answer comes when the leader's assignment is written to the log.
 """
 
 from collections.abc import Awaitable
+from typing import Final
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.group_requests import caller
 from gralha.broker.pipeline import RequestContext
-from gralha.protocol.errors import KafkaError
+from gralha.protocol.errors import InconsistentGroupProtocolError, KafkaError
 from gralha.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+
+# From then on a member says what it believes to be the protocol (KIP-559).
+PROTOCOL_FROM: Final = 5
 
 
 def handle(
@@ -20,6 +24,8 @@ def handle(
     def failed(error: KafkaError) -> SyncGroupResponse:
         return SyncGroupResponse(error_code=error.code)
 
+    if context.api_version >= PROTOCOL_FROM and None in (request.protocol_type, request.protocol_name):
+        return failed(InconsistentGroupProtocolError())
     return broker.groups.call(
         request.group_id,
         lambda shard, reply, now_ms: shard.sync_group(who, request, reply, now_ms),

@@ -1,0 +1,94 @@
+"""A Machine whose room is a whole shard, and requests that find their way by themselves."""
+
+from random import Random
+
+from tests.groups.harness import Machine, Recorder
+
+from gralha.groups.classic_group import ClassicGroup, ClassicState
+from gralha.groups.classic_records import group_record
+from gralha.groups.config import GroupsConfig
+from gralha.groups.consumer_group import ConsumerGroup
+from gralha.groups.group import Group
+from gralha.groups.outcome import Caller, Outcome
+from gralha.groups.shard import Shard
+from gralha.groups.timers import Timers
+from gralha.groups.topics import Topics
+from gralha.protocol.message import Message
+from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from gralha.protocol.messages.group_records import GroupMetadataValue
+from gralha.protocol.messages.heartbeat import HeartbeatRequest
+from gralha.protocol.messages.join_group import JoinGroupRequest
+from gralha.protocol.messages.leave_group import LeaveGroupRequest
+from gralha.protocol.messages.sync_group import SyncGroupRequest
+
+
+class ShardMachine(Machine[Shard]):
+    def __init__(self, config: GroupsConfig, topics: Topics) -> None:
+        random = Random(0)
+
+        def build(_timers: Timers) -> Shard:
+            return Shard(config, topics, lambda _group_id: config.consumer_times, random)
+
+        super().__init__(build, Shard.replay, self._load)
+
+    def _load(self, shard: Shard, now_ms: int) -> None:
+        self._apply(shard.on_loaded(now_ms))
+
+    # A shard brings its own timers.
+
+    @property  # type: ignore[override]
+    def timers(self) -> Timers:
+        return self.room.timers if hasattr(self, "room") else Timers()
+
+    @timers.setter
+    def timers(self, _timers: Timers) -> None:
+        pass
+
+    def send(self, request: Message, client_id: str = "client", api_version: int | None = None) -> Recorder:
+        """Have a request decided."""
+        version = type(request).MAX_VERSION if api_version is None else api_version
+        caller = Caller(client_id, "/127.0.0.1", version)
+        reply = Recorder()
+        now_ms = self.now_ms
+
+        def decide(shard: Shard) -> Outcome:
+            match request:
+                case JoinGroupRequest():
+                    return shard.join_group(caller, request, reply, now_ms)
+                case SyncGroupRequest():
+                    return shard.sync_group(caller, request, reply, now_ms)
+                case HeartbeatRequest():
+                    return shard.heartbeat(caller, request, now_ms)
+                case LeaveGroupRequest():
+                    return shard.leave_group(caller, request, now_ms)
+                case ConsumerGroupHeartbeatRequest():
+                    return shard.consumer_group_heartbeat(caller, request, now_ms)
+            raise AssertionError(request)
+
+        return self.ask(decide, reply)
+
+    def check_replay(self) -> None:
+        """What the log says must be what the shard knows, but for what is never written."""
+        groups, loaded = self.room.groups, self.loaded().groups
+        assert groups.keys() == loaded.keys()
+        for group_id, group in groups.items():
+            if not isinstance(group, ClassicGroup) or group.state in (
+                ClassicState.EMPTY,
+                ClassicState.STABLE,
+            ):
+                assert written_state(group) == written_state(loaded[group_id])
+
+
+def written_state(group: Group) -> object:
+    """All that a new coordinator knows of a group."""
+    if isinstance(group, ClassicGroup):
+        # A group is written when it is about to become stable. When that was matters to empty groups only.
+        record = group_record(group)
+        assert isinstance(record.value, GroupMetadataValue)
+        if group.members:
+            record.value.current_state_timestamp = 0
+        return record
+    assert isinstance(group, ConsumerGroup)
+    return {
+        name: value for name, value in vars(group).items() if name != "checks" and not name.startswith("_")
+    }
