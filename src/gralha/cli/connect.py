@@ -43,9 +43,11 @@ def open_admin(options: Namespace, client_id: str, *, timeout_ms: int | None = N
         )
     request_timeout_ms = _milliseconds(properties, "request.timeout.ms", 30_000)
     api_timeout_ms = timeout_ms or _milliseconds(properties, "default.api.timeout.ms", 60_000)
+    controllers = getattr(options, "bootstrap_controller", None)
     return Admin(
         Cluster(
-            options.bootstrap_server,
+            controllers or options.bootstrap_server,
+            through_controllers=controllers is not None,
             client_id=properties.get("client.id", client_id),
             request_timeout_ms=min(request_timeout_ms, api_timeout_ms),
             api_timeout_ms=api_timeout_ms,
