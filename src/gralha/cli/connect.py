@@ -5,7 +5,7 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from gralha.cli.arguments import CommandParser
+from gralha.cli.arguments import CommandParser, ProgramParser
 from gralha.cli.program import CommandError
 from gralha.cli.properties import load_properties
 
@@ -28,6 +28,14 @@ def add_connection_options(parser: CommandParser) -> None:
     """The two options that every admin command has."""
     parser.value("bootstrap-server", "REQUIRED: the brokers to connect to", metavar="HOST:PORT,...")
     parser.value("command-config", "a file with properties of the admin client", metavar="FILE")
+
+
+def add_bootstrap_options(parser: ProgramParser, *, required: bool) -> None:
+    """The options of commands that talk to brokers or, when no broker is up, to controllers (KIP-919)."""
+    servers = parser.add_mutually_exclusive_group(required=required)
+    servers.add_argument("--bootstrap-server", metavar="HOST:PORT,...", help="the brokers to connect to")
+    servers.add_argument("--bootstrap-controller", metavar="HOST:PORT,...", help="or the controllers")
+    parser.add_argument("--command-config", metavar="FILE", help="a file with properties of the admin client")
 
 
 def open_admin(options: Namespace, client_id: str, *, timeout_ms: int | None = None) -> "Admin":
