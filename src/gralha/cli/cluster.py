@@ -72,7 +72,9 @@ def _unregister(options: argparse.Namespace) -> None:
 def _list_endpoints(options: argparse.Namespace) -> None:
     of_controllers = options.bootstrap_controller is not None
     if of_controllers and options.include_fenced_brokers:
-        raise CommandError("The option --include-fenced-brokers is only supported with --bootstrap-server option")
+        raise CommandError(
+            "The option --include-fenced-brokers is only supported with --bootstrap-server option"
+        )
     with open_admin(options, _CLIENT_ID) as admin:
         nodes = admin.describe_cluster(include_fenced=options.include_fenced_brokers).nodes
     print(endpoints_table(nodes, of_controllers=of_controllers))

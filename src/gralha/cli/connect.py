@@ -38,7 +38,9 @@ def add_bootstrap_options(parser: ProgramParser, *, required: bool) -> None:
     parser.add_argument("--command-config", metavar="FILE", help="a file with properties of the admin client")
 
 
-def open_admin(options: Namespace, client_id: str, *, timeout_ms: int | None = None) -> "Admin":
+def open_admin(
+    options: Namespace, client_id: str, *, timeout_ms: int | None = None, default_timeout_ms: int = 60_000
+) -> "Admin":
     """An admin client by those two options; a command's own --timeout wins over the file's timeouts."""
     from gralha.client.admin import Admin
     from gralha.client.cluster import Cluster
@@ -50,7 +52,7 @@ def open_admin(options: Namespace, client_id: str, *, timeout_ms: int | None = N
             f"security.protocol={protocol} is not supported by this command yet: use a PLAINTEXT listener"
         )
     request_timeout_ms = _milliseconds(properties, "request.timeout.ms", 30_000)
-    api_timeout_ms = timeout_ms or _milliseconds(properties, "default.api.timeout.ms", 60_000)
+    api_timeout_ms = timeout_ms or _milliseconds(properties, "default.api.timeout.ms", default_timeout_ms)
     controllers = getattr(options, "bootstrap_controller", None)
     return Admin(
         Cluster(

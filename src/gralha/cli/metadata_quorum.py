@@ -1,4 +1,4 @@
-"""kafka-metadata-quorum: who leads the metadata log, how far the others are, and who votes (KIP-836, KIP-853)."""
+"""kafka-metadata-quorum: who leads the metadata log, how far the others are, who votes (KIP-836, KIP-853)."""
 
 import argparse
 import os
@@ -70,7 +70,9 @@ def _main(arguments: list[str]) -> int:
 
 def _describe(options: argparse.Namespace) -> None:
     if options.status and options.replication:
-        raise CommandError("Only one of --status or --replication should be specified with describe sub-command")
+        raise CommandError(
+            "Only one of --status or --replication should be specified with describe sub-command"
+        )
     if not options.status and not options.replication:
         raise CommandError("One of --status or --replication must be specified with describe sub-command")
     if options.status and options.human_readable:
