@@ -100,7 +100,6 @@ def test_the_model_sees_known_bugs(bug, monkeypatch):
             voters, observers, static = 3, 2, False
         try:
             simulate(seed, voters, observers, static=static, **options)
-        except (BrokenPromiseError, QuorumSafetyError, AssertionError) as found:
-            assert str(found)
+        except (BrokenPromiseError, QuorumSafetyError, AssertionError):
             return
     pytest.fail("nothing was noticed")

@@ -29,9 +29,9 @@ from gralha.raft.events import (
     Started,
     Tick,
     UpdateVoter,
-    VoterResponse,
     VoteRequest,
     VoteResponse,
+    VoterResponse,
 )
 from gralha.raft.log_shape import LogShape
 from gralha.raft.machine import Timeouts

@@ -1,9 +1,12 @@
 """The controller at work: decisions become records, committed records become the image that all see.
 
-`execute` decides on the newest image, which includes records that are on their way, appends the decision's
-records and answers when they are committed. Decisions thus never contradict each other, and many share one
-sync of the disk. `image` is the committed one. Subscribers hear of every change on the event loop, right
-after the commit and before those who wait for it.
+Every node of the cluster follows the metadata log; one, the active controller, decides. There `execute`
+decides on the newest image, which includes records that are on their way, appends the decision's records and
+answers when they are committed. Decisions thus never contradict each other, and many share one sync of the
+disk. When another node takes over, what was on its way fails with NOT_CONTROLLER: it may come to be or not.
+
+`image` is the committed one. Subscribers hear of every change on the event loop, right after the commit and
+before those who wait for it.
 """
 
 import asyncio
@@ -25,6 +28,7 @@ from gralha.raft.driver import Append, NotLeaderError, QuorumSettings, RaftDrive
 
 Response = TypeVar("Response")
 Subscriber = Callable[[ImageChange, MetadataImage], None]
+LeadershipSubscriber = Callable[[bool], None]
 
 
 class _Undecided(NamedTuple):
@@ -36,7 +40,7 @@ class _Undecided(NamedTuple):
 
 
 class ControllerService:
-    """The controller of a quorum of one, and the image for whoever follows it."""
+    """The controller of a node, active or not, and the image for whoever follows it."""
 
     def __init__(
         self,
@@ -50,9 +54,13 @@ class ControllerService:
         self._image = EMPTY_IMAGE
         self._undecided: deque[_Undecided] = deque()
         self._subscribers: list[Subscriber] = []
-        # While the log is replayed: one delta for all of it, or every batch would copy the image.
-        self._replay: ImageDelta | None = ImageDelta(EMPTY_IMAGE)
-        self._replayed = (-1, 0)
+        self._leadership_subscribers: list[LeadershipSubscriber] = []
+        # Batches of others that are not in the image yet: one delta for all that come together, or each of
+        # them would copy the image.
+        self._delta: ImageDelta | None = None
+        self._delta_is_whole = False
+        self._delta_end = (-1, 0)
+        self._leads = False
         self._driver = RaftDriver(quorum, RecordCodec(encode_record, decode_record), self)
 
     @property
@@ -66,6 +74,11 @@ class ControllerService:
         return self._undecided[-1].image if self._undecided else self._image
 
     @property
+    def driver(self) -> RaftDriver:
+        """The quorum, as this node takes part in it."""
+        return self._driver
+
+    @property
     def epoch(self) -> int:
         """The epoch of the quorum."""
         return self._driver.epoch
@@ -73,7 +86,12 @@ class ControllerService:
     @property
     def leader_id(self) -> int:
         """The active controller, -1 if none is known."""
-        return self._driver.state.election.leader_id
+        return self._driver.leader_id
+
+    @property
+    def is_active(self) -> bool:
+        """Is this node the active controller, and ready to decide?"""
+        return self._leads and self._driver.is_leader
 
     @property
     def high_watermark(self) -> int:
@@ -81,7 +99,7 @@ class ControllerService:
         return self._driver.high_watermark
 
     async def start(self) -> None:
-        """Replays the log and becomes the active controller; a new log gets its first records."""
+        """Takes part in the quorum. If that is this node alone, it is the active controller then."""
         await self._driver.start()
 
     async def close(self) -> None:
@@ -94,6 +112,12 @@ class ControllerService:
         if self._image is not EMPTY_IMAGE:
             subscriber(change_between(EMPTY_IMAGE, self._image), self._image)
 
+    def subscribe_leadership(self, subscriber: LeadershipSubscriber) -> None:
+        """Calls `subscriber(is_active)` when this node becomes the active controller or ceases to be it."""
+        self._leadership_subscribers.append(subscriber)
+        if self.is_active:
+            subscriber(True)
+
     def topic_config_values(self, topic: str) -> dict[str, str]:
         """The settings that count for a topic, by name, inherited ones included."""
         layers = self.context.config_layers(self._image)
@@ -104,9 +128,10 @@ class ControllerService:
     async def execute(self, decide: Callable[[MetadataImage], Decision[Response]]) -> Response:
         """Decides, records, and answers when the records are committed.
 
-        Raises what the decision raises, and NOT_CONTROLLER when this node is not the active controller.
+        Raises what the decision raises, and NOT_CONTROLLER when this node is not the active controller or
+        ceases to be it before the commit.
         """
-        if not self._driver.is_leader or self._replay is not None:
+        if not self.is_active:
             raise NotLeaderError
         decision = decide(self.latest_image)
         if decision.records:
@@ -120,7 +145,7 @@ class ControllerService:
 
     def _append(self, records: list[Message]) -> Append:
         before = self.latest_image
-        assert before.offset + 1 == self._driver.end_offset, "the image lags behind the log"
+        assert before.offset < self._driver.end_offset, "the image is ahead of the log"
         delta = ImageDelta(before)
         for record in records:
             delta.apply(record)
@@ -145,31 +170,53 @@ class ControllerService:
 
     def on_snapshot(self, end_offset: int, epoch: int, records: list[Message]) -> None:
         """Everything below the offset, instead of what came before."""
-        self._replay = ImageDelta(EMPTY_IMAGE)
+        self._delta = ImageDelta(EMPTY_IMAGE)
+        self._delta_is_whole = True
         for record in records:
-            self._replay.apply(record)
-        self._replayed = (end_offset - 1, epoch)
+            self._delta.apply(record)
+        self._delta_end = (end_offset - 1, epoch)
 
     def on_commit(self, base_offset: int, next_offset: int, epoch: int, records: list[Message]) -> None:
-        """A committed batch: our own, whose image is known, or one that is replayed."""
+        """A committed batch: our own, whose image is known, or one of another controller."""
         if self._undecided and self._undecided[0].append.base_offset == base_offset:
             decided = self._undecided.popleft()
             self._image = decided.image
             self._notify(decided.change)
             return
-        assert self._replay is not None, "a batch that this controller has not written"
+        if self._leads:
+            # The quorum's own records; they are not about what the image shows.
+            assert not records, "a batch that the active controller has not written"
+            return
+        if self._delta is None:
+            self._delta = ImageDelta(self._image)
         for record in records:
-            self._replay.apply(record)
-        self._replayed = (next_offset - 1, epoch)
+            self._delta.apply(record)
+        self._delta_end = (next_offset - 1, epoch)
+
+    def on_caught_up(self) -> None:
+        """All that is committed has been seen: time for a new image."""
+        if self._delta is None:
+            return
+        before = self._image
+        self._image, change = self._delta.finish(*self._delta_end)
+        if self._delta_is_whole and before is not EMPTY_IMAGE:
+            change = change_between(before, self._image)
+        self._delta, self._delta_is_whole = None, False
+        self._notify(change)
 
     def on_leader(self, epoch: int) -> None:
-        """All is replayed: this node decides from now on."""
-        assert self._replay is not None
-        self._image, change = self._replay.finish(*self._replayed)
-        self._replay = None
-        self._notify(change)
+        """All that others decided has been seen: this node decides from now on."""
+        self.on_caught_up()
+        self._leads = True
         if METADATA_VERSION not in self._image.features:
             self._append(self._bootstrap_records)
+        self._notify_leadership(True)
+
+    def on_resigned(self) -> None:
+        """Another node decides, or will. Who waits for an answer gets NOT_CONTROLLER from the quorum."""
+        self._leads = False
+        self._undecided.clear()
+        self._notify_leadership(False)
 
     def snapshot_records(self) -> Iterable[Message]:
         """The records of the committed image."""
@@ -178,3 +225,7 @@ class ControllerService:
     def _notify(self, change: ImageChange) -> None:
         for subscriber in self._subscribers:
             subscriber(change, self._image)
+
+    def _notify_leadership(self, is_active: bool) -> None:
+        for subscriber in self._leadership_subscribers:
+            subscriber(is_active)

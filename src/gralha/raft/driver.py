@@ -1,148 +1,137 @@
-"""Runs the quorum: the state machine's effects on disk, the log's records to the listener.
+"""Runs the quorum: the state machine's effects on disk and network, the log's records to the listener.
 
-An append returns when it is committed. Appends that arrive while the disk syncs an earlier one are synced
-together by the next sync (group commit). Syncs run in a thread; all else happens on the event loop.
+Events are taken one after the other; an effect that waits for the disk holds up the next event. An append
+returns when it is committed. Appends that arrive while the disk syncs an earlier one are synced together by
+the next sync (group commit). Syncs run in a thread; all else happens on the event loop.
 
-What the listener gets, in this order: at most one snapshot, every committed batch once, and `on_leader` when
-this node leads and the listener has seen everything that was committed before. Batches that this node appends
-itself follow as soon as they are committed. An error of the disk or of the listener ends the driver: it
-reports to `on_failure` and takes no more records.
+What the listener gets, in this order: at most one snapshot at the start (on a follower that was left behind,
+again later), every committed batch once, and `on_leader` when this node leads and the listener has seen
+everything that was committed before. Batches that this node appends itself follow as soon as they are
+committed; `on_resigned` tells that it leads no longer. An error of the disk or of the listener ends the
+driver: it reports to `on_failure` and takes no more records.
 """
 
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from random import Random
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, TypeVar, cast
 
-from gralha.protocol.errors import NotControllerError
 from gralha.protocol.message import Message
-from gralha.protocol.primitives import ZERO_UUID
+from gralha.protocol.primitives import RecordBytes
+from gralha.raft.correspondence import Correspondence
+from gralha.raft.delivery import Delivery
 from gralha.raft.events import (
     AdvanceHighWatermark,
     Appended,
+    AppendFetched,
     AppendLeaderChange,
+    AppendVoters,
     Effect,
+    Event,
+    FetchSnapshot,
     Flushed,
+    InstallSnapshot,
+    LogForgotten,
+    PeerLost,
+    Reply,
+    ReplyRecords,
+    ReplySnapshot,
     SaveElection,
+    Send,
+    ShuttingDown,
     Started,
+    Tick,
+    Truncate,
 )
-from gralha.raft.log import LogBatch, MetadataLog, MetadataLogConfig
-from gralha.raft.log_shape import LogShape
-from gralha.raft.machine import Timeouts
+from gralha.raft.log import MetadataLog
+from gralha.raft.machine import NEVER
 from gralha.raft.quorum_state import read_quorum_state, write_quorum_state
-from gralha.raft.snapshots import SnapshotId
+from gralha.raft.settings import Append as Append
+from gralha.raft.settings import NotLeaderError as NotLeaderError
+from gralha.raft.settings import QuorumError as QuorumError
+from gralha.raft.settings import QuorumSettings as QuorumSettings
+from gralha.raft.settings import RaftListener as RaftListener
+from gralha.raft.settings import RecordCodec as RecordCodec
+from gralha.raft.snapshotting import Snapshotter
 from gralha.raft.state import RaftState
-from gralha.raft.voters import ReplicaKey, Voter, VoterHistory, VoterSet
-from gralha.storage.disk import Disk, DiskError
+from gralha.raft.voters import ReplicaKey
+from gralha.storage.disk import DiskError
 
 log = logging.getLogger("gralha.raft")
 
 Result = TypeVar("Result")
 
-_RECORDS_PER_TURN: Final = 50
-
-
-class NotLeaderError(NotControllerError):
-    """This node does not lead the quorum, so it cannot append."""
-
-
-class QuorumError(Exception):
-    """The quorum cannot be run like this; the message says why."""
-
-
-class RaftListener(Protocol):
-    """Who follows the metadata log."""
-
-    def on_snapshot(self, end_offset: int, epoch: int, records: list[Message]) -> None:
-        """Everything below the offset, instead of what came before."""
-
-    def on_commit(self, base_offset: int, next_offset: int, epoch: int, records: list[Message]) -> None:
-        """A committed batch; one of control records has none."""
-
-    def on_leader(self, epoch: int) -> None:
-        """This node leads, and all that was committed before has been seen."""
-
-    def snapshot_records(self) -> Iterable[Message]:
-        """The records of a snapshot at the last committed batch; read while further ones are committed."""
-
-
-class RecordCodec(NamedTuple):
-    """How records become bytes, and back: the quorum does not know what they say."""
-
-    encode: Callable[[Message], bytes]
-    decode: Callable[[bytes], Message]
-
-
-class Append(NamedTuple):
-    """Records on their way: their offsets, and a future that is done when they are committed."""
-
-    base_offset: int
-    next_offset: int
-    epoch: int
-    records: list[Message]
-    size_bytes: int
-    committed: "asyncio.Future[int]"
-
-
-class QuorumSettings(NamedTuple):
-    """Who this node is in the quorum, and the world it lives in.
-
-    `folder` holds the folder of the metadata log. `clock` tells the wall-clock time in milliseconds, and
-    `on_failure` hears why the driver gave up.
-    """
-
-    node_id: int
-    voters: Sequence[int]
-    folder: str
-    disk: Disk
-    clock: Callable[[], int]
-    on_failure: Callable[[BaseException], None]
-    directory_id: bytes = ZERO_UUID
-    log_config: MetadataLogConfig = MetadataLogConfig()
+# These wait for the disk.
+_SLOW: Final = (SaveElection, Truncate, InstallSnapshot)
 
 
 class RaftDriver:
-    """One node of the quorum. A quorum of one for now: `voters` must be this node alone."""
+    """One node of the quorum: a voter, or an observer that follows its log."""
 
     def __init__(self, settings: QuorumSettings, codec: RecordCodec, listener: RaftListener) -> None:
-        if list(settings.voters) != [settings.node_id]:
-            raise QuorumError(f"this release runs a quorum of one only, not of {list(settings.voters)}")
-        self.config = settings.log_config
-        self.state = RaftState(ReplicaKey(settings.node_id, settings.directory_id), Timeouts(), Random(0))
-        self._voters = VoterSet.of(Voter(ReplicaKey(voter)) for voter in settings.voters)
-        self.log = MetadataLog(settings.disk, settings.folder, self.config, settings.clock)
-        self._disk = settings.disk
-        self._clock = settings.clock
-        self._on_failure = settings.on_failure
+        alone = list(settings.voters) == [settings.node_id]
+        if not alone and settings.peers is None:
+            raise QuorumError(f"a quorum of {list(settings.voters)} needs a way to the other nodes")
+        self.state = RaftState(
+            ReplicaKey(settings.node_id, settings.directory_id),
+            settings.timeouts,
+            settings.random or Random(settings.node_id),
+            bootstrap=tuple(settings.bootstrap),
+            can_vote=settings.can_vote,
+            endpoints=settings.endpoints,
+        )
+        self.log = MetadataLog(settings.disk, settings.folder, settings.log_config, settings.clock)
+        self._settings = settings
         self._codec = codec
         self._listener = listener
         self._loop = asyncio.get_running_loop()
-        self._pending: deque[Append] = deque()
+        self._delivery = Delivery(self.log, codec, listener, settings.clock, self._progressed, self._fail)
+        self._snapshotter = Snapshotter(
+            self.log,
+            self._delivery,
+            codec,
+            listener,
+            settings.clock,
+            self._log_idle,
+            self._snapshot_taken,
+            self._progressed,
+            self._fail,
+        )
+        self._correspondence = Correspondence(settings, self.state, self.log, self._take, self._fail)
+        self._events: deque[Event] = deque()
+        self._working: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._flushing: asyncio.Future[None] | None = None
         self._flush_planned = False
         self._flushed_offset = 0
-        # Up to here the listener has seen the log.
-        self._delivered_offset = 0
-        self._delivered_epoch = 0
-        self._delivered_timestamp_ms = 0
-        self._bytes_since_snapshot = 0
-        self._last_snapshot_ms = 0
-        self._snapshotting: asyncio.Task[None] | None = None
+        # Counts truncations: a sync that began before one says nothing about what follows it.
+        self._truncations = 0
+        # The epoch whose first record this node has written, and the one in which the listener knows it.
+        self._begun_epoch = -1
+        self._led_epoch = -1
+        self._starting: asyncio.Future[None] | None = None
         self._failure: BaseException | None = None
         self._closed = False
+        self._stopped = False
 
     @property
     def is_leader(self) -> bool:
         """May this node append now?"""
-        return self.state.is_leader and not self._closed and self._failure is None
+        usable = not self._closed and self._failure is None
+        return usable and self.state.is_leader and self._begun_epoch == self.epoch
 
     @property
     def epoch(self) -> int:
         """The newest epoch this node knows."""
         return self.state.epoch
+
+    @property
+    def leader_id(self) -> int:
+        """Who leads, -1 if that is not known."""
+        return self.state.leader_id
 
     @property
     def end_offset(self) -> int:
@@ -157,85 +146,199 @@ class RaftDriver:
     # Life
 
     async def start(self) -> None:
-        """Opens the log, takes part in the quorum, and brings the listener up to date."""
+        """Opens the log and takes part in the quorum; one that is alone leads when this returns."""
+        settings = self._settings
         snapshot = await self._in_thread(self.log.open)
-        self._check_voters()
         if snapshot is not None:
-            newest = self.log.snapshots[-1]
-            self._listener.on_snapshot(*newest.id, [self._codec.decode(value) for value in snapshot.values])
-            self._delivered_offset, self._delivered_epoch = newest.id
-            self._delivered_timestamp_ms = newest.timestamp_ms
-        self._last_snapshot_ms = self._clock()
-        election = await self._in_thread(partial(read_quorum_state, self._disk, self.log.folder))
-        newest = self.log.snapshots[-1].id if self.log.snapshots else SnapshotId(0, 0)
-        shape = LogShape(self.log.end_offset, self.log.log.epochs.entries, newest, newest)
-        await self._carry_out(self.state.step(Started(election, shape, VoterHistory(self._voters)), 0))
-        await self._in_thread(partial(self.log.flush, self.log.end_offset))
+            self._delivery.load(self.log.snapshots[-1].id, snapshot)
+            self._listener.on_caught_up()
+        self._snapshotter.begin()
+        election = await self._in_thread(partial(read_quorum_state, settings.disk, self.log.folder))
+        voters = await self._in_thread(partial(self.log.voter_history, settings.static_voters()))
+        if self.log.end_offset > self.log.log.flushed_offset:
+            await self._in_thread(partial(self.log.flush, self.log.end_offset))
         self._flushed_offset = self.log.end_offset
-        await self._carry_out(self.state.step(Flushed(self._flushed_offset), 0))
-        await self._replay()
-        self._check_voters()
-        log.info("leading the quorum in epoch %d", self.epoch)
-        self._listener.on_leader(self.epoch)
-
-    def _check_voters(self) -> None:
-        voters = self.log.recorded_voters
-        if voters is not None and voters != [self.state.key.id]:
-            raise QuorumError(
-                f"{self.log.folder} belongs to a quorum of the controllers {voters}; this release runs a "
-                "quorum of one only"
-            )
-
-    async def _replay(self) -> None:
-        """Gives the listener what was committed before it began."""
-        while self._delivered_offset < self.high_watermark:
-            read = partial(self.log.read, self._delivered_offset, self.high_watermark)
-            for batch in await self._in_thread(read):
-                self._deliver_batch(batch)
-
-    def _deliver_batch(self, batch: LogBatch) -> None:
-        self.log.note_controls(batch.controls)
-        records = [self._codec.decode(value) for value in batch.values]
-        self._listener.on_commit(batch.base_offset, batch.next_offset, batch.epoch, records)
-        self._note_delivered(batch.next_offset, batch.epoch, batch.timestamp_ms, batch.size_bytes)
-
-    def _note_delivered(self, next_offset: int, epoch: int, timestamp_ms: int, size_bytes: int) -> None:
-        self._delivered_offset, self._delivered_epoch = next_offset, epoch
-        self._delivered_timestamp_ms = timestamp_ms
-        self._bytes_since_snapshot += size_bytes
+        self._starting = self._loop.create_future()
+        self._take(Started(election, self.log.shape(), voters))
+        if not self.state.is_leader and not self._starting.done():
+            self._starting.set_result(None)
+        await self._starting
+        self._starting = None
 
     async def close(self) -> None:
-        """Commits what was appended and stops."""
+        """Commits what was appended, if others are there for it, hands the lead on, and stops."""
         self._closed = True
-        if self._snapshotting is not None:
-            await asyncio.wait([self._snapshotting])
+        await self._snapshotter.settled()
         if not self.log.is_open:
             return
         self._flush()
         while self._flushing is not None:
             await asyncio.wait([self._flushing])
         if self._failure is None:
+            await self._hand_over()
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._correspondence.close()
+        if self._working is not None:
+            await asyncio.wait([self._working])
+        await self._delivery.settled()
+        self._delivery.fail_pending(NotLeaderError())
+        if self._failure is None:
             await self._in_thread(self.log.close)
+
+    async def _hand_over(self) -> None:
+        if self._delivery.pending:
+            waiting = [append.committed for append in self._delivery.pending]
+            await asyncio.wait(waiting, timeout=self._settings.timeouts.election_ms / 1000)
+        self._take(ShuttingDown())
+        deadline = self._loop.time() + self._settings.timeouts.election_ms / 1000
+        while self.state.is_waiting_to_resign and self._loop.time() < deadline and self._failure is None:
+            await asyncio.sleep(self._settings.timeouts.retry_ms / 1000)
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
         return await self._loop.run_in_executor(None, work)
 
-    # Effects
+    # The others
 
-    async def _carry_out(self, effects: list[Effect]) -> None:
+    def handle(self, request: Message, version: int) -> Message | Awaitable[Message]:
+        """Answers a request of another node, or about the quorum."""
+        if self._stopped or self._failure is not None or not self.log.is_open:
+            raise NotLeaderError
+        return self._correspondence.handle(request, version)
+
+    def peer_lost(self, node_id: int) -> None:
+        """A connection to a node broke. If that is the leader, this voter soon asks whether it is dead."""
+        if self.log.is_open:
+            self._take(PeerLost(node_id))
+
+    def endpoint_of(self, node_id: int) -> tuple[str, int] | None:
+        """Where a controller listens, as far as the quorum knows."""
+        return self._correspondence.endpoint_of(node_id)
+
+    # Events and effects
+
+    def _now_ms(self) -> int:
+        return int(self._loop.time() * 1000)
+
+    def _take(self, event: Event) -> None:
+        if not self._stopped:
+            self._events.append(event)
+            self._advance()
+
+    def _advance(self) -> None:
+        while self._events and self._working is None and self._failure is None:
+            try:
+                effects = self.state.step(self._events.popleft(), self._now_ms())
+                if any(isinstance(effect, _SLOW) for effect in effects):
+                    self._working = self._loop.create_task(self._carry_out_slowly(effects))
+                    self._working.add_done_callback(self._worked)
+                else:
+                    for effect in effects:
+                        self._carry_out(effect)
+                    self._stepped()
+            except Exception as error:
+                self._fail(error)
+
+    def _worked(self, task: "asyncio.Task[None]") -> None:
+        self._working = None
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if error is not None:
+            self._fail(error)
+        else:
+            self._advance()
+
+    async def _carry_out_slowly(self, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, SaveElection):
-                save = partial(write_quorum_state, self._disk, self.log.folder, effect.election)
-                await self._in_thread(save)
+                disk, folder = self._settings.disk, self.log.folder
+                await self._in_thread(partial(write_quorum_state, disk, folder, effect.election))
+            elif isinstance(effect, Truncate):
+                self._truncations += 1
+                await self._in_thread(partial(self.log.truncate_to, effect.end_offset))
+                self._flushed_offset = min(self._flushed_offset, effect.end_offset)
+            elif isinstance(effect, InstallSnapshot):
+                await self._install(effect)
             else:
-                assert isinstance(effect, AppendLeaderChange | AdvanceHighWatermark)
-                self._carry_out_now(effect)
+                self._carry_out(effect)
+        self._stepped()
 
-    def _carry_out_now(self, effect: AppendLeaderChange | AdvanceHighWatermark) -> None:
-        if isinstance(effect, AppendLeaderChange):
-            self.log.append_leader_change(effect)
-        else:
-            self.log.log.high_watermark = effect.high_watermark
+    async def _install(self, effect: InstallSnapshot) -> None:
+        await self._delivery.settled()
+        self._truncations += 1
+        snapshot = await self._in_thread(partial(self.log.install_snapshot, effect.snapshot))
+        self._flushed_offset = effect.snapshot.end_offset
+        self._delivery.load(effect.snapshot, snapshot)
+        self._listener.on_caught_up()
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case Send():
+                self._correspondence.send(effect)
+            case Reply(token, response):
+                self._correspondence.reply(token, response)
+            case ReplyRecords():
+                self._correspondence.reply_records(effect)
+            case AppendFetched(records):
+                self.log.append_fetched(cast(RecordBytes, records))
+                if self._settings.can_vote:
+                    self._plan_flush()
+            case AdvanceHighWatermark(high_watermark):
+                self.log.log.high_watermark = high_watermark
+            case AppendLeaderChange():
+                self.log.append_leader_change(effect)
+                self._begun_epoch = effect.epoch
+                self._plan_flush()
+            case AppendVoters():
+                self.log.append_voters(effect)
+                self._plan_flush()
+            case FetchSnapshot():
+                self._correspondence.fetch_snapshot(effect)
+            case ReplySnapshot(token):
+                self._correspondence.reply_snapshot(token)
+
+    def _stepped(self) -> None:
+        assert self.state.log.end_offset == self.log.end_offset, "the machine has lost track of the log"
+        self._delivery.advance(self.high_watermark)
+        self._check_leadership()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self.state.wake_at_ms < NEVER and not self._stopped:
+            delay_ms = max(self.state.wake_at_ms - self._now_ms(), 0) + 1
+            self._timer = self._loop.call_later(delay_ms / 1000, self._take, Tick())
+
+    def _check_leadership(self) -> None:
+        state, pending = self.state, self._delivery.pending
+        if pending and (not state.is_leader or pending[0].epoch != state.epoch):
+            self._delivery.fail_pending(NotLeaderError())
+        leadership = state.leadership
+        if self._led_epoch >= 0 and (leadership is None or self._led_epoch != state.epoch):
+            self._led_epoch = -1
+            log.info("leading the quorum no longer, in epoch %d", state.epoch)
+            self._listener.on_resigned()
+        if leadership is not None and self._led_epoch < 0 and self._delivery.offset > leadership.start_offset:
+            self._led_epoch = state.epoch
+            log.info("leading the quorum in epoch %d", state.epoch)
+            self._listener.on_leader(state.epoch)
+            if self._starting is not None and not self._starting.done():
+                self._starting.set_result(None)
+
+    def _progressed(self) -> None:
+        """The listener has seen more."""
+        self._check_leadership()
+        if not self._closed:
+            self._snapshotter.maybe_take()
+
+    def _snapshot_taken(self) -> None:
+        snapshots = self.log.snapshots
+        self._take(LogForgotten(snapshots[0].id, snapshots[-1].id))
+
+    async def _log_idle(self) -> None:
+        """Waits for those who use the log's files in threads."""
+        await asyncio.sleep(0)
+        while self._flushing is not None or self._working is not None:
+            await asyncio.wait([one for one in (self._flushing, self._working) if one is not None])
 
     # Appending
 
@@ -249,16 +352,11 @@ class RaftDriver:
         except DiskError as error:
             self._fail(error)
             raise
-        self.state.step(Appended(last_offset + 1), 0)
-        append = Append(
-            base_offset,
-            last_offset + 1,
-            self.epoch,
-            records,
-            sum(map(len, values)),
-            self._loop.create_future(),
-        )
-        self._pending.append(append)
+        self.state.step(Appended(last_offset + 1), self._now_ms())
+        committed: asyncio.Future[int] = self._loop.create_future()
+        size_bytes = sum(map(len, values))
+        append = Append(base_offset, last_offset + 1, self.epoch, records, size_bytes, committed)
+        self._delivery.pending.append(append)
         self._plan_flush()
         return append
 
@@ -268,102 +366,40 @@ class RaftDriver:
 
     def _plan_flush(self) -> None:
         """At the end of this turn of the loop, so that all appends of the turn share one sync."""
-        if self._flushing is None and not self._flush_planned:
+        if not self._flush_planned:
             self._flush_planned = True
             self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         self._flush_planned = False
+        if self.state.is_leader:
+            # Followers that wait get the new records while this node's own disk works.
+            self._take(Tick())
         end_offset = self.log.end_offset
         if self._flushing is None and end_offset > self._flushed_offset and self._failure is None:
             self._flushing = self._loop.run_in_executor(None, self.log.flush, end_offset)
-            self._flushing.add_done_callback(partial(self._flush_done, end_offset))
+            self._flushing.add_done_callback(partial(self._flush_done, end_offset, self._truncations))
 
-    def _flush_done(self, end_offset: int, flushing: "asyncio.Future[None]") -> None:
+    def _flush_done(self, end_offset: int, truncations: int, flushing: "asyncio.Future[None]") -> None:
         self._flushing = None
         error = asyncio.CancelledError() if flushing.cancelled() else flushing.exception()
         if error is not None:
             self._fail(error)
             return
-        self._flushed_offset = end_offset
-        try:
-            for effect in self.state.step(Flushed(end_offset), 0):
-                assert isinstance(effect, AdvanceHighWatermark)
-                self._carry_out_now(effect)
-            self._deliver_pending()
-            self._maybe_snapshot()
-        except Exception as failure:
-            self._fail(failure)
-            return
-        self._flush()
-
-    def _deliver_pending(self) -> None:
-        now_ms = self._clock()
-        while self._pending and self._pending[0].next_offset <= self.high_watermark:
-            append = self._pending[0]
-            self._listener.on_commit(append.base_offset, append.next_offset, append.epoch, append.records)
-            self._pending.popleft()
-            self._note_delivered(append.next_offset, append.epoch, now_ms, append.size_bytes)
-            if not append.committed.done():
-                append.committed.set_result(append.next_offset - 1)
+        if truncations == self._truncations:
+            self._flushed_offset = end_offset
+            self._take(Flushed(end_offset))
+        if self.log.end_offset > self._flushed_offset and self._settings.can_vote:
+            self._flush()
 
     def _fail(self, error: BaseException) -> None:
-        if self._failure is None:
-            self._failure = error
-            log.critical("the metadata log failed: %s", error)
-            self._fail_pending(error)
-            self._on_failure(error)
-
-    def _fail_pending(self, error: BaseException) -> None:
-        pending, self._pending = self._pending, deque()
-        for append in pending:
-            if not append.committed.done():
-                append.committed.set_exception(error)
-                # Nobody need be waiting; whoever is gets the error, and `on_failure` tells of it.
-                append.committed.exception()
-
-    # Snapshots
-
-    def _maybe_snapshot(self) -> None:
-        """A new snapshot when many bytes were committed since the last, or some and much time has passed."""
-        if self._snapshotting is not None or self._closed:
+        if self._failure is not None:
             return
-        interval_ms = self.config.max_snapshot_interval_ms
-        due = interval_ms > 0 and self._clock() - self._last_snapshot_ms >= interval_ms
-        many = self._bytes_since_snapshot >= self.config.max_record_bytes_between_snapshots
-        if self._bytes_since_snapshot > 0 and (due or many):
-            self._snapshotting = self._loop.create_task(self._snapshot())
-            self._snapshotting.add_done_callback(self._snapshot_done)
-
-    async def _snapshot(self) -> None:
-        snapshot_id = SnapshotId(self._delivered_offset, self._delivered_epoch)
-        timestamp_ms = self._delivered_timestamp_ms
-        records = self._listener.snapshot_records()
-        self._bytes_since_snapshot = 0
-        self._last_snapshot_ms = self._clock()
-        values = await self._encode_slowly(records)
-        written = await self._in_thread(partial(self.log.write_snapshot, snapshot_id, values, timestamp_ms))
-        superfluous = self.log.add_snapshot(written)
-        log.info("snapshot of the metadata at offset %d", snapshot_id.end_offset)
-        while not self.log.drop_old_segments():
-            assert self._flushing is not None
-            await asyncio.wait([self._flushing])
-        await self._in_thread(partial(self.log.remove_files, superfluous))
-
-    async def _encode_slowly(self, records: Iterable[Message]) -> list[bytes]:
-        """A few records in each turn of the loop, so that requests hardly notice.
-
-        A thread would not be better: while it encodes, the loop waits for the interpreter's lock.
-        """
-        values: list[bytes] = []
-        for record in records:
-            values.append(self._codec.encode(record))
-            if len(values) % _RECORDS_PER_TURN == 0:
-                await asyncio.sleep(0)
-        return values
-
-    def _snapshot_done(self, task: "asyncio.Task[None]") -> None:
-        self._snapshotting = None
-        error = asyncio.CancelledError() if task.cancelled() else task.exception()
-        if error is not None:
-            self._fail(error)
+        self._failure = error
+        log.critical("the metadata log failed: %s", error)
+        self._delivery.fail_pending(error)
+        self._correspondence.fail_questions()
+        if self._starting is not None and not self._starting.done():
+            self._starting.set_exception(error)
+        else:
+            self._settings.on_failure(error)

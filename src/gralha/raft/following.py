@@ -165,7 +165,7 @@ class Following(Machine):
     def _begin_requested(self, token: int, request: BeginEpochRequest) -> None:
         error = self._refusal(request.epoch, request.voter)
         if not error:
-            self._learn(request.leader_id, request.epoch)
+            self._learn(request.leader_id, request.epoch, told_by=request.leader_id)
         self._emit(Reply(token, self._leader_response(error)))
 
     def _end_requested(self, token: int, request: EndEpochRequest) -> None:

@@ -90,11 +90,15 @@ class Leading(Following):
             key = self._as_voter(request.replica)
             self.leadership.fetched(key, request.offset, self.log.end_offset, self._now_ms)
             self._count(self.leadership)
-        if self.leadership is not None:
+        self._park(token, request)
+
+    def _park(self, token: int, request: FetchRequest) -> None:
+        if self.leadership is None:
+            # What this fetch committed was the leader's own removal.
+            self._emit(Reply(token, self._fetch_response(int(ErrorCode.NOT_LEADER_OR_FOLLOWER))))
+        else:
             waiting = Parked(token, request, self._after(request.max_wait_ms))
             self._answer_or_park(self.leadership, waiting)
-        else:
-            self._emit(Reply(token, self._fetch_response(int(ErrorCode.NOT_LEADER_OR_FOLLOWER))))
 
     def _redirect(self, token: int, request: FetchRequest) -> bool:
         """Sends a replica to a snapshot, or back to where its log is the leader's, if it must."""

@@ -11,30 +11,30 @@ from typing import Final, NamedTuple
 from gralha.protocol.control_records import (
     KRAFT_VERSION,
     KRAFT_VOTERS,
-    LEADER_CHANGE,
     control_type,
-    encode_control_batch,
 )
-from gralha.protocol.messages.raft_records import LeaderChangeMessage, LeaderChangeVoter, VotersRecord
-from gralha.protocol.primitives import Reader, RecordBytes
+from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, batches, decode_records, encode_batch
-from gralha.raft.events import AppendLeaderChange
+from gralha.raft.events import AppendLeaderChange, AppendVoters
+from gralha.raft.log_shape import LogShape
+from gralha.raft.quorum_records import batch_shapes, decode_voters, leader_change_batch, voters_batch
 from gralha.raft.snapshots import (
     PART_SUFFIX,
+    SUFFIX,
     Snapshot,
     SnapshotId,
-    encode_message,
     read_snapshot,
     write_snapshot,
 )
+from gralha.raft.voters import VoterHistory, VoterSet
+from gralha.raft.wire import TOPIC, TOPIC_ID
 from gralha.storage.checkpoints import PARTITION_METADATA_FILE, encode_partition_metadata
 from gralha.storage.config import LogConfig
-from gralha.storage.disk import Disk
+from gralha.storage.disk import Disk, File
 from gralha.storage.log import RAFT_LEADER, Log
 from gralha.storage.opening import open_log
 
-TOPIC: Final = "__cluster_metadata"
-TOPIC_ID: Final = (1).to_bytes(16, "big")
+_INSTALLING_FILE: Final = "installing-snapshot"
 _READ_BYTES: Final = 4 * 1024 * 1024
 
 
@@ -138,12 +138,20 @@ class MetadataLog:
             topic_id=TOPIC_ID,
             log_start_offset=min(ids).end_offset if ids else 0,
             # What a snapshot contains was committed, and so on the device: if it is gone, that is damage.
-            recovery_point=max(ids).end_offset if ids else 0,
+            recovery_point=max(ids).end_offset if ids and not self._is_installing(ids) else 0,
         )
-        if ids and self.end_offset < max(ids).end_offset:
-            # There was no log at all, only snapshots: it begins where they end.
+        if ids and (self._is_installing(ids) or self._ends_before(max(ids))):
+            # There was no log, or a crash came before a snapshot of the leader's took its place.
             self._log.truncate_fully_and_start_at(max(ids).end_offset)
+        self._disk.remove(self._marker_path())
         return newest
+
+    def _ends_before(self, newest: SnapshotId) -> bool:
+        return self.end_offset < newest.end_offset
+
+    def _is_installing(self, ids: list[SnapshotId]) -> bool:
+        """Whether a crash came while the newest snapshot, the leader's, was to replace the log."""
+        return self._disk.read_file(self._marker_path()) == max(ids).file_name.encode()
 
     def _remove_torn_topic_id(self) -> None:
         """A crash before the first sync may have torn the file; there is only one thing that it can say."""
@@ -168,16 +176,25 @@ class MetadataLog:
         now_ms = self._clock()
         return self._append(encode_batch([Record(None, value, now_ms) for value in values]), epoch, now_ms)
 
-    def append_leader_change(self, change: AppendLeaderChange) -> None:
-        """Begins an epoch."""
-        message = LeaderChangeMessage(
-            leader_id=change.leader_id,
-            voters=[LeaderChangeVoter(voter_id=voter) for voter in change.voters.ids],
-            granting_voters=[LeaderChangeVoter(voter_id=voter) for voter in change.granting_voters],
-        )
+    def append_leader_change(self, change: AppendLeaderChange) -> tuple[int, int]:
+        """Begins an epoch; the first and the last offset."""
         now_ms = self._clock()
-        batch = encode_control_batch(LEADER_CHANGE, encode_message(message), timestamp_ms=now_ms)
-        self._append(batch, change.epoch, now_ms)
+        return self._append(leader_change_batch(change, now_ms), change.epoch, now_ms)
+
+    def append_voters(self, change: AppendVoters) -> tuple[int, int]:
+        """Records new voters; the first and the last offset."""
+        now_ms = self._clock()
+        return self._append(voters_batch(change.voters, now_ms), change.epoch, now_ms)
+
+    def append_fetched(self, records: RecordBytes) -> None:
+        """Writes whole batches as the leader has sent them."""
+        self.log.append_as_follower(records, self._clock())
+
+    def truncate_to(self, end_offset: int) -> None:
+        """Drops everything from the offset on. May wait."""
+        self.log.truncate_to(end_offset)
+        self.remove_old_segments()
+        assert self.end_offset == end_offset, "leaders end their epochs with whole batches"
 
     def _append(self, batch: bytes, epoch: int, now_ms: int) -> tuple[int, int]:
         result = self.log.append_as_leader(
@@ -196,20 +213,41 @@ class MetadataLog:
             if kind in controls:
                 self.quorum_records[kind] = controls[kind]
 
-    @property
-    def recorded_voters(self) -> list[int] | None:
-        """The voters of a dynamic quorum; None in one that the configuration names."""
+    def shape(self) -> LogShape:
+        """Offsets and epochs, for the state machine."""
+        nothing = SnapshotId(0, 0)
+        oldest = self.snapshots[0].id if self.snapshots else nothing
+        newest = self.snapshots[-1].id if self.snapshots else nothing
+        epochs = [entry for entry in self.log.epochs.entries if entry[1] < self.end_offset]
+        return LogShape(self.end_offset, epochs, oldest, newest)
+
+    def voter_history(self, static: VoterSet) -> VoterHistory:
+        """All voters that the newest snapshot and the log after it record. May wait."""
+        offset = self.snapshots[-1].id.end_offset if self.snapshots else 0
         value = self.quorum_records.get(KRAFT_VOTERS)
-        if value is None:
-            return None
-        return [voter.voter_id for voter in VotersRecord.decode(Reader(value), 0).voters]
+        history = VoterHistory(static, [] if value is None else [(offset - 1, decode_voters(value))])
+        while offset < self.end_offset:
+            found = self.log.read(offset, _READ_BYTES, self.end_offset, True, True)
+            for batch in batch_shapes(found, check=False):
+                if batch.voters is not None:
+                    history.append(batch.base_offset, batch.voters)
+                offset = batch.next_offset
+        return history
+
+    def read_raw(self, offset: int, max_bytes: int, *, blocking: bool) -> RecordBytes:
+        """Batches for a follower, committed or not; WouldBlock without `blocking`."""
+        return self.log.read(offset, max_bytes, self.log.log_end_offset, True, blocking)
 
     def flush(self, end_offset: int) -> None:
         """Brings everything below the offset to the device. May wait."""
         self.log.flush(end_offset)
 
     def write_snapshot(
-        self, snapshot_id: SnapshotId, values: Iterable[bytes], timestamp_ms: int
+        self,
+        snapshot_id: SnapshotId,
+        values: Iterable[bytes],
+        timestamp_ms: int,
+        quorum_records: Mapping[int, bytes],
     ) -> StoredSnapshot:
         """Writes a snapshot file. May wait; `add_snapshot` then makes it count."""
         size_bytes = write_snapshot(
@@ -219,37 +257,89 @@ class MetadataLog:
             values,
             self._clock(),
             timestamp_ms,
-            dict(self.quorum_records),
+            quorum_records,
         )
         return StoredSnapshot(snapshot_id, size_bytes, timestamp_ms)
 
     def add_snapshot(self, snapshot: StoredSnapshot) -> list[StoredSnapshot]:
         """Counts a new snapshot in; the old ones that are no longer needed, for `remove_snapshots`.
 
-        The log goes on in a new segment, so that the old one can go as a whole with its snapshots.
+        The log goes on in a new segment, so that the old one can go as a whole with its snapshots. First the
+        snapshots go, then by `forget_old_log` what follows them: a log that has lost its beginning must not
+        find the old snapshot again after a crash.
         """
         self.snapshots.append(snapshot)
         self.log.roll(self._clock())
         superfluous = []
         while len(self.snapshots) > 1 and self._is_superfluous(self.snapshots[0]):
             superfluous.append(self.snapshots.pop(0))
-        self.log.increment_log_start_offset(self.snapshots[0].id.end_offset)
         return superfluous
+
+    def remove_snapshots(self, snapshots: Iterable[StoredSnapshot]) -> None:
+        """Removes the files of snapshots for good. May wait."""
+        for snapshot in snapshots:
+            self._disk.remove(f"{self.folder}/{snapshot.id.file_name}")
+        self._disk.sync_folder(self.folder)
+
+    def forget_old_log(self) -> bool:
+        """Forgets what the oldest snapshot contains; whether it could, which it cannot beside a flush."""
+        start_offset = self.snapshots[0].id.end_offset
+        if start_offset > self.log.log_start_offset:
+            self.log.increment_log_start_offset(start_offset)
+        return self.log.apply_retention(self._clock()) >= 0
 
     def _is_superfluous(self, oldest: StoredSnapshot) -> bool:
         total_bytes = self.log.size_bytes() + sum(snapshot.size_bytes for snapshot in self.snapshots)
         age_ms = self._clock() - oldest.timestamp_ms
         return total_bytes > self.config.max_retention_bytes or age_ms > self.config.max_retention_ms
 
-    def drop_old_segments(self) -> bool:
-        """Forgets the segments below the log's start; whether it could, which it cannot beside a flush."""
-        return self.log.apply_retention(self._clock()) >= 0
+    # Snapshots of others
 
-    def remove_files(self, snapshots: Iterable[StoredSnapshot]) -> None:
-        """Removes the files of snapshots and segments that are no longer needed. May wait."""
-        paths = [f"{self.folder}/{snapshot.id.file_name}" for snapshot in snapshots]
+    def read_snapshot_part(self, snapshot_id: SnapshotId, position: int, max_bytes: int) -> tuple[int, bytes]:
+        """The size of a snapshot's file, and a part of it. DiskError if there is none. May wait."""
+        file = self._disk.open(f"{self.folder}/{snapshot_id.file_name}")
+        try:
+            return file.size(), file.read(position, max_bytes)
+        finally:
+            file.close()
+
+    def begin_fetched_snapshot(self, snapshot_id: SnapshotId) -> File:
+        """The file for a snapshot that comes from the leader. May wait."""
+        self._disk.remove(self._part_path(snapshot_id))
+        return self._disk.open(self._part_path(snapshot_id), create=True)
+
+    def read_fetched_snapshot(self, snapshot_id: SnapshotId) -> Snapshot:
+        """What has come, once all has; SnapshotError if it is damaged. May wait."""
+        return read_snapshot(self._disk, self._part_path(snapshot_id))
+
+    def install_snapshot(self, snapshot_id: SnapshotId) -> Snapshot:
+        """Lets a fetched snapshot take the place of the log and of all older ones. May wait."""
+        path = f"{self.folder}/{snapshot_id.file_name}"
+        # Until the log is replaced, one that ends before its snapshot is no sign of damage.
+        self._disk.write_file_atomically(self._marker_path(), snapshot_id.file_name.encode())
+        self._disk.rename(self._part_path(snapshot_id), path)
+        self._disk.sync_folder(self.folder)
+        snapshot = read_snapshot(self._disk, path)
+        self.remove_snapshots(one for one in self.snapshots if one.id != snapshot_id)
+        self.log.truncate_fully_and_start_at(snapshot_id.end_offset)
+        self.snapshots = []
+        size_bytes = self._disk.open(path).size()
+        self.snapshots.append(StoredSnapshot(snapshot_id, size_bytes, snapshot.last_contained_log_timestamp))
+        self.quorum_records = dict(snapshot.quorum_records)
+        self._disk.remove(self._marker_path())
+        self.remove_old_segments()
+        return snapshot
+
+    def _marker_path(self) -> str:
+        return f"{self.folder}/{_INSTALLING_FILE}"
+
+    def _part_path(self, snapshot_id: SnapshotId) -> str:
+        return f"{self.folder}/{snapshot_id.file_name.removesuffix(SUFFIX)}{PART_SUFFIX}"
+
+    def remove_old_segments(self) -> None:
+        """Removes the files of segments that are no longer needed. May wait."""
         doomed, self.log.doomed_files = self.log.doomed_files, []
-        for path in paths + doomed:
+        for path in doomed:
             self._disk.remove(path)
 
     def close(self) -> None:

@@ -202,8 +202,12 @@ class Machine:
         self._trusts_leader = False
         self._set_role(Role.FOLLOWER, self._fetch_timeout())
 
-    def _learn(self, leader_id: int, epoch: int) -> None:
-        """Somebody knows of an epoch, and perhaps of its leader."""
+    def _learn(self, leader_id: int, epoch: int, *, told_by: int = NOBODY) -> None:
+        """Somebody knows of an epoch, and perhaps of its leader.
+
+        Who asks whether it could be elected knew of the leader and doubts it: only the leader's own word, not
+        that of others, makes it follow again.
+        """
         known = self.election.leader_id
         if leader_id == self.key.id:
             leader_id = NOBODY
@@ -215,5 +219,6 @@ class Machine:
         elif epoch == self.epoch and leader_id != NOBODY:
             if known not in (NOBODY, leader_id):
                 raise QuorumSafetyError(f"{known} and {leader_id} both lead epoch {epoch}")
-            if self.role is not Role.FOLLOWER:
+            doubted = self.role is Role.PROSPECTIVE and known != NOBODY and told_by != leader_id
+            if self.role is not Role.FOLLOWER and not doubted:
                 self._become_follower(epoch, leader_id)

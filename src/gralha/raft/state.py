@@ -217,7 +217,7 @@ class RaftState(Leading):
     def _vote_answered(self, node_id: int, request: VoteRequest, response: VoteResponse | None) -> None:
         self._release_slot(node_id, request, failed=response is None)
         if response is not None:
-            self._learn(response.leader_id, response.epoch)
+            self._learn(response.leader_id, response.epoch, told_by=node_id)
         asked_as = Role.PROSPECTIVE if request.pre_vote else Role.CANDIDATE
         if self.role is not asked_as or request.epoch != self.epoch:
             return

@@ -2,7 +2,7 @@
 
 A request waits at the leader for new records, up to `replica.fetch.wait.max.ms`. A partition that comes to
 be followed meanwhile does not wait for that one to return: it goes out on the next of a few lanes. Cutting a
-log is work for a thread; `truncations` has what is under way, and nobody may touch those logs until it is done.
+log is work for a thread; `truncations` has what is under way, and nobody touches those logs until it is done.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class Fetchers:
         self._leaders: dict[PartitionKey, int] = {}
 
     def follow(self, partition: Partition) -> None:
-        """Fetch the partition from the leader that it has now; if that is this broker or none, from nobody."""
+        """Fetch the partition from the leader that it has now, if that is another broker."""
         key = (partition.topic_id, partition.index)
         before = self._leaders.get(key)
         if before is not None and before != partition.leader_id:

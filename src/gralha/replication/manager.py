@@ -2,8 +2,8 @@
 
 `apply` follows the metadata log: every partition placed here gets its log and learns its leader, and is
 fetched from it if that is another broker. Work on files is for threads, so changes queue up behind it, in
-their order; who answers a client waits until they have `settled`. A log that is being cut counts as such work:
-nobody becomes leader meanwhile. Requests find partitions by topic name (`by_name`) or topic id (`by_id`).
+their order; who answers a client waits until they have `settled`. To cut a log is such work as well: nobody
+becomes leader meanwhile. Requests find partitions by topic name (`by_name`) or topic id (`by_id`).
 
 The log of a partition that this broker has served goes when its topic is deleted or the partition is placed
 elsewhere. Logs that the metadata does not mention are left alone: they may be all that remains of somebody's

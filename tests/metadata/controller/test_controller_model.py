@@ -59,6 +59,7 @@ class Controller(RuleBasedStateMachine):
         self.image = EMPTY_IMAGE
         self.context = context(node_id=100)
         self.incarnations = 0
+        self.crashing = False
         # By topic and partition: what is acknowledged, and what each replica has of it.
         self.acknowledged = {}
         self.logs = {}
@@ -120,6 +121,8 @@ class Controller(RuleBasedStateMachine):
             assert new.leader_epoch > old.leader_epoch
         if not may_add_fenced:
             assert all(self.image.brokers[one].is_active for one in set(new.isr) - set(old.isr))
+        if not self.crashing and (old.isr or old.eligible_leader_replicas):
+            assert new.isr or new.eligible_leader_replicas, "nobody is left to wait for"
         if not set(old.replicas) <= set(new.replicas):
             assert new.leader_epoch > old.leader_epoch
         log = self.logs[key] = {one: self.logs[key].get(one, 0) for one in new.replicas}
@@ -191,7 +194,9 @@ class Controller(RuleBasedStateMachine):
         for log in self.logs.values() if loses else ():
             if broker_id in log:
                 log[broker_id] = 0
+        self.crashing = True
         self.register(broker_id, previous_epoch=-1)
+        self.crashing = False
 
     @rule(number=any_number)
     def stop_and_start(self, number):
@@ -339,7 +344,8 @@ class Controller(RuleBasedStateMachine):
                 continue
             assert partition.leader in partition.isr
             broker = self.image.brokers[partition.leader]
-            assert broker.is_active or is_only_broker(self.image, broker.id)
+            # The only broker leads on while it starts; nobody else has those partitions.
+            assert broker.is_active or partition.replicas == (broker.id,)
 
     @invariant()
     def replicas_on_the_move_are_replicas(self):

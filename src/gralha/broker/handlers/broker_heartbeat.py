@@ -20,6 +20,10 @@ async def handle(
             request.broker_id, request.broker_epoch, monotonic_ms(), request.current_metadata_offset
         )
     try:
-        return await controller.execute(lambda image: heartbeat(image, request, controller.context))
+        response = await controller.execute(lambda image: heartbeat(image, request, controller.context))
     except KafkaError as error:
         return BrokerHeartbeatResponse(error_code=error.code)
+    if response.should_shut_down:
+        # Its next process need not wait for the end of this one's session.
+        controller.context.liveness.forget(request.broker_id)
+    return response

@@ -25,13 +25,13 @@ async def handle(
             lambda image: leader_elections.elect_leaders(image, request, controller.context)
         )
     except KafkaError as error:
-        return _refusal(request, error)
+        return _refusal(request, error, context.api_version)
 
 
-def _refusal(request: ElectLeadersRequest, error: KafkaError) -> ElectLeadersResponse:
+def _refusal(request: ElectLeadersRequest, error: KafkaError, version: int) -> ElectLeadersResponse:
     """Version 0 can say it only of each partition; all versions do."""
     return ElectLeadersResponse(
-        error_code=error.code,
+        error_code=error.code if version >= 1 else 0,
         replica_election_results=[
             ReplicaElectionResult(
                 topic=topic.topic,

@@ -72,8 +72,17 @@ class Pending:
         self.last_offset = last_offset
         self.answer = answer
 
-    def is_acknowledged(self) -> bool:
-        return self.partition.log.high_watermark > self.last_offset
+    def outcome(self) -> int | None:
+        """How it ended, as an error code; None while that is open."""
+        partition = self.partition
+        if partition.leader_epoch != self.leader_epoch:
+            # The batch may be gone with the epoch that wrote it.
+            return NOT_LEADER_OR_FOLLOWER
+        if partition.log.high_watermark <= self.last_offset:
+            return None
+        if len(partition.counting) < partition.min_in_sync_replicas():
+            return NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return NONE
 
     def fail(self, error_code: int) -> None:
         answer = self.answer
@@ -218,15 +227,14 @@ class Produce(Waiter):
         for pending in self.unacknowledged:
             if pending.partition is not partition:
                 waiting.append(pending)
-            elif partition.leader_epoch != pending.leader_epoch:
-                # The batch may be gone with the epoch that wrote it.
-                pending.fail(NOT_LEADER_OR_FOLLOWER)
-                self._name_leader(pending.answer, partition, None)
-            elif not pending.is_acknowledged():
+                continue
+            outcome = pending.outcome()
+            if outcome is None:
                 waiting.append(pending)
                 here = True
-            elif len(partition.counting) < partition.min_in_sync_replicas():
-                pending.fail(NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+            elif outcome != NONE:
+                pending.fail(outcome)
+                self._name_leader(pending.answer, partition, None)
         self.unacknowledged = waiting
         if not waiting and self.future is not None and not self.future.done():
             self.future.set_result(self.answer())

@@ -4,6 +4,11 @@ They are eligible because the high watermark stood still after they left the ISR
 min.insync.replicas. With another value it may move, so the eligible replicas are cleared. Not so where the
 ISR is empty: nobody leads, nothing moves, and clearing would leave the partition without anybody who may lead
 it. There they stay.
+
+A leader that has not heard of a greater minimum goes on by the smaller one. Were it to drop a follower
+meanwhile, the controller would hold the follower eligible while the leader acknowledges without it. So
+partitions get a new partition epoch with another minimum: until a leader has heard of both, its proposals are
+stale.
 """
 
 from collections.abc import Iterable
@@ -24,17 +29,26 @@ def after_config_changes(image: MetadataImage, records: Iterable[Message]) -> li
         return []
     changed = [record for record in records if isinstance(record, ConfigRecord) and record.name == MIN_ISR]
     if any(record.resource_type != TOPIC_RESOURCE for record in changed):
-        return _cleared("", image.topics.values())
+        every_topic = list(image.topics.values())
+        return [*_cleared("", every_topic), *_new_partition_epochs(every_topic)]
+    following: list[Message] = []
+    for name in dict.fromkeys(record.resource_name for record in changed):
+        if name in image.topics:
+            topic = image.topics[name]
+            following += [*_cleared(name, [topic]), *_new_partition_epochs([topic])]
+    return following
+
+
+def _new_partition_epochs(topics: list[TopicImage]) -> list[Message]:
     return [
-        record
-        for name in dict.fromkeys(record.resource_name for record in changed)
-        if name in image.topics
-        for record in _cleared(name, [image.topics[name]])
+        PartitionChangeRecord(topic_id=topic.id, partition_id=index)
+        for topic in topics
+        for index, partition in topic.partitions.items()
+        if len(partition.isr) > 1
     ]
 
 
-def _cleared(name: str, topics: Iterable[TopicImage]) -> list[Message]:
-    topics = list(topics)
+def _cleared(name: str, topics: list[TopicImage]) -> list[Message]:
     if not any(
         partition.eligible_leader_replicas or partition.last_known_elr
         for topic in topics

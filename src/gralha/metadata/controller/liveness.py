@@ -42,8 +42,8 @@ class Liveness:
         self.session_timeout_ms = session_timeout_ms
         self.grace_ms = grace_ms
         self._contacts: dict[int, _Contact] = {}
-        # Connections lost while another controller was active, and not made again.
-        self._suspects: set[int] = set()
+        # When connections were lost that were not made again, also while another controller was active.
+        self._suspects: dict[int, int] = {}
         self._shutdown_offsets: dict[tuple[int, int], int] = {}
 
     def begin(self, brokers: Mapping[int, BrokerRegistration], now_ms: int) -> None:
@@ -55,8 +55,10 @@ class Liveness:
             # A registration of this very node is that of a process before this one.
             if not broker.fenced and broker.id != self.own_id
         }
-        for broker_id in self._suspects:
-            self.connection_lost(broker_id, now_ms)
+        for broker_id, lost_ms in list(self._suspects.items()):
+            # Whoever was lost longer ago is fenced by now, or came back and nobody said so.
+            if now_ms - lost_ms <= self.session_timeout_ms:
+                self.connection_lost(broker_id, now_ms)
 
     def touch(self, broker_id: int, epoch: int, now_ms: int, metadata_offset: int = -1) -> None:
         """The broker was heard of."""
@@ -66,15 +68,15 @@ class Liveness:
         contact.seen_ms = now_ms
         contact.lost_ms = None
         contact.metadata_offset = max(contact.metadata_offset, metadata_offset)
-        self._suspects.discard(broker_id)
+        self._suspects.pop(broker_id, None)
 
     def connection_made(self, broker_id: int) -> None:
         """A connection to a node is there again; the grace of a broker ends only with a heartbeat."""
-        self._suspects.discard(broker_id)
+        self._suspects.pop(broker_id, None)
 
     def connection_lost(self, broker_id: int, now_ms: int) -> None:
         """A connection of the broker broke: it has the grace to be heard of again."""
-        self._suspects.add(broker_id)
+        self._suspects[broker_id] = now_ms
         contact = self._contacts.get(broker_id)
         if contact is not None and contact.lost_ms is None:
             contact.lost_ms = now_ms

@@ -110,10 +110,11 @@ def _move(
     original = original_replicas(partition)
     removing = sorted(set(original) - set(target))
     kept = {*target, *removing}
-    if not kept & set(partition.isr):
-        # Only a replica of the former move is in sync: the new ones must fetch from it.
-        removing = sorted({*removing, *partition.isr} - set(target))
-        kept |= set(removing)
+    holders = set(partition.isr or partition.eligible_leader_replicas)
+    if not kept & holders:
+        # Only replicas of the former move have everything: the new ones must fetch from them.
+        removing = sorted({*removing, *holders} - set(target))
+        kept |= holders
     change = changes.change(topic, index)
     change.replicas = [*target, *removing]
     change.removing = removing

@@ -1,0 +1,269 @@
+"""What a node of the quorum says to the others, and how it answers them: Kafka's messages on one side, the
+state machine's events and effects on the other.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
+from typing import Final, NamedTuple
+
+from gralha.protocol.control_records import KRAFT_VOTERS
+from gralha.protocol.errors import ErrorCode, KafkaError
+from gralha.protocol.message import Message
+from gralha.protocol.messages.describe_quorum import DescribeQuorumRequest
+from gralha.protocol.messages.fetch_snapshot import (
+    FetchSnapshotRequest,
+    FetchSnapshotResponse,
+)
+from gralha.protocol.messages.fetch_snapshot import (
+    SnapshotId as SnapshotIdMessage,
+)
+from gralha.protocol.peers import PeerError
+from gralha.protocol.primitives import ProtocolError
+from gralha.raft import wire
+from gralha.raft.describe import describe_quorum
+from gralha.raft.events import (
+    Answered,
+    Event,
+    FetchRequest,
+    FetchResponse,
+    FetchSnapshot,
+    LeaderResponse,
+    ReplyRecords,
+    Requested,
+    Response,
+    Send,
+    SnapshotFetched,
+    SnapshotProgress,
+)
+from gralha.raft.log import MetadataLog
+from gralha.raft.quorum_records import decode_voters
+from gralha.raft.settings import NotLeaderError, QuorumSettings
+from gralha.raft.snapshots import SnapshotError, SnapshotId
+from gralha.raft.state import RaftState
+from gralha.storage.disk import DiskError, File, WouldBlock
+
+log = logging.getLogger("gralha.raft")
+
+LANE: Final = "raft"
+FETCH_LANE: Final = "raft-fetch"
+
+
+class _Question(NamedTuple):
+    """A request that waits for its answer."""
+
+    request: Message
+    version: int
+    answer: "asyncio.Future[Message]"
+
+
+class Correspondence:
+    """Requests out and in. `take` hands an event to the state machine."""
+
+    def __init__(
+        self,
+        settings: QuorumSettings,
+        state: RaftState,
+        metadata_log: MetadataLog,
+        take: Callable[[Event], None],
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        self._settings = settings
+        self._state = state
+        self._log = metadata_log
+        self._take = take
+        self._on_failure = on_failure
+        self._sender = wire.Sender(settings.cluster_id, settings.endpoints)
+        self._loop = asyncio.get_running_loop()
+        self._questions: dict[int, _Question] = {}
+        self._last_token = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        # Where nodes said that leaders listen, for those that no record of voters knows.
+        self._told_endpoints: dict[int, tuple[str, int]] = {}
+
+    def endpoint_of(self, node_id: int) -> tuple[str, int] | None:
+        """Where a controller listens, by the voters or by what others said."""
+        if node_id == self._state.key.id and self._settings.endpoints:
+            return self._settings.endpoints[0][1:]
+        voter = self._state.voters.latest.find(node_id)
+        if voter is not None and voter.endpoints:
+            return voter.endpoints[0][1:]
+        return self._told_endpoints.get(node_id)
+
+    def _learn_endpoints(self, message: Message) -> None:
+        for node_id, host, port in wire.leader_endpoints(message):
+            self._told_endpoints[node_id] = (host, port)
+
+    # Out
+
+    def _spawn(self, work: Coroutine[object, object, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._on_failure(error)
+
+    def send(self, effect: Send) -> None:
+        """Asks another node; the outcome comes back as an event."""
+        self._spawn(self._send(effect))
+
+    async def _send(self, effect: Send) -> None:
+        lane = FETCH_LANE if isinstance(effect.request, FetchRequest) else LANE
+        response: Response | None = None
+        try:
+            message = await self._ask(effect.node_id, wire.encode_request(effect.request, self._sender), lane)
+            response = wire.decode_response(message)
+        except (PeerError, ProtocolError, KafkaError, wire.WrongQuorumError) as error:
+            log.debug("no answer from %d: %s", effect.node_id, error)
+        self._take(Answered(effect.node_id, effect.request, response))
+
+    async def _ask(self, node_id: int, request: Message, lane: str) -> Message:
+        peers = self._settings.peers
+        if peers is None:
+            raise PeerError("this node knows no others")
+        timeout_ms = self._settings.timeouts.request_ms
+        message = await peers.ask(node_id, request, timeout_ms=timeout_ms, lane=lane)
+        self._learn_endpoints(message)
+        return message
+
+    # Snapshots of the leader's
+
+    def fetch_snapshot(self, effect: FetchSnapshot) -> None:
+        """Gets a snapshot, part by part; the outcome comes back as an event."""
+        self._spawn(self._fetch_snapshot(effect))
+
+    async def _fetch_snapshot(self, effect: FetchSnapshot) -> None:
+        event = SnapshotFetched(None)
+        begin = partial(self._log.begin_fetched_snapshot, effect.snapshot)
+        file = await self._loop.run_in_executor(None, begin)
+        try:
+            await self._fetch_parts(effect, file)
+            await self._loop.run_in_executor(None, file.sync)
+            read = partial(self._log.read_fetched_snapshot, effect.snapshot)
+            snapshot = await self._loop.run_in_executor(None, read)
+            value = snapshot.quorum_records.get(KRAFT_VOTERS)
+            event = SnapshotFetched(effect.snapshot, None if value is None else decode_voters(value))
+        except (PeerError, ProtocolError, SnapshotError) as error:
+            log.warning("the snapshot at offset %d has not come: %s", effect.snapshot.end_offset, error)
+            await asyncio.sleep(self._settings.timeouts.retry_ms / 1000)
+        finally:
+            file.close()
+        self._take(event)
+
+    async def _fetch_parts(self, effect: FetchSnapshot, file: File) -> None:
+        position = 0
+        while True:
+            request = wire.encode_snapshot_request(
+                self._state.key, effect.epoch, effect.snapshot, position, self._settings.cluster_id
+            )
+            message = await self._ask(effect.node_id, request, FETCH_LANE)
+            if not isinstance(message, FetchSnapshotResponse) or message.error_code or not message.topics:
+                raise PeerError("the leader does not give it")
+            part = message.topics[0].partitions[0]
+            if part.error_code or part.position != position:
+                raise PeerError(f"the leader does not give it: {ErrorCode(part.error_code).name}")
+            data = b"" if part.unaligned_records is None else part.unaligned_records.to_bytes()
+            await self._loop.run_in_executor(None, partial(file.append, [data]))
+            position += len(data)
+            self._take(SnapshotProgress())
+            if position >= part.size:
+                return
+            if not data:
+                raise PeerError("the leader has no more of it")
+
+    # In
+
+    def handle(self, request: Message, version: int) -> Message | Awaitable[Message]:
+        """Answers a request, at once or later."""
+        if isinstance(request, DescribeQuorumRequest):
+            now_ms = int(self._loop.time() * 1000)
+            return describe_quorum(request, version, self._state, now_ms, self._settings.clock())
+        try:
+            asked = wire.decode_request(request, version, self._settings.cluster_id)
+            self._learn_endpoints(request)
+        except wire.WrongQuorumError as error:
+            return wire.encode_refusal(request, error.error_code)
+        self._last_token += 1
+        token = self._last_token
+        question = _Question(request, version, self._loop.create_future())
+        self._questions[token] = question
+        self._take(Requested(token, asked))
+        return question.answer.result() if question.answer.done() else question.answer
+
+    def reply(self, token: int, response: Response) -> None:
+        """Answers a request that came in."""
+        question = self._questions.pop(token)
+        leader = self.endpoint_of(response.leader_id)
+        self._settle(question, wire.encode_response(question.request, question.version, response, leader))
+
+    def _settle(self, question: _Question, message: Message) -> None:
+        if not question.answer.done():
+            question.answer.set_result(message)
+
+    def reply_records(self, effect: ReplyRecords) -> None:
+        """Answers a fetch with what the log has."""
+        try:
+            records = self._log.read_raw(effect.offset, wire.FETCH_BYTES, blocking=False)
+        except WouldBlock:
+            self._spawn(self._reply_slowly(effect))
+        else:
+            self.reply(effect.token, effect.response._replace(records=records))
+
+    async def _reply_slowly(self, effect: ReplyRecords) -> None:
+        response: FetchResponse = effect.response
+        read = partial(self._log.read_raw, effect.offset, wire.FETCH_BYTES, blocking=True)
+        try:
+            response = response._replace(records=await self._loop.run_in_executor(None, read))
+        except KafkaError as error:
+            # Truncated or forgotten meanwhile: the follower asks again and hears why.
+            response = response._replace(error_code=int(error.code))
+        self.reply(effect.token, response)
+
+    def reply_snapshot(self, token: int) -> None:
+        """Answers with the part of a snapshot that was asked for."""
+        question = self._questions.pop(token)
+        assert isinstance(question.request, FetchSnapshotRequest)
+        self._spawn(self._reply_snapshot(question, question.request))
+
+    async def _reply_snapshot(self, question: _Question, request: FetchSnapshotRequest) -> None:
+        part = request.topics[0].partitions[0]
+        snapshot = SnapshotId(part.snapshot_id.end_offset, part.snapshot_id.epoch)
+        error, size_bytes, data = 0, 0, b""
+        if all(stored.id != snapshot for stored in self._log.snapshots):
+            error = int(ErrorCode.SNAPSHOT_NOT_FOUND)
+        else:
+            max_bytes = max(min(request.max_bytes, wire.FETCH_BYTES), 1)
+            read = partial(self._log.read_snapshot_part, snapshot, max(part.position, 0), max_bytes)
+            try:
+                size_bytes, data = await self._loop.run_in_executor(None, read)
+            except DiskError:
+                error = int(ErrorCode.SNAPSHOT_NOT_FOUND)
+            if not error and not 0 <= part.position < size_bytes:
+                error, data = int(ErrorCode.POSITION_OUT_OF_RANGE), b""
+        response = LeaderResponse(error, self._state.leader_id, self._state.epoch)
+        snapshot_id = SnapshotIdMessage(*snapshot)
+        message = wire.encode_snapshot_response(
+            snapshot_id, response, size_bytes, part.position, data, question.version, None
+        )
+        self._settle(question, message)
+
+    # The end
+
+    async def close(self) -> None:
+        """Asks and answers no more."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self.fail_questions()
+
+    def fail_questions(self) -> None:
+        """Nobody will be answered any more."""
+        questions, self._questions = self._questions, {}
+        for question in questions.values():
+            if not question.answer.done():
+                question.answer.set_exception(NotLeaderError())
+                question.answer.exception()

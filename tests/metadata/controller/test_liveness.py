@@ -1,0 +1,154 @@
+"""Sessions of brokers, and the grace after a lost connection; what the active controller does in time."""
+
+from tests.metadata.controller.several import Cluster
+
+from gralha.metadata.controller.active import UNCLEAN_ELECTION_INTERVAL_MS, ActiveController
+from gralha.metadata.controller.liveness import GRACE_MS, SESSION_TIMEOUT_MS, Liveness
+from gralha.metadata.image import NO_LEADER, TOPIC_RESOURCE
+from gralha.protocol.messages.cluster_records import ConfigRecord
+
+
+def test_a_session_lasts_as_long_as_the_broker_is_heard_of():
+    liveness = Liveness(own_id=100)
+    liveness.touch(1, 5, now_ms=0)
+    assert liveness.has_session(1, 5, SESSION_TIMEOUT_MS)
+    assert not liveness.has_session(1, 6, 0)
+    assert not liveness.has_session(2, 5, 0)
+    assert liveness.expired(SESSION_TIMEOUT_MS) == []
+    assert liveness.expired(SESSION_TIMEOUT_MS + 1) == [1]
+    assert not liveness.has_session(1, 5, SESSION_TIMEOUT_MS + 1)
+    liveness.touch(1, 5, now_ms=8000)
+    assert liveness.expired(SESSION_TIMEOUT_MS + 1) == []
+
+
+def test_after_a_lost_connection_there_is_a_short_grace():
+    liveness = Liveness(own_id=100)
+    liveness.touch(1, 5, now_ms=0)
+    liveness.connection_lost(1, now_ms=1000)
+    liveness.connection_lost(1, now_ms=1400)
+    assert liveness.expired(1000 + GRACE_MS - 1) == []
+    assert liveness.expired(1000 + GRACE_MS) == [1]
+    # A new process of the broker need not wait for it.
+    assert not liveness.has_session(1, 5, 1001)
+    liveness.touch(1, 5, now_ms=1200)
+    assert liveness.expired(1000 + GRACE_MS) == []
+    assert liveness.has_session(1, 5, 1201)
+
+
+def test_a_new_controller_begins_all_sessions_anew_but_for_suspects():
+    cluster = Cluster(3)
+    cluster.fence(3)
+    liveness = Liveness(own_id=2)
+    liveness.touch(1, 77, now_ms=0)
+    liveness.connection_lost(1, now_ms=50)
+    liveness.begin(cluster.image.brokers, now_ms=1000)
+    assert liveness.expired(1000 + GRACE_MS) == [1]
+    # Its own registration is that of a process before this one; a fenced broker has no session to lose.
+    assert not liveness.has_session(2, cluster.epoch(2), 1000)
+    assert liveness.expired(99_000) == [1]
+
+
+def test_a_connection_lost_long_ago_makes_no_suspect():
+    cluster = Cluster(1)
+    liveness = Liveness(own_id=2)
+    liveness.connection_lost(1, now_ms=0)
+    liveness.begin(cluster.image.brokers, now_ms=SESSION_TIMEOUT_MS + 1)
+    assert liveness.expired(SESSION_TIMEOUT_MS + 1 + GRACE_MS) == []
+
+
+def test_a_connection_that_is_there_again_makes_no_suspect():
+    cluster = Cluster(1)
+    liveness = Liveness(own_id=2)
+    liveness.connection_lost(1, now_ms=50)
+    liveness.connection_made(1)
+    liveness.begin(cluster.image.brokers, now_ms=100)
+    assert liveness.expired(100 + GRACE_MS) == []
+
+
+def test_the_own_broker_lives_as_long_as_the_controller():
+    liveness = Liveness(own_id=2)
+    liveness.touch(2, 5, now_ms=0)
+    assert liveness.expired(99_000) == []
+
+
+def decide(cluster, decisions):
+    for decision in decisions:
+        cluster.take(decision(cluster.image))
+
+
+def test_brokers_that_are_not_heard_of_are_fenced():
+    cluster = Cluster(3, [1, 2, 3], [2, 3, 1])
+    active = ActiveController(cluster.image, cluster.context, now_ms=0)
+    assert active.tick(SESSION_TIMEOUT_MS) == []
+    cluster.context.liveness.touch(3, cluster.epoch(3), now_ms=8000)
+    decide(cluster, active.tick(SESSION_TIMEOUT_MS + 1))
+    assert [broker.id for broker in cluster.image.brokers.values() if broker.fenced] == [1, 2]
+    assert [cluster.partition(index).leader for index in (0, 1)] == [3, 3]
+    assert active.tick(SESSION_TIMEOUT_MS + 2) == []
+
+
+def test_a_killed_broker_is_fenced_within_the_grace():
+    cluster = Cluster(3, [1, 2, 3])
+    active = ActiveController(cluster.image, cluster.context, now_ms=0)
+    cluster.context.liveness.connection_lost(1, now_ms=100)
+    assert active.tick(100 + GRACE_MS - 1) == []
+    decide(cluster, active.tick(100 + GRACE_MS))
+    assert cluster.partition().leader == 2
+
+
+def test_a_heartbeat_between_expiry_and_decision_counts():
+    cluster = Cluster(3, [1, 2, 3])
+    active = ActiveController(cluster.image, cluster.context, now_ms=0)
+    cluster.context.liveness.connection_lost(1, now_ms=0)
+    decisions = active.tick(GRACE_MS)
+    cluster.context.liveness.touch(1, cluster.epoch(1), GRACE_MS)
+    decide(cluster, decisions)
+    assert cluster.partition().leader == 1
+
+
+def test_an_expired_process_does_not_fence_the_next_one():
+    cluster = Cluster(3, [1, 2, 3])
+    active = ActiveController(cluster.image, cluster.context, now_ms=0)
+    cluster.context.liveness.connection_lost(1, now_ms=0)
+    decisions = active.tick(GRACE_MS)
+    cluster.restart(1, clean=True)
+    cluster.unfence(1)
+    decide(cluster, decisions)
+    assert not cluster.image.brokers[1].fenced
+
+
+def test_leadership_goes_back_to_preferred_replicas_by_itself():
+    cluster = Cluster(3, [1, 2, 3])
+    cluster.fence(1)
+    cluster.unfence(1)
+    active = ActiveController(cluster.image, cluster.context, now_ms=0)
+    interval_ms = 300_000
+    for round_ in (1, 2):
+        for broker_id in (1, 2, 3):
+            cluster.context.liveness.touch(broker_id, cluster.epoch(broker_id), round_ * interval_ms)
+        decide(cluster, active.tick(round_ * interval_ms - 1))
+        assert cluster.partition().leader == 2
+        decide(cluster, active.tick(round_ * interval_ms))
+        # In the first round it is not in sync yet.
+        assert cluster.partition().leader == (2 if round_ == 1 else 1)
+        assert cluster.alter_isr(1, 2, 3).error_code == 0
+
+
+def test_unclean_elections_are_held_where_they_are_allowed_later():
+    cluster = Cluster(3, [1, 2], unclean_leader_election_enable="false")
+    cluster.fence(2, 1)
+    cluster.unfence(2)
+    assert cluster.partition().leader == NO_LEADER
+    cluster.context.static_configs = {"auto.leader.rebalance.enable": "false"}
+    active = ActiveController(cluster.image, cluster.context, now_ms=0)
+    allow_unclean(cluster)
+    for broker_id in (2, 3):
+        cluster.context.liveness.touch(broker_id, cluster.epoch(broker_id), UNCLEAN_ELECTION_INTERVAL_MS)
+    assert active.tick(UNCLEAN_ELECTION_INTERVAL_MS - 1) == []
+    decide(cluster, active.tick(UNCLEAN_ELECTION_INTERVAL_MS))
+    assert cluster.partition().leader == 2
+
+
+def allow_unclean(cluster):
+    name = "unclean.leader.election.enable"
+    cluster.apply([ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name=name, value="true")])

@@ -1,0 +1,407 @@
+"""Several drivers in one loop, on disks and a network in memory, in virtual time."""
+
+import asyncio
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.raft.memory_network import Member, Quorum, directory
+from tests.raft.virtual_loop import run_virtual
+
+from gralha.protocol.control_records import KRAFT_VERSION, KRAFT_VOTERS
+from gralha.protocol.errors import ErrorCode
+from gralha.protocol.messages.add_raft_voter import AddRaftVoterRequest, Listener
+from gralha.protocol.messages.describe_quorum import (
+    DescribeQuorumRequest,
+    DescribeQuorumRequestPartition,
+    DescribeQuorumRequestTopic,
+)
+from gralha.protocol.messages.raft_records import KRaftVersionRecord
+from gralha.protocol.messages.remove_raft_voter import RemoveRaftVoterRequest
+from gralha.protocol.messages.vote import VoteRequest
+from gralha.raft.driver import NotLeaderError
+from gralha.raft.log import MetadataLogConfig
+from gralha.raft.quorum_records import encode_voters
+from gralha.raft.snapshots import SnapshotId, encode_message, write_snapshot
+from gralha.raft.voters import ReplicaKey, Voter, VoterEndpoint, VoterSet
+from gralha.storage.disk import DiskError
+
+FOLDER = "/d/__cluster_metadata-0"
+
+
+def virtual(test):
+    """Runs a test in virtual time."""
+
+    def run(*args, **kwargs):
+        run_virtual(test(*args, **kwargs))
+
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    return run
+
+
+def now():
+    return asyncio.get_running_loop().time()
+
+
+@virtual
+async def test_three_nodes_agree():
+    async with Quorum() as quorum:
+        began = now()
+        leader = await quorum.leader()
+        assert now() - began < 1
+        assert await leader.driver.append(["a", "b"]) == 2
+        assert await leader.driver.append(["c"]) == 3
+        assert await quorum.agree() == ["a", "b", "c"]
+        assert {member.driver.leader_id for member in quorum.up()} == {leader.id}
+        assert sum(member.listener.leads for member in quorum.up()) == 1
+
+
+@virtual
+async def test_commits_take_no_longer_than_a_few_messages():
+    async with Quorum() as quorum:
+        leader = await quorum.leader()
+        await leader.driver.append(["a"])
+        began = now()
+        for number in range(20):
+            await leader.driver.append([str(number)])
+        assert now() - began < 20 * 0.01
+
+
+@virtual
+async def test_only_the_leader_appends():
+    async with Quorum() as quorum:
+        leader = await quorum.leader()
+        for member in quorum.up():
+            if member is not leader:
+                with pytest.raises(NotLeaderError):
+                    await member.driver.append(["a"])
+
+
+@virtual
+async def test_after_a_kill_another_leads_soon_and_nothing_is_lost():
+    async with Quorum() as quorum:
+        leader = await quorum.leader()
+        await leader.driver.append(["a"])
+        leader.kill()
+        began = now()
+        second = await quorum.leader()
+        assert now() - began < 0.5
+        await second.driver.append(["b"])
+        await leader.start()
+        assert await quorum.agree() == ["a", "b"]
+        assert not leader.listener.leads
+
+
+@virtual
+async def test_a_leader_that_hangs_is_replaced_after_the_fetch_timeout():
+    async with Quorum() as quorum:
+        leader = await quorum.leader()
+        await leader.driver.append(["a"])
+        leader.kill(noticed=False)
+        began = now()
+        await quorum.leader()
+        assert 1.5 < now() - began < 5
+
+
+@virtual
+async def test_a_cut_off_leader_resigns_and_what_it_had_not_committed_goes():
+    async with Quorum() as quorum:
+        leader = await quorum.leader()
+        await leader.driver.append(["a"])
+        quorum.network.isolate(leader.id)
+        lost = leader.driver.schedule_append(["lost"])
+        second = await quorum.leader(apart_from=[leader.id])
+        await second.driver.append(["b"])
+        with pytest.raises(NotLeaderError):
+            await lost.committed
+        assert leader.listener.calls[-1] == "resigned"
+        quorum.network.heal()
+        assert await quorum.agree() == ["a", "b"]
+
+
+@virtual
+async def test_a_leader_that_closes_hands_over_at_once():
+    async with Quorum() as quorum:
+        leader = await quorum.leader()
+        await leader.driver.append(["a"])
+        began = now()
+        await leader.close()
+        await quorum.leader()
+        assert now() - began < 0.3
+        await leader.start()
+        assert await quorum.agree() == ["a"]
+
+
+@virtual
+async def test_the_whole_quorum_comes_back():
+    quorum = Quorum()
+    async with quorum:
+        leader = await quorum.leader()
+        await leader.driver.append(["a"])
+    for member in quorum.members.values():
+        member.disk = member.disk.crash(Random(1))
+    async with quorum:
+        began = now()
+        leader = await quorum.leader()
+        assert now() - began < 2
+        await leader.driver.append(["b"])
+        assert await quorum.agree() == ["a", "b"]
+
+
+@virtual
+async def test_who_was_left_behind_begins_with_a_snapshot():
+    config = MetadataLogConfig(max_record_bytes_between_snapshots=100, max_retention_bytes=1)
+    async with Quorum(log_config=config) as quorum:
+        leader = await quorum.leader()
+        behind = next(member for member in quorum.up() if member is not leader)
+        behind.kill()
+        values = [f"record {number}" for number in range(60)]
+        for value in values:
+            await leader.driver.append([value])
+        await leader.driver._snapshotter.settled()
+        assert leader.driver.log.log.log_start_offset > 20
+        await behind.start()
+        assert await quorum.agree() == values
+        assert "snapshot" in behind.listener.calls
+        behind.kill()
+        await behind.start()
+        assert behind.listener.calls[0] == "snapshot"
+        await leader.driver.append(["more"])
+        assert await quorum.agree() == [*values, "more"]
+
+
+@virtual
+async def test_an_observer_finds_the_quorum_by_its_bootstrap_servers():
+    async with Quorum() as quorum:
+        leader = await quorum.leader()
+        await leader.driver.append(["a"])
+        observer = Member(quorum.network, 7, {}, bootstrap=(-3, -4, -5), can_vote=False)
+        quorum.members[7] = await observer.start()
+        assert await quorum.agree() == ["a"]
+        assert observer.driver.leader_id == leader.id
+        assert observer.driver.endpoint_of(leader.id) == (f"host{leader.id}", 9093)
+        await leader.driver.append(["b"])
+        assert await quorum.agree() == ["a", "b"]
+
+
+# Voters
+
+
+def dynamic_quorum(ids, **options):
+    """Formatted with its voters in the first snapshot."""
+    quorum = Quorum(ids, **options)
+    voters = VoterSet.of(
+        Voter(ReplicaKey(one, directory(one)), (VoterEndpoint("CONTROLLER", f"host{one}", 9093),))
+        for one in ids
+    )
+    records = {
+        KRAFT_VERSION: encode_message(KRaftVersionRecord(kraft_version=1)),
+        KRAFT_VOTERS: encode_voters(voters),
+    }
+    for member in quorum.members.values():
+        member.voters = {}
+        member.disk.make_folder(FOLDER)
+        write_snapshot(member.disk, FOLDER, SnapshotId(0, 0), [], 0, 0, records)
+    return quorum
+
+
+async def ask(member, request):
+    answer = member.driver.handle(request, request.MAX_VERSION)
+    return await answer if asyncio.isfuture(answer) else answer
+
+
+def addition(node_id):
+    return AddRaftVoterRequest(
+        timeout_ms=5000,
+        voter_id=node_id,
+        voter_directory_id=directory(node_id),
+        listeners=[Listener("CONTROLLER", f"host{node_id}", 9093)],
+    )
+
+
+@virtual
+async def test_voters_come_and_go():
+    async with dynamic_quorum([1]) as quorum:
+        leader = await quorum.leader()
+        for number in (2, 3):
+            newcomer = Member(quorum.network, number, {}, bootstrap=(-3,))
+            quorum.members[number] = await newcomer.start()
+            await quorum.agree()
+            assert (await ask(leader, addition(number))).error_code == 0
+        assert leader.driver.state.voters.latest.ids == (1, 2, 3)
+        await leader.driver.append(["a"])
+        assert await quorum.agree() == ["a"]
+        removal = RemoveRaftVoterRequest(voter_id=1, voter_directory_id=directory(1))
+        assert (await ask(leader, removal)).error_code == 0
+        second = await quorum.leader(apart_from=[1])
+        await second.driver.append(["b"])
+        assert await quorum.agree() == ["a", "b"]
+        assert {member.driver.state.voters.latest.ids for member in quorum.up()} == {(2, 3)}
+        assert second.driver.state.is_voter
+        assert not leader.driver.state.is_voter
+
+
+@virtual
+async def test_voters_stay_changed_after_a_restart_and_in_snapshots():
+    config = MetadataLogConfig(max_record_bytes_between_snapshots=1, max_retention_bytes=1)
+    async with dynamic_quorum([1, 2, 3], log_config=config) as quorum:
+        leader = await quorum.leader()
+        await leader.driver.append(["a"])
+        gone = next(member for member in quorum.up() if member is not leader)
+        removal = RemoveRaftVoterRequest(voter_id=gone.id, voter_directory_id=directory(gone.id))
+        assert (await ask(leader, removal)).error_code == 0
+        await leader.driver.append(["b"])
+        await quorum.agree()
+        for member in quorum.up():
+            await member.driver._snapshotter.settled()
+        for member in list(quorum.up()):
+            member.kill()
+        for member in quorum.members.values():
+            await member.start()
+            assert gone.id not in member.driver.state.voters.latest.ids
+        leader = await quorum.leader()
+        assert leader is not gone
+        assert await quorum.agree() == ["a", "b"]
+
+
+@virtual
+async def test_changes_are_refused_by_those_who_do_not_lead():
+    async with dynamic_quorum([1, 2, 3]) as quorum:
+        leader = await quorum.leader()
+        other = next(member for member in quorum.up() if member is not leader)
+        response = await ask(other, addition(4))
+        assert response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert (await ask(leader, addition(4))).error_code == ErrorCode.REQUEST_TIMED_OUT
+
+
+def description(topic="__cluster_metadata"):
+    partition = DescribeQuorumRequestPartition(0)
+    return DescribeQuorumRequest(topics=[DescribeQuorumRequestTopic(topic, [partition])])
+
+
+@virtual
+async def test_the_quorum_describes_itself():
+    async with dynamic_quorum([1, 2, 3]) as quorum:
+        leader = await quorum.leader()
+        await leader.driver.append(["a"])
+        await quorum.agree()
+        response = await ask(leader, description())
+        partition = response.topics[0].partitions[0]
+        assert (partition.error_code, partition.leader_id) == (0, leader.id)
+        assert partition.high_watermark == leader.driver.high_watermark
+        assert {voter.replica_id for voter in partition.current_voters} == {1, 2, 3}
+        assert {voter.log_end_offset for voter in partition.current_voters} == {leader.driver.end_offset}
+        assert all(voter.last_caught_up_timestamp > 0 for voter in partition.current_voters)
+        assert response.nodes[0].listeners[0].host == "host1"
+        other = next(member for member in quorum.up() if member is not leader)
+        partition = (await ask(other, description())).topics[0].partitions[0]
+        assert partition.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert (await ask(leader, description("other"))).error_code == ErrorCode.INVALID_REQUEST
+
+
+@virtual
+async def test_requests_for_another_cluster_are_refused():
+    async with Quorum(cluster_id="ours") as quorum:
+        leader = await quorum.leader()
+        response = await ask(leader, VoteRequest(cluster_id="theirs"))
+        assert response.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
+        assert (await ask(leader, VoteRequest())).error_code == ErrorCode.INVALID_REQUEST
+
+
+# Everything at once
+
+
+async def chaos(seed):
+    random = Random(seed)
+    config = MetadataLogConfig(
+        max_record_bytes_between_snapshots=random.choice([50, 500, 10**6]),
+        max_retention_bytes=random.choice([1, 10**6]),
+    )
+    quorum = Quorum(seed=seed, log_config=config)
+    for member in quorum.members.values():
+        await member.start()
+    counter = 0
+    acknowledged = []
+
+    async def append(member):
+        nonlocal counter
+        counter += 1
+        value = f"{counter} and some more text"
+        try:
+            await member.driver.append([value])
+            acknowledged.append(value)
+        except (NotLeaderError, DiskError):
+            pass
+
+    tasks = []
+    for _ in range(80):
+        await asyncio.sleep(random.expovariate(8))
+        match random.randrange(10):
+            case 0 if len(quorum.up()) > 1:
+                random.choice(quorum.up()).kill(noticed=random.random() < 0.7)
+            case 1:
+                for member in quorum.members.values():
+                    if member.driver is None:
+                        await member.start()
+            case 2:
+                quorum.network.isolate(random.choice([1, 2, 3]))
+            case 3:
+                quorum.network.heal()
+            case _:
+                tasks += [
+                    asyncio.ensure_future(append(member)) for member in quorum.up() if member.listener.leads
+                ]
+    quorum.network.heal()
+    for member in quorum.members.values():
+        if member.driver is None:
+            await member.start()
+    leader = await quorum.leader(30)
+    await append(leader)
+    await asyncio.wait(tasks or [asyncio.ensure_future(asyncio.sleep(0))])
+    found = await quorum.agree(30)
+    assert len(found) == len(set(found))
+    positions = [found.index(value) for value in acknowledged]
+    assert len(positions) == len(acknowledged)
+    for member in quorum.members.values():
+        assert member.failures == []
+        await member.close()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32))
+def test_no_acknowledged_record_is_lost(seed):
+    run_virtual(chaos(seed))
+
+
+def test_a_crash_while_a_snapshot_is_installed_harms_nobody():
+    async def run(fail_after, seed):
+        config = MetadataLogConfig(max_record_bytes_between_snapshots=100, max_retention_bytes=1)
+        quorum = Quorum(log_config=config)
+        for member in quorum.members.values():
+            await member.start()
+        leader = await quorum.leader()
+        behind = next(member for member in quorum.up() if member is not leader)
+        await leader.driver.append(["first"])
+        await quorum.agree()
+        behind.kill()
+        for number in range(40):
+            await leader.driver.append([f"record {number}"])
+        await behind.start()
+        behind.disk.fail_at = len(behind.disk.operations) + fail_after
+        await asyncio.sleep(1)
+        failed = bool(behind.failures)
+        if failed:
+            behind.disk.fail_at = None
+            behind.failures.clear()
+            behind.kill()
+            await behind.start()
+        else:
+            behind.disk.fail_at = None
+        assert (await quorum.agree())[0] == "first"
+        for member in quorum.members.values():
+            await member.close()
+        return failed
+
+    outcomes = [run_virtual(run(fail_after, fail_after)) for fail_after in range(1, 60, 2)]
+    assert any(outcomes)

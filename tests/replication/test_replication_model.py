@@ -1,0 +1,169 @@
+"""Replicas that crash, are cut off, lose answers and change leaders lose no record that was acknowledged.
+
+`world` says what can happen and what must hold. That it would be noticed is shown by putting the classic bugs
+back, one at a time: each must turn the model red.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gralha.broker.handlers.produce import Pending
+from gralha.replication import partition as partition_module
+from gralha.replication.followers import Follower
+from gralha.replication.partition import Partition
+from tests.replication.world import ACTIONS, WEIGHTS, Step, ViolationError, World, random_steps
+
+STEPS = 400
+SEEDS_OF_A_BUG = 400
+WEIGHTED = [action for action in ACTIONS for _ in range(WEIGHTS[action])]
+
+steps = st.lists(
+    st.tuples(st.sampled_from(WEIGHTED), st.integers(0, 2), st.integers(0, 999)), min_size=20, max_size=200
+)
+
+
+def run(actions: list[Step]) -> World:
+    world = World()
+    try:
+        world.run(actions)
+        world.settle()
+    finally:
+        world.close()
+    return world
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+@given(steps)
+def test_nothing_acknowledged_is_lost(actions: list[Step]) -> None:
+    run(actions)
+
+
+@pytest.mark.parametrize("first_seed", [0, 20, 40])
+def test_long_lives(first_seed: int) -> None:
+    acknowledged = 0
+    for seed in range(first_seed, first_seed + 20):
+        world = run(random_steps(seed, STEPS))
+        acknowledged += len(world.acknowledged)
+        now = world.controller.now
+        leader = world.replicas[now.leader].running
+        # In the end all is well again: everybody is in sync, and everything is committed.
+        assert sorted(now.isr) == [0, 1, 2], f"seed {seed}"
+        assert leader.log.high_watermark == leader.log.log_end_offset, f"seed {seed}"
+    assert acknowledged > 50
+
+
+# The bugs of others
+
+
+def _truncate_by_high_watermark(patch: pytest.MonkeyPatch) -> None:
+    """KIP-101: a follower drops what it had acknowledged before it heard of the high watermark."""
+    change_leader = Partition.change_leader
+
+    def changed(self: Partition, leader_id: int, leader_epoch: int, *rest: object) -> None:
+        epoch_before = self.leader_epoch
+        change_leader(self, leader_id, leader_epoch, *rest)  # type: ignore[arg-type]
+        if leader_epoch > epoch_before and not self.is_leader():
+            self.log.truncate_to(self.log.high_watermark)
+
+    patch.setattr(Partition, "change_leader", changed)
+
+
+def _acknowledge_in_another_epoch(patch: pytest.MonkeyPatch) -> None:
+    """Redpanda 3003: another leader's record has passed at that offset."""
+
+    def outcome(self: Pending) -> int | None:
+        return None if self.partition.log.high_watermark <= self.last_offset else 0
+
+    patch.setattr(Pending, "outcome", outcome)
+
+
+def _join_before_the_epochs_start(patch: pytest.MonkeyPatch) -> None:
+    """KAFKA-7128: the high watermark of a new leader is older than what was acknowledged."""
+
+    def may_join(self: Partition, follower: Follower) -> bool:
+        return (
+            follower.broker_id not in self.in_sync_replicas
+            and follower.log_end_offset >= self.log.high_watermark
+            and self.cluster.may_be_in_sync(follower)
+        )
+
+    patch.setattr(Partition, "_may_join", may_join)
+
+
+def _count_a_diverging_follower(patch: pytest.MonkeyPatch) -> None:
+    """KAFKA-13141: what it has at these offsets is something else."""
+
+    def follower_fetched(
+        self: Partition, replica: int, epoch: int, broker_epoch: int, offset: int, _: int, start: int
+    ) -> None:
+        follower = self.check_follower(replica, epoch, broker_epoch)
+        if offset <= self.log.log_end_offset:
+            follower.fetched(offset, start, broker_epoch, self.log.log_end_offset, self.cluster.time_ms())
+            self._expand_in_sync_replicas([follower])
+            self.advance_high_watermark()
+
+    patch.setattr(Partition, "follower_fetched", follower_fetched)
+
+
+def _commit_below_min_in_sync_replicas(patch: pytest.MonkeyPatch) -> None:
+    """KAFKA-15583: who was in sync last is elected, and does not have it."""
+
+    def replicated_offset(self: Partition, own_offset: int) -> int:
+        counting = [self.followers[one] for one in self.counting if one in self.followers]
+        return min([own_offset, *(follower.log_end_offset for follower in counting)])
+
+    patch.setattr(Partition, "_replicated_offset", replicated_offset)
+
+
+def _forget_what_was_proposed(patch: pytest.MonkeyPatch) -> None:
+    """KIP-497: the controller has let a follower in, and the leader has not heard of it."""
+
+    def count_replicas(self: Partition) -> None:
+        self.counting = list(self.in_sync_replicas)
+
+    patch.setattr(Partition, "_count_replicas", count_replicas)
+    patch.setattr(Partition, "_is_about_to_join", lambda self, follower: False)
+
+
+def _leave_out_before_it_is_decided(patch: pytest.MonkeyPatch) -> None:
+    """KIP-497: the controller may elect the one that the leader has given up."""
+
+    def count_replicas(self: Partition) -> None:
+        self.counting = list(
+            self.in_sync_replicas if self.proposal is None else self.proposal.in_sync_replicas
+        )
+
+    patch.setattr(Partition, "_count_replicas", count_replicas)
+    patch.setattr(Partition, "_is_about_to_join", lambda self, follower: False)
+
+
+BUGS = [
+    _truncate_by_high_watermark,
+    _acknowledge_in_another_epoch,
+    _join_before_the_epochs_start,
+    _count_a_diverging_follower,
+    _commit_below_min_in_sync_replicas,
+    _forget_what_was_proposed,
+    _leave_out_before_it_is_decided,
+]
+
+
+@pytest.mark.skipif(partition_module.__file__.endswith(".so"), reason="compiled classes cannot be patched")
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_put_back_is_found(
+    monkeypatch: pytest.MonkeyPatch, bug: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    bug(monkeypatch)
+    for seed in range(SEEDS_OF_A_BUG):
+        try:
+            run(random_steps(seed, STEPS))
+        except ViolationError:
+            return
+    pytest.fail(f"{SEEDS_OF_A_BUG} lives did not show it")
