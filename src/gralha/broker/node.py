@@ -298,6 +298,7 @@ class Node:
             metadata_folder.cluster_id,
             bootstrap=[-2 - number for number in range(len(config.quorum_servers))],
             can_vote=config.is_controller,
+            listener_name=next(iter(config.controller_listener_names), ""),
         )
         bootstrap = read_bootstrap_records(self._disk, config.metadata_log_dir)
         return ControllerService(quorum, config.texts, bootstrap, self._random)

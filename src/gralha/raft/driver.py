@@ -137,6 +137,11 @@ class RaftDriver:
         return self.state.leader_id
 
     @property
+    def voter_ids(self) -> list[int]:
+        """Who votes, by the newest voters in this node's log."""
+        return sorted(self.state.voters.latest.ids)
+
+    @property
     def end_offset(self) -> int:
         """The offset that the next record gets."""
         return self.log.end_offset

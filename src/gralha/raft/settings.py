@@ -71,7 +71,7 @@ class QuorumSettings(NamedTuple):
     reaches `controller.quorum.bootstrap.servers`. A node that is no controller and never will be has
     `can_vote` off. `folder` holds the folder of the metadata log. `clock` tells the wall-clock time in
     milliseconds, and `on_failure` hears why the driver gave up. `endpoints` is where this node's controller
-    listens.
+    listens, and `listener_name` what the listeners of controllers are called.
     """
 
     node_id: int
@@ -89,6 +89,7 @@ class QuorumSettings(NamedTuple):
     bootstrap: Sequence[int] = ()
     can_vote: bool = True
     endpoints: tuple[VoterEndpoint, ...] = ()
+    listener_name: str = ""
 
     def static_voters(self) -> VoterSet:
         """The configured voters."""
@@ -96,5 +97,6 @@ class QuorumSettings(NamedTuple):
         if not isinstance(voters, Mapping):
             return VoterSet.of(Voter(ReplicaKey(one)) for one in voters)
         return VoterSet.of(
-            Voter(ReplicaKey(one), (VoterEndpoint("", host, port),)) for one, (host, port) in voters.items()
+            Voter(ReplicaKey(one), (VoterEndpoint(self.listener_name, host, port),))
+            for one, (host, port) in voters.items()
         )

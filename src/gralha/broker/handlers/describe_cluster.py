@@ -1,12 +1,13 @@
 """DescribeCluster (versions 0 to 2): the cluster's id, its controller and its brokers.
 
 Addresses are those of the listener by which the client came. Version 2 can include fenced brokers. The
-endpoint type says whether the client believes to talk to brokers (1) or controllers (2, KIP-919); this is
-the brokers' side, so anything but 1 is refused.
+endpoint type says whether the client believes to talk to brokers (1) or controllers (2, KIP-919); a listener
+of the other kind refuses it.
 """
 
 from typing import Final
 
+from gralha.broker import handlers
 from gralha.broker.broker import Broker
 from gralha.broker.handlers import authorized_operations, endpoints
 from gralha.broker.pipeline import RequestContext
@@ -24,16 +25,39 @@ CONTROLLERS: Final = 2
 def handle(
     broker: Broker, context: RequestContext, request: DescribeClusterRequest
 ) -> DescribeClusterResponse:
-    if request.endpoint_type == CONTROLLERS:
-        return DescribeClusterResponse(
-            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            error_message="The request is meant for a controller, but was sent to a broker",
-        )
-    if request.endpoint_type != BROKERS:
+    if request.endpoint_type not in (BROKERS, CONTROLLERS):
         return DescribeClusterResponse(
             error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
             error_message=f"There are no endpoints of type {request.endpoint_type}",
         )
+    here = CONTROLLERS if context.peer.apis is handlers.CONTROLLER_APIS else BROKERS
+    if request.endpoint_type != here:
+        meant, sent = ("broker", "controller") if here == CONTROLLERS else ("controller", "broker")
+        return DescribeClusterResponse(
+            error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
+            error_message=f"The request is meant for a {meant}, but was sent to a {sent}",
+        )
+    return _controllers(broker) if here == CONTROLLERS else _brokers(broker, context, request)
+
+
+def _controllers(broker: Broker) -> DescribeClusterResponse:
+    quorum = broker.controller.driver
+    known = [(voter_id, quorum.endpoint_of(voter_id)) for voter_id in quorum.voter_ids]
+    return DescribeClusterResponse(
+        endpoint_type=CONTROLLERS,
+        cluster_id=broker.cluster_id,
+        controller_id=quorum.leader_id,
+        brokers=[
+            DescribeClusterBroker(broker_id=voter_id, host=endpoint[0], port=endpoint[1], rack=None)
+            for voter_id, endpoint in known
+            if endpoint is not None
+        ],
+    )
+
+
+def _brokers(
+    broker: Broker, context: RequestContext, request: DescribeClusterRequest
+) -> DescribeClusterResponse:
     nodes = endpoints.all_nodes(broker.image, context.peer.listener)
     asked = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
