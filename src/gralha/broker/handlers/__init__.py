@@ -88,13 +88,12 @@ QUORUM: Final = frozenset(
 )
 
 # What only the active controller decides: other brokers pass it on, and answer what they are answered.
+# Changes of configs are passed on by their handlers: a part of them may be for this very broker.
 FORWARDED: Final = frozenset(
     {
         ApiKey.CREATE_TOPICS,
         ApiKey.DELETE_TOPICS,
-        ApiKey.ALTER_CONFIGS,
         ApiKey.CREATE_PARTITIONS,
-        ApiKey.INCREMENTAL_ALTER_CONFIGS,
         ApiKey.ELECT_LEADERS,
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         ApiKey.LIST_PARTITION_REASSIGNMENTS,

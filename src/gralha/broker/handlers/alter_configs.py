@@ -5,6 +5,9 @@ resource changes as a whole or not at all. A broker's settings are changed by th
 an empty name is for all brokers. The answer leaves when the change is committed.
 """
 
+from typing import cast
+
+from gralha.broker import handlers
 from gralha.broker.broker import Broker
 from gralha.broker.handlers import config_resources
 from gralha.broker.pipeline import RequestContext
@@ -23,9 +26,12 @@ async def handle(
 ) -> AlterConfigsResponse:
     refused: dict[int, AlterConfigsResourceResponse] = {}
     passed_on: list[AlterConfigsResource] = []
+    # What comes to a controller has been seen by the broker that it is about.
+    is_passed_on = context.peer.apis is handlers.CONTROLLER_APIS
     for number, resource in enumerate(request.resources):
         try:
-            config_resources.check_addressee(broker, resource.resource_type, resource.resource_name)
+            if not is_passed_on:
+                config_resources.check_addressee(broker, resource.resource_type, resource.resource_name)
             passed_on.append(resource)
         except KafkaError as error:
             refused[number] = _refuse(resource, error)
@@ -41,6 +47,8 @@ async def _alter(broker: Broker, request: AlterConfigsRequest) -> list[AlterConf
         return []
     controller = broker.controller
     try:
+        if not controller.is_active:
+            return cast(AlterConfigsResponse, await broker.ask_controller(request)).responses
         response = await broker.execute(
             lambda image: configs.alter_configs(image, request, controller.context)
         )

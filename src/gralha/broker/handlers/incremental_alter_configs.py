@@ -6,6 +6,9 @@ that broker; the broker resource with an empty name is for all of them. The answ
 committed; log levels change at once and only until the broker stops.
 """
 
+from typing import cast
+
+from gralha.broker import handlers
 from gralha.broker.broker import Broker
 from gralha.broker.handlers import broker_loggers, config_resources
 from gralha.broker.pipeline import RequestContext
@@ -25,9 +28,12 @@ async def handle(
 ) -> IncrementalAlterConfigsResponse:
     done_here: dict[int, AlterConfigsResourceResponse] = {}
     passed_on: list[AlterConfigsResource] = []
+    # What comes to a controller has been seen by the broker that it is about.
+    is_passed_on = context.peer.apis is handlers.CONTROLLER_APIS
     for number, resource in enumerate(request.resources):
         try:
-            config_resources.check_addressee(broker, resource.resource_type, resource.resource_name)
+            if not is_passed_on:
+                config_resources.check_addressee(broker, resource.resource_type, resource.resource_name)
             if resource.resource_type == BROKER_LOGGER_RESOURCE:
                 _change_levels(resource, request.validate_only)
                 done_here[number] = _answer(resource, None)
@@ -49,6 +55,8 @@ async def _alter(
         return []
     controller = broker.controller
     try:
+        if not controller.is_active:
+            return cast(IncrementalAlterConfigsResponse, await broker.ask_controller(request)).responses
         response = await broker.execute(
             lambda image: configs.incremental_alter_configs(image, request, controller.context)
         )
