@@ -36,6 +36,7 @@ HOT_MODULES = [
     "src/gralha/storage/log_state.py",
     "src/gralha/storage/log.py",
     "src/gralha/storage/compaction.py",
+    "src/gralha/replication/followers.py",
     "src/gralha/replication/partition.py",
     "src/gralha/broker/pipeline.py",
     "src/gralha/broker/fetch_sessions.py",

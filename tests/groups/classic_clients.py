@@ -37,7 +37,8 @@ class Witness:
 
     def __init__(self) -> None:
         self.coordinator = 0
-        self.requests: list[tuple[Recorder, int, str | None]] = []  # with coordinator and instance id
+        # With coordinator and instance id; with its generation if it is a SyncGroup.
+        self.requests: list[tuple[Recorder, int, str | None, int | None]] = []
         self.memberships: list[Membership] = []
         self.joined: dict[tuple[int, int], set[str]] = defaultdict(set)
         self.generations: dict[tuple[int, int], tuple[str, str | None]] = {}
@@ -50,8 +51,8 @@ class Witness:
         """Who a member is: a static one stays the same under all its ids."""
         return self._names.get(member_id, member_id)
 
-    def asked(self, reply: Recorder, instance_id: str | None) -> None:
-        self.requests.append((reply, self.coordinator, instance_id))
+    def asked(self, reply: Recorder, instance_id: str | None, generation: int | None = None) -> None:
+        self.requests.append((reply, self.coordinator, instance_id, generation))
 
     def listen(self) -> None:
         """Take notice of the answers that have come since."""
@@ -59,9 +60,14 @@ class Witness:
         self.requests = [request for request in self.requests if not request[0].answered]
         joins = [
             (reply.response, coordinator, instance_id)
-            for reply, coordinator, instance_id in answered
+            for reply, coordinator, instance_id, _ in answered
             if isinstance(reply.response, JoinGroupResponse) and reply.code == 0
         ]
+        for reply, _, _, generation in answered:
+            if generation is not None and reply.code == 0:
+                # When it is answered; a client may take note of that much later.
+                assert generation >= self.assigned_generation, "an assignment of an old generation"
+                self.assigned_generation = generation
         self._names |= {join.member_id: instance_id for join, _, instance_id in joins if instance_id}
         for join, coordinator, instance_id in joins:
             self._heard_join(join, coordinator, instance_id)
@@ -74,8 +80,6 @@ class Witness:
         assert self.generations.setdefault(generation, said) == said, "two leaders or two protocols"
 
     def heard_assignment(self, name: str, generation: int, partitions: set[tuple[str, int]]) -> None:
-        assert generation >= self.assigned_generation, "an assignment of an old generation"
-        self.assigned_generation = generation
         for topic, partition in partitions:
             owner = self.owners.setdefault((generation, topic, partition), name)
             assert owner == name, f"{topic}-{partition} has two owners in generation {generation}"
@@ -180,7 +184,7 @@ class Client:
         self.reply = self.room.sync(
             self.member_id, self.generation, self.assignments, instance_id=self.instance_id
         )
-        self.witness.asked(self.reply, self.instance_id)
+        self.witness.asked(self.reply, self.instance_id, self.generation)
 
     def _take_sync(self, reply: Recorder) -> None:
         if reply.code in FORGET_ID:
