@@ -325,9 +325,9 @@ class RaftDriver:
                 self._starting.set_result(None)
 
     def _progressed(self) -> None:
-        """The listener has seen more."""
+        """The listener has seen more, or a snapshot is done: perhaps another is due."""
         self._check_leadership()
-        if not self._closed:
+        if not self._closed and self._delivery.is_caught_up:
             self._snapshotter.maybe_take()
 
     def _snapshot_taken(self) -> None:
