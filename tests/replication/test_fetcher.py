@@ -17,6 +17,7 @@ from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, encode_batch
 from gralha.replication.fetcher import FetchSettings, FetchState, FindRange, Poll, Truncate, cut_to_range
 from gralha.replication.partition import Partition
+from gralha.storage.config import LogConfig
 from tests.storage.disks import QuietDisk
 from tests.storage.logs import make_log
 
@@ -169,6 +170,21 @@ def test_logs_that_part_are_cut_before_anything_else_is_asked(
     assert (partition.log.log_end_offset, state.next_request(0)) == (3, None)
     state.resumed(work.following, 0, True)
     assert state.next_request(0) is not None
+
+
+def test_with_flush_messages_a_record_is_on_the_disk_before_the_next_is_asked_for(
+    state: FetchState, partition: Partition
+) -> None:
+    partition.log.config = LogConfig({"flush.messages": "1"})
+    woken: list[bool] = []
+    partition.on_vouching = lambda: woken.append(state.has_ready(0))
+    state.answered(asked(state), answer(data(0, 2)), 0, NOW_MS)
+    assert state.next_request(0) is None
+    partition.log.flush()
+    assert partition.log.on_flushed is not None
+    partition.log.on_flushed()
+    assert woken == [True]
+    assert asked(state).request.topics[0].partitions[0].fetch_offset == 2
 
 
 def test_who_is_out_of_range_asks_for_the_range(state: FetchState) -> None:

@@ -17,7 +17,14 @@ from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, batches, decode_records, encode_batch
 from gralha.raft.events import AppendLeaderChange, AppendVoters
 from gralha.raft.log_shape import LogShape
-from gralha.raft.quorum_records import batch_shapes, decode_voters, leader_change_batch, voters_batch
+from gralha.raft.quorum_records import (
+    TOPIC,
+    TOPIC_ID,
+    batch_shapes,
+    decode_voters,
+    leader_change_batch,
+    voters_batch,
+)
 from gralha.raft.snapshots import (
     PART_SUFFIX,
     SUFFIX,
@@ -27,7 +34,6 @@ from gralha.raft.snapshots import (
     write_snapshot,
 )
 from gralha.raft.voters import VoterHistory, VoterSet
-from gralha.raft.wire import TOPIC, TOPIC_ID
 from gralha.storage.checkpoints import PARTITION_METADATA_FILE, encode_partition_metadata
 from gralha.storage.config import LogConfig
 from gralha.storage.disk import Disk, File

@@ -13,6 +13,7 @@ Whoever awaits between two calls must come back with the leader epoch it saw: le
 and regained in between, and an acknowledgement counts only in the epoch that wrote it.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from mypy_extensions import mypyc_attr
@@ -75,7 +76,9 @@ class Partition:
         self.end_waiters: list[Waiter] = []
         self.start_waiters: list[Waiter] = []
         self.untold_bytes: int = 0  # appended, but above the high watermark
-        log.on_flushed = self.advance_high_watermark
+        # Called when a follower vouches for more of its log than before, because it was flushed.
+        self.on_vouching: Callable[[], None] | None = None
+        log.on_flushed = self.flushed
 
     # Leadership
 
@@ -140,9 +143,14 @@ class Partition:
     def _flush_what_is_owed(self) -> None:
         """With flush.messages, what was acknowledged before a crash waits for a flush to be seen again."""
         log = self.log
-        owed = self.is_leader() and self.acknowledged_offset() < log.log_end_offset
-        if owed and log.request_flush is not None:
+        if self.acknowledged_offset() < log.log_end_offset and log.request_flush is not None:
             log.request_flush(log, log.log_end_offset)
+
+    def flushed(self) -> None:
+        """More of the log is on the disk: that may be what somebody waited for."""
+        self.advance_high_watermark()
+        if self.on_vouching is not None and not self.is_leader():
+            self.on_vouching()
 
     def check_leader(self, leader_epoch: int) -> None:
         """Refuse a client whose idea of the leader is older, or newer, than ours (KIP-320)."""
