@@ -1,4 +1,4 @@
-"""How long clients wait when a node of three goes, at the defaults. Virtual time, so the numbers are exact."""
+"""How long clients wait when a node of three goes. In virtual time, so the numbers are exact."""
 
 from collections import defaultdict
 from collections.abc import Callable

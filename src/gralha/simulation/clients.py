@@ -305,7 +305,8 @@ class Consumer(Client):
                 if leader >= 0:
                     by_leader.setdefault(leader, []).append(partition)
             results = await asyncio.gather(*(self._fetch(*one) for one in by_leader.items()))
-            if not all(results) or not results:
+            is_complete = sum(map(len, by_leader.values())) == len(self.leaders)
+            if not all(results) or not is_complete:
                 await self.back_off()
 
     async def _fetch(self, leader: int, partitions: list[int]) -> bool:
