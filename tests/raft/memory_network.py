@@ -87,6 +87,7 @@ class Listener:
         self.calls = []
         self.next_offset = 0
         self.leads = False
+        self.caught_up_at = 0
 
     def on_snapshot(self, end_offset, epoch, records):
         self.calls.append("snapshot")
@@ -100,6 +101,7 @@ class Listener:
 
     def on_caught_up(self):
         self.calls.append("caught up")
+        self.caught_up_at = self.next_offset
 
     def on_leader(self, epoch):
         assert not self.leads
@@ -112,6 +114,7 @@ class Listener:
         self.calls.append("resigned")
 
     def snapshot_records(self):
+        assert self.caught_up_at == self.next_offset
         return list(self.records)
 
 

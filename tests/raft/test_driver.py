@@ -282,6 +282,19 @@ async def test_time_brings_a_snapshot_when_something_was_written():
     await node.driver.close()
 
 
+async def test_no_snapshot_is_taken_while_the_listener_is_being_told(monkeypatch):
+    node = await Node.started(max_record_bytes_between_snapshots=100)
+    monkeypatch.setattr(type(node.driver._delivery), "is_caught_up", False)
+    await node.driver.append(["x" * 200])
+    await node.snapshot_done()
+    assert node.files(".checkpoint") == []
+    monkeypatch.undo()
+    await node.driver.append(["y"])
+    await node.snapshot_done()
+    assert len(node.files(".checkpoint")) == 1
+    await node.driver.close()
+
+
 async def test_zero_means_no_snapshots_by_time():
     node = await Node.started(max_snapshot_interval_ms=0)
     node.now_ms += 10**12

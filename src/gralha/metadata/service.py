@@ -228,6 +228,7 @@ class ControllerService:
 
     def snapshot_records(self) -> Iterable[Message]:
         """The records of the committed image."""
+        assert self._delta is None, "the image lags behind what was committed"
         return snapshot_records(self._image)
 
     def _notify(self, change: ImageChange) -> None:

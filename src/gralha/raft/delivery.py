@@ -50,11 +50,17 @@ class Delivery:
         """The next offset that the listener gets."""
         return self.position.end_offset
 
+    @property
+    def is_caught_up(self) -> bool:
+        """Has the listener been told of all that it was given?"""
+        return self._reading is None
+
     def load(self, snapshot_id: SnapshotId, snapshot: Snapshot) -> None:
         """A snapshot instead of the log before it."""
         self._listener.on_snapshot(*snapshot_id, [self._codec.decode(value) for value in snapshot.values])
         self.position = snapshot_id
         self.timestamp_ms = snapshot.last_contained_log_timestamp
+        self.bytes_since_snapshot = 0
 
     def advance(self, high_watermark: int) -> None:
         """Everything below the high watermark is to be delivered."""

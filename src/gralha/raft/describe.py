@@ -11,9 +11,9 @@ from gralha.protocol.messages.describe_quorum import (
     ReplicaState,
 )
 from gralha.raft.leadership import Leadership, Progress
+from gralha.raft.quorum_records import TOPIC
 from gralha.raft.state import RaftState
 from gralha.raft.voters import ReplicaKey
-from gralha.raft.wire import TOPIC
 
 
 def describe_quorum(

@@ -17,11 +17,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
 from random import Random
-from typing import Final, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from gralha.protocol.message import Message
 from gralha.protocol.primitives import RecordBytes
-from gralha.raft.correspondence import Correspondence
 from gralha.raft.delivery import Delivery
 from gralha.raft.events import (
     AdvanceHighWatermark,
@@ -59,6 +58,9 @@ from gralha.raft.snapshotting import Snapshotter
 from gralha.raft.state import RaftState
 from gralha.raft.voters import ReplicaKey
 from gralha.storage.disk import DiskError
+
+if TYPE_CHECKING:
+    from gralha.raft.correspondence import Correspondence
 
 log = logging.getLogger("gralha.raft")
 
@@ -100,7 +102,7 @@ class RaftDriver:
             self._progressed,
             self._fail,
         )
-        self._correspondence = Correspondence(settings, self.state, self.log, self._take, self._fail)
+        self._known_correspondence: Correspondence | None = None
         self._events: deque[Event] = deque()
         self._working: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -182,7 +184,8 @@ class RaftDriver:
         self._stopped = True
         if self._timer is not None:
             self._timer.cancel()
-        await self._correspondence.close()
+        if self._known_correspondence is not None:
+            await self._known_correspondence.close()
         if self._working is not None:
             await asyncio.wait([self._working])
         await self._delivery.settled()
@@ -203,6 +206,17 @@ class RaftDriver:
         return await self._loop.run_in_executor(None, work)
 
     # The others
+
+    @property
+    def _correspondence(self) -> "Correspondence":
+        """Loaded when it is first needed: a quorum of one starts faster without the code of its messages."""
+        if self._known_correspondence is None:
+            from gralha.raft.correspondence import Correspondence
+
+            self._known_correspondence = Correspondence(
+                self._settings, self.state, self.log, self._take, self._fail
+            )
+        return self._known_correspondence
 
     def handle(self, request: Message, version: int) -> Message | Awaitable[Message]:
         """Answers a request of another node, or about the quorum."""
@@ -335,9 +349,9 @@ class RaftDriver:
                 self._starting.set_result(None)
 
     def _progressed(self) -> None:
-        """The listener has seen more."""
+        """The listener has seen more, or a snapshot is done: perhaps another is due."""
         self._check_leadership()
-        if not self._closed:
+        if not self._closed and self._delivery.is_caught_up:
             self._snapshotter.maybe_take()
 
     def _snapshot_taken(self) -> None:
@@ -345,10 +359,13 @@ class RaftDriver:
         self._take(LogForgotten(snapshots[0].id, snapshots[-1].id))
 
     async def _log_idle(self) -> None:
-        """Waits for those who use the log's files in threads."""
+        """Waits for those who use the log's files in threads: a sync, and whoever changes the log itself."""
         await asyncio.sleep(0)
-        while self._flushing is not None or self._working is not None:
-            await asyncio.wait([one for one in (self._flushing, self._working) if one is not None])
+        if self._flushing is not None:
+            # Just this one: with many appends there is always another.
+            await asyncio.wait([self._flushing])
+        while self._working is not None:
+            await asyncio.wait([self._working])
 
     # Appending
 
@@ -408,7 +425,8 @@ class RaftDriver:
         self._failure = error
         log.critical("the metadata log failed: %s", error)
         self._delivery.fail_pending(error)
-        self._correspondence.fail_questions()
+        if self._known_correspondence is not None:
+            self._known_correspondence.fail_questions()
         if self._starting is not None and not self._starting.done():
             self._starting.set_exception(error)
         else:

@@ -17,7 +17,14 @@ from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, batches, decode_records, encode_batch
 from gralha.raft.events import AppendLeaderChange, AppendVoters
 from gralha.raft.log_shape import LogShape
-from gralha.raft.quorum_records import batch_shapes, decode_voters, leader_change_batch, voters_batch
+from gralha.raft.quorum_records import (
+    TOPIC,
+    TOPIC_ID,
+    batch_shapes,
+    decode_voters,
+    leader_change_batch,
+    voters_batch,
+)
 from gralha.raft.snapshots import (
     PART_SUFFIX,
     SUFFIX,
@@ -27,7 +34,6 @@ from gralha.raft.snapshots import (
     write_snapshot,
 )
 from gralha.raft.voters import VoterHistory, VoterSet
-from gralha.raft.wire import TOPIC, TOPIC_ID
 from gralha.storage.checkpoints import PARTITION_METADATA_FILE, encode_partition_metadata
 from gralha.storage.config import LogConfig
 from gralha.storage.disk import Disk, File
@@ -107,9 +113,9 @@ class MetadataLog:
 
     def open(self) -> Snapshot | None:
         """Opens the log, checking all of it, and gives the newest snapshot. May wait."""
-        if not self._disk.exists(self.folder):
-            self._disk.make_folder(self.folder)
-            self._disk.sync_folder(os.path.dirname(self.folder))
+        self._disk.make_folder(self.folder)
+        # Whoever made it: votes are kept in it, and must not go with it.
+        self._disk.sync_folder(os.path.dirname(self.folder))
         ids: list[SnapshotId] = []
         for name in self._disk.list_folder(self.folder):
             snapshot_id = SnapshotId.from_file_name(name)

@@ -1,5 +1,7 @@
 """The control records by which a quorum keeps itself in its log: leaders and voters (KIP-595, KIP-853)."""
 
+from typing import Final
+
 from gralha.protocol.control_records import (
     KRAFT_VERSION,
     KRAFT_VOTERS,
@@ -23,7 +25,9 @@ from gralha.raft.events import AppendLeaderChange, BatchShape
 from gralha.raft.snapshots import encode_message
 from gralha.raft.voters import ReplicaKey, Voter, VoterEndpoint, VoterSet
 
-DYNAMIC_KRAFT_VERSION = 1
+TOPIC: Final = "__cluster_metadata"
+TOPIC_ID: Final = (1).to_bytes(16, "big")
+DYNAMIC_KRAFT_VERSION: Final = 1
 
 
 def encode_voters(voters: VoterSet) -> bytes:

@@ -34,12 +34,10 @@ from gralha.raft.events import (
     VoterResponse,
 )
 from gralha.raft.log_shape import EpochEnd
-from gralha.raft.quorum_records import batch_shapes
+from gralha.raft.quorum_records import TOPIC, TOPIC_ID, batch_shapes
 from gralha.raft.snapshots import SnapshotId
 from gralha.raft.voters import ReplicaKey, Voter, VoterEndpoint
 
-TOPIC: Final = "__cluster_metadata"
-TOPIC_ID: Final = (1).to_bytes(16, "big")
 FETCH_BYTES: Final = 8 * 1024 * 1024
 _REMOVAL_TIMEOUT_MS: Final = 30_000
 

@@ -2,7 +2,7 @@
 
 No I/O but appends to logs, which never wait. A partition is in one of these states:
 
-    ready      the next request asks for it
+    ready      the next request asks for it (once it is flushed, where flush.messages wants that)
     asked      a request is out
     delayed    after an error, until a time
     working    its log is being cut, or the leader is asked where its log begins: `resumed` ends that
@@ -65,6 +65,12 @@ class Following:
     def is_idle(self) -> bool:
         return not self.is_asked and not self.is_working
 
+    def is_ready(self, now_ms: int) -> bool:
+        """To ask for the next record vouches for the last: flush.messages may want that on the disk first."""
+        if not self.is_idle() or self.resume_ms > now_ms:
+            return False
+        return self.partition.acknowledged_offset() >= self.partition.log.log_end_offset
+
 
 class Poll(NamedTuple):
     """A request, and the partitions that it asks for."""
@@ -119,7 +125,7 @@ class FetchState:
     # Asking
 
     def has_ready(self, now_ms: int) -> bool:
-        return any(one.is_idle() and one.resume_ms <= now_ms for one in self.partitions.values())
+        return any(one.is_ready(now_ms) for one in self.partitions.values())
 
     def next_resume_ms(self, now_ms: int) -> int | None:
         """When the first of the delayed ones is ready again."""
@@ -130,9 +136,7 @@ class FetchState:
 
     def next_request(self, now_ms: int) -> Poll | None:
         """Ask for all that are ready; None if there are none."""
-        ready = {
-            key: one for key, one in self.partitions.items() if one.is_idle() and one.resume_ms <= now_ms
-        }
+        ready = {key: one for key, one in self.partitions.items() if one.is_ready(now_ms)}
         if not ready:
             return None
         topics: dict[bytes, FetchTopic] = {}

@@ -78,6 +78,7 @@ class Fetchers:
         if fetcher is None:
             fetcher = self._by_leader[partition.leader_id] = LeaderFetcher(self, partition.leader_id)
         fetcher.state.follow(partition)
+        partition.on_vouching = fetcher.wake
         fetcher.wake()
 
     def forget(self, partition: Partition) -> None:

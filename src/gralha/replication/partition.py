@@ -13,6 +13,7 @@ Whoever awaits between two calls must come back with the leader epoch it saw: le
 and regained in between, and an acknowledgement counts only in the epoch that wrote it.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from mypy_extensions import mypyc_attr
@@ -75,7 +76,9 @@ class Partition:
         self.end_waiters: list[Waiter] = []
         self.start_waiters: list[Waiter] = []
         self.untold_bytes: int = 0  # appended, but above the high watermark
-        log.on_flushed = self.advance_high_watermark
+        # Called when a follower vouches for more of its log than before, because it was flushed.
+        self.on_vouching: Callable[[], None] | None = None
+        log.on_flushed = self.flushed
 
     # Leadership
 
@@ -140,9 +143,14 @@ class Partition:
     def _flush_what_is_owed(self) -> None:
         """With flush.messages, what was acknowledged before a crash waits for a flush to be seen again."""
         log = self.log
-        owed = self.is_leader() and self.acknowledged_offset() < log.log_end_offset
-        if owed and log.request_flush is not None:
+        if self.acknowledged_offset() < log.log_end_offset and log.request_flush is not None:
             log.request_flush(log, log.log_end_offset)
+
+    def flushed(self) -> None:
+        """More of the log is on the disk: that may be what somebody waited for."""
+        self.advance_high_watermark()
+        if self.on_vouching is not None and not self.is_leader():
+            self.on_vouching()
 
     def check_leader(self, leader_epoch: int) -> None:
         """Refuse a client whose idea of the leader is older, or newer, than ours (KIP-320)."""
@@ -301,7 +309,7 @@ class Partition:
         follower.fetched(
             fetch_offset, log_start_offset, broker_epoch, log.log_end_offset, self.cluster.time_ms()
         )
-        self.expand_in_sync_replicas()
+        self._expand_in_sync_replicas([follower])
         self.advance_high_watermark()
         if self.start_waiters:
             self._tell_of_start()
@@ -311,11 +319,15 @@ class Partition:
         self.start_waiters = []
         self.start_waiters += self._told(waiters, 0)
 
-    def expand_in_sync_replicas(self) -> None:
-        """Propose the followers that have caught up. With an undecided proposal, they have to wait."""
+    def _expand_in_sync_replicas(self, followers: list[Follower]) -> None:
+        """Propose those that have caught up. With an undecided proposal, they have to wait.
+
+        Who has just been left out, for not fetching, is not among them: it may well be past the high
+        watermark, which it has held back.
+        """
         if self.proposal is not None or len(self.in_sync_replicas) == len(self.replicas):
             return
-        joining = [follower.broker_id for follower in self.followers.values() if self._may_join(follower)]
+        joining = [follower.broker_id for follower in followers if self._may_join(follower)]
         if joining:
             self._propose([one for one in self.replicas if one in self.in_sync_replicas or one in joining])
 
@@ -333,7 +345,12 @@ class Partition:
 
     def brokers_changed(self) -> None:
         """A broker was let in, or fenced: who counts, and who is waited for, may be others now."""
-        self.expand_in_sync_replicas()
+        now_ms = self.cluster.time_ms()
+        caught_up: list[Follower] = []
+        for follower in self.followers.values():
+            if follower.is_caught_up(self.log.log_end_offset, now_ms, self.cluster.lag_time_max_ms):
+                caught_up.append(follower)
+        self._expand_in_sync_replicas(caught_up)
         self.advance_high_watermark()
         if self.start_waiters:
             self._tell_of_start()
