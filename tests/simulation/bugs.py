@@ -80,6 +80,56 @@ def show_what_is_not_flushed() -> None:
     Partition.end_offset = lambda self, committed: self.log.log_end_offset  # type: ignore[method-assign]
 
 
+# With three nodes
+
+
+def acknowledge_without_followers() -> None:
+    from gralha.replication.partition import Partition
+
+    Partition._replicated_offset = lambda self, own_offset: own_offset  # type: ignore[method-assign]
+
+
+def truncate_by_high_watermark() -> None:
+    """KIP-101: a follower drops what it had before it heard of the high watermark."""
+    from gralha.replication.partition import Partition
+
+    original = Partition.change_leader
+
+    def change_leader(self: Any, leader_id: int, leader_epoch: int, *rest: Any) -> None:
+        epoch_before = self.leader_epoch
+        original(self, leader_id, leader_epoch, *rest)
+        if leader_epoch > epoch_before and not self.is_leader():
+            self.log.truncate_to(self.log.high_watermark)
+
+    Partition.change_leader = change_leader  # type: ignore[method-assign]
+
+
+def acknowledge_in_another_epoch() -> None:
+    """Redpanda 3003: another leader's record has passed at that offset."""
+    from gralha.broker.handlers.produce import Pending
+
+    def outcome(self: Any) -> int | None:
+        return None if self.partition.log.high_watermark <= self.last_offset else 0
+
+    Pending.outcome = outcome  # type: ignore[method-assign]
+
+
+def never_truncate() -> None:
+    """A follower keeps what the new leader does not have."""
+    from gralha.replication.partition import Partition
+
+    Partition.diverging_epoch = lambda self, *args: None  # type: ignore[method-assign]
+
+
+def commit_metadata_without_a_majority() -> None:
+    from gralha.raft.leadership import Leadership
+
+    def majority_offset(self: Any, voters: Any) -> int:
+        return max(replica.end_offset for replica in self.progress.values())
+
+    Leadership.majority_offset = majority_offset  # type: ignore[method-assign]
+
+
 def nothing() -> None:
     pass
 
@@ -95,21 +145,31 @@ BUGS: dict[Callable[[], None], tuple[str, ...]] = {
     leave_new_segments_out_of_the_folder: ("power_cut",),
     show_what_is_not_flushed: ("power_cut",),
 }
+BUGS_OF_THREE: dict[Callable[[], None], tuple[str, ...]] = {
+    acknowledge_without_followers: ("kill", "partition"),
+    truncate_by_high_watermark: ("kill", "stop", "partition"),
+    acknowledge_in_another_epoch: ("freeze", "partition", "one_way_cut", "isolate"),
+    never_truncate: ("kill", "partition", "isolate"),
+    commit_metadata_without_a_majority: ("partition", "isolate", "kill"),
+}
 
 
 def main(name: str) -> int:
     """0 when the bug was noticed; `nothing` is no bug, for comparison, under the faults of all of them."""
     load_sources_only()
-    from gralha.simulation.presets import POWER_CUTS
+    from gralha.simulation.presets import POWER_CUTS, THREE
     from gralha.simulation.run import run_seed
 
-    put_back, faults = next((bug, faults) for bug, faults in BUGS.items() if bug.__name__ == name)
+    all_bugs = {**BUGS, **BUGS_OF_THREE}
+    put_back, faults = next((bug, faults) for bug, faults in all_bugs.items() if bug.__name__ == name)
     settings = replace(
         POWER_CUTS,
         faults=faults,
         fault_interval_s=1.5,
         topic_configs={"flush.messages": "1", "segment.ms": "4000"},
     )
+    if put_back in BUGS_OF_THREE:
+        settings = replace(THREE, faults=faults, fault_interval_s=4, pause_s=0.05)
     put_back()
     for seed in range(SEEDS):
         report = run_seed(seed, settings)

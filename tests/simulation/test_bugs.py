@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import gralha
-from tests.simulation.bugs import BUGS, nothing
+from tests.simulation.bugs import BUGS, BUGS_OF_THREE, nothing
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +25,7 @@ def run_with(name: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-@pytest.mark.parametrize("name", [bug.__name__ for bug in BUGS if bug is not nothing])
+@pytest.mark.parametrize("name", [bug.__name__ for bug in [*BUGS, *BUGS_OF_THREE] if bug is not nothing])
 def test_a_bug_that_is_put_back_is_noticed(name: str) -> None:
     result = run_with(name)
     assert result.returncode == 0, result.stdout + result.stderr

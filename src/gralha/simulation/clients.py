@@ -30,6 +30,12 @@ from gralha.protocol.messages.fetch import (
     PartitionData,
 )
 from gralha.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from gralha.protocol.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopic,
+)
 from gralha.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from gralha.protocol.messages.produce import (
     PartitionProduceData,
@@ -56,6 +62,8 @@ REFUSALS: Final = (
     ErrorCode.INVALID_RECORD,
     ErrorCode.CORRUPT_MESSAGE,
 )
+LATEST: Final = -1
+ENDS_CHANCE: Final = 0.2
 # Without an answer, and without one that counts.
 NO_ANSWER: Final = -2
 
@@ -280,7 +288,7 @@ class Consumer(Client):
         complain: Callable[[str], None],
     ) -> None:
         super().__init__(name, bootstrap, topic, random)
-        self.high_watermarks: dict[int, int] = {}
+        self.ends: dict[int, int] = {}
         self._complain = complain
         self.positions: dict[int, int] = {}
         # Since it was told to stop: the partitions that it has read to their end.
@@ -297,7 +305,8 @@ class Consumer(Client):
                 if leader >= 0:
                     by_leader.setdefault(leader, []).append(partition)
             results = await asyncio.gather(*(self._fetch(*one) for one in by_leader.items()))
-            if not all(results) or not results:
+            is_complete = sum(map(len, by_leader.values())) == len(self.leaders)
+            if not all(results) or not is_complete:
                 await self.back_off()
 
     async def _fetch(self, leader: int, partitions: list[int]) -> bool:
@@ -311,6 +320,8 @@ class Consumer(Client):
             max_bytes=1024 * 1024,
             topics=[FetchTopic(topic=self.topic, partitions=[self._part(one) for one in partitions])],
         )
+        if self.random.random() < ENDS_CHANCE:
+            await self._ask_for_ends(leader, partitions)
         response = cast("FetchResponse | None", await self.ask(leader, request, FETCH_VERSION))
         if response is None or response.error_code or not response.responses:
             return False
@@ -335,20 +346,35 @@ class Consumer(Client):
             self._record(Seek(self.name, name, now))
         if answer.error_code:
             return
-        self._see_high_watermark(name, partition, answer.high_watermark, now)
         records = self._records(partition, answer.records)
         if records:
             self._record(Poll(self.name, name, tuple(records), begun_at, now))
         if was_stopping and self.positions[partition] >= answer.high_watermark:
             self.finished[partition] = None
 
-    def _see_high_watermark(self, name: str, partition: int, high_watermark: int, now: float) -> None:
-        before = self.high_watermarks.get(partition, 0)
-        if high_watermark < before:
-            self._complain(
-                f"{self.name} saw {name}'s high watermark go from {before} to {high_watermark} at {now:.3f}"
-            )
-        self.high_watermarks[partition] = high_watermark
+    async def _ask_for_ends(self, leader: int, partitions: list[int]) -> None:
+        """The end that consumers are told of never goes back, whoever leads: Spark gives up when it does."""
+        parts = [
+            ListOffsetsPartition(partition, self.leaders[partition][1], LATEST) for partition in partitions
+        ]
+        request = ListOffsetsRequest(
+            replica_id=-1, topics=[ListOffsetsTopic(self.topic, parts)], timeout_ms=REQUEST_TIMEOUT_MS
+        )
+        known = {
+            partition: max(self.ends.get(partition, 0), self.positions[partition]) for partition in partitions
+        }
+        response = cast("ListOffsetsResponse | None", await self.ask(leader, request))
+        for answer in response.topics[0].partitions if response else []:
+            if answer.error_code:
+                continue
+            partition, end = answer.partition_index, answer.offset
+            if end < known[partition]:
+                now = asyncio.get_running_loop().time()
+                name = f"{self.topic}-{partition}"
+                self._complain(
+                    f"{self.name} saw the end of {name} go from {known[partition]} to {end} at {now:.3f}"
+                )
+            self.ends[partition] = end
 
     def _records(self, partition: int, data: RecordBytes | None) -> list[tuple[int, str]]:
         position = self.positions[partition]

@@ -45,7 +45,7 @@ class Settings:
     producers: int = 2
     consumers: int = 2
     # How long a producer rests between two sends to a partition, on average.
-    pause_s: float = 0.1
+    pause_s: float = 0.25
     seconds: float = 60.0
     fault_interval_s: float = 5.0
     faults: tuple[str, ...] = ()

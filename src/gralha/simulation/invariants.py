@@ -152,7 +152,8 @@ def _quorum(node: SimulatedNode) -> Iterator[Replica]:
     if controller is None:
         return
     driver = controller._driver
-    if driver.log.is_open:
+    # After a disk error a node's state and its log may differ; it ends, and says nothing to anybody.
+    if driver.log.is_open and driver._failure is None:
         yield Replica(
             QUORUM, node.node_id, driver.log.log, driver.epoch, driver.is_leader, driver.high_watermark
         )

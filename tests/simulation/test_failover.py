@@ -1,0 +1,66 @@
+"""How long clients wait when a node of three goes. In virtual time, so the numbers are exact."""
+
+from collections import defaultdict
+from collections.abc import Callable
+
+import pytest
+
+from gralha.simulation.cluster import Settings, SimulatedCluster, SimulatedNode, quiet
+from gralha.simulation.history import Outcome, Send
+from gralha.simulation.loop import no_threads
+
+SETTINGS = Settings(
+    brokers=3, partitions=3, pause_s=0.05, topic_configs={"min.insync.replicas": "2"}, producers=1
+)
+
+
+def longest_silence(cluster: SimulatedCluster, since: float) -> float:
+    """Of the partition that waited longest, the time without an acknowledgement."""
+    times = defaultdict(lambda: [since])
+    for event in cluster.history:
+        if isinstance(event, Send) and event.outcome is Outcome.OK and event.completed_at > since:
+            times[event.partition].append(event.completed_at)
+    assert len(times) == SETTINGS.partitions
+    return max(
+        later - earlier
+        for moments in times.values()
+        for earlier, later in zip(moments, [*moments[1:], cluster.world.now], strict=True)
+    )
+
+
+def silences(
+    seed: int, fault: Callable[[SimulatedNode], None], mend: Callable[[SimulatedNode], None]
+) -> list[float]:
+    """Let it strike each node once; the controller is among them."""
+    found = []
+    with quiet(), no_threads():
+        cluster = SimulatedCluster(seed, SETTINGS)
+        cluster.format()
+        for node in cluster.nodes.values():
+            node.start()
+        admin = cluster.new_client("admin")
+        made = cluster.run_client(lambda: admin.create_topic(3, 3, SETTINGS.topic_configs))
+        assert cluster.run_until(made.done, 60, "the topic is made")
+        cluster.run_client(cluster.new_producer("p").run)
+        cluster.run_for(5)
+        for node in cluster.nodes.values():
+            struck_at = cluster.world.now
+            fault(node)
+            cluster.run_for(12)
+            found.append(longest_silence(cluster, struck_at))
+            mend(node)
+            cluster.run_for(6)
+            assert cluster.all_ready
+        assert cluster.world.failures == []
+        cluster.world.bury()
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_writes_go_on_within_two_seconds_of_a_kill(seed: int) -> None:
+    assert max(silences(seed, SimulatedNode.kill, SimulatedNode.start)) < 2
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_clean_stop_is_hardly_felt(seed: int) -> None:
+    assert max(silences(seed, SimulatedNode.stop, SimulatedNode.start)) < 1.5
