@@ -146,3 +146,24 @@ async def test_a_node_that_has_moved_is_found_at_its_new_address(node: Node) -> 
     assert await ask(peers, "a") == 1
     peers.close()
     await other.server.close()
+
+
+async def test_a_node_that_accepts_and_never_answers_is_connected_to_anew() -> None:
+    """As one that lost its power right after it had accepted: nobody says that the connection is dead."""
+    accepted = 0
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal accepted
+        accepted += 1
+        await reader.read()
+        writer.close()
+
+    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    peers = PeerConnections("test", lambda _: ("127.0.0.1", server.sockets[0].getsockname()[1]))
+    for _ in range(3):  # the second may share the first one's connection
+        with pytest.raises(PeerError):
+            await ask(peers, "a", timeout_ms=50)
+    peers.close()
+    server.close()
+    await server.wait_closed()
+    assert accepted >= 2

@@ -70,7 +70,8 @@ class ConnectionSettings:
         self.buffer = ReceiveBuffer()
         # Told of every connection that has ended: whose process it was may have died.
         self.on_lost: Callable[[Peer], None] | None = None
-        self.connections: set[Connection] = set()
+        # In the order in which they came, and not in a set's, so that runs can be repeated.
+        self.connections: dict[Connection, None] = {}
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -104,13 +105,13 @@ class Connection(asyncio.BufferedProtocol):
             self._flush,
             self.close_because,
         )
-        settings.connections.add(self)
+        settings.connections[self] = None
         if not self._limits.enter(host):
             self.close_because("too many connections (max.connections, max.connections.per.ip)")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._closed = True
-        self._settings.connections.discard(self)
+        self._settings.connections.pop(self, None)
         self._limits.leave(self.peer.host)
         self._limits.partial_bytes -= self._large_filled
         self._large, self._large_filled = None, 0

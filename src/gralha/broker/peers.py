@@ -146,7 +146,7 @@ class PeerConnections:
         """Send a request, in its newest version if none is given, and wait for the answer; or PeerError."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
-                connection = await self._connection(node_id, lane)
+                connection = await self._connection(node_id, lane, timeout_ms)
                 newest = self._newest_version(connection, node_id, request)
                 answer = connection.send(request, newest if version is None else min(version, newest))
                 try:
@@ -170,7 +170,7 @@ class PeerConnections:
             raise PeerError(f"node {node_id} does not serve {apis.APIS[request.API_KEY].name}")
         return min(theirs, request.MAX_VERSION)
 
-    async def _connection(self, node_id: int, lane: str) -> _Connection:
+    async def _connection(self, node_id: int, lane: str, timeout_ms: int) -> _Connection:
         address = self._address_of(node_id)
         if address is None:
             raise PeerError(f"nobody knows where node {node_id} is")
@@ -178,7 +178,7 @@ class PeerConnections:
         if known is None or known[0] != address or _has_ended(known[1]):
             if known is not None:
                 _close(known[1])
-            connecting = asyncio.ensure_future(self._connect(node_id, address))
+            connecting = asyncio.ensure_future(self._connect(node_id, address, timeout_ms))
             self._connections[node_id, lane] = (address, connecting)
         else:
             connecting = known[1]
@@ -189,13 +189,19 @@ class PeerConnections:
                 f"node {node_id} cannot be reached at {address[0]}:{address[1]}: {error}"
             ) from None
 
-    async def _connect(self, node_id: int, address: Address) -> _Connection:
+    async def _connect(self, node_id: int, address: Address, timeout_ms: int) -> _Connection:
+        """No longer than the first who asked waits: a node may lose its power after it has accepted."""
         loop = asyncio.get_running_loop()
-        _, connection = await loop.create_connection(
-            lambda: _Connection(self._client_id, lambda _: self._lost(node_id)), *address
-        )
-        request = ApiVersionsRequest(client_software_name="gralha", client_software_version="1")
-        response = cast(ApiVersionsResponse, await connection.send(request, 3))
+        async with asyncio.timeout(timeout_ms / 1000):
+            _, connection = await loop.create_connection(
+                lambda: _Connection(self._client_id, lambda _: self._lost(node_id)), *address
+            )
+            try:
+                request = ApiVersionsRequest(client_software_name="gralha", client_software_version="1")
+                response = cast(ApiVersionsResponse, await connection.send(request, 3))
+            except BaseException:
+                connection.close("it was not answered")
+                raise
         connection.versions = {api.api_key: api.max_version for api in response.api_keys}
         for tell in self.made_listeners:
             tell(node_id)

@@ -143,7 +143,7 @@ class Runtime(Waiter):
         self._drift_ms = clock() - self._steady_ms()
         self._sent: list[tuple[Call, Struct]] = []  # in the step that runs
         self._held: deque[_Held] = deque()
-        self._open: set[Call] = set()
+        self._open: dict[Call, None] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at_ms = 0  # by the steady clock
         self._commit_timer: asyncio.TimerHandle | None = None
@@ -269,11 +269,11 @@ class Runtime(Waiter):
 
     def remember(self, call: Call) -> None:
         """Its client waits."""
-        self._open.add(call)
+        self._open[call] = None
 
     def forget(self, call: Call) -> None:
         """Its client has the answer, or is gone."""
-        self._open.discard(call)
+        self._open.pop(call, None)
 
     def _release_sent(self) -> None:
         if not self._sent:

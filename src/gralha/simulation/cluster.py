@@ -1,0 +1,320 @@
+"""A cluster of real nodes in virtual time: hosts with disks, the processes on them, clients, and fate.
+
+The nodes are `gralha.broker.node.Node`, unchanged; a supervisor starts a process again that has ended. One
+node or several is a matter of `Settings`. `run.py` makes a whole run: topic made, load and faults for a
+while, then everything is mended, the producers finish, the consumers read to the end, and the history is
+judged.
+"""
+
+import asyncio
+import gc
+import logging
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gralha.broker.config import NodeConfig
+from gralha.broker.node import Node, StartError
+from gralha.metadata.formatting import FormatPlan, format_folders, random_uuid
+from gralha.protocol.primitives import uuid_to_string
+from gralha.simulation.clients import Client, Consumer, Producer
+from gralha.simulation.disk import HostDisk
+from gralha.simulation.history import Anomaly, Event, summary
+from gralha.simulation.loop import START_MS, ProcessLoop, World
+from gralha.simulation.network import Host, Network
+from gralha.storage.disk import DiskError
+
+TOPIC: Final = "load"
+DATA_FOLDER: Final = "/data"
+CLIENT_PORT: Final = 9092
+CONTROLLER_PORT: Final = 9093
+RESTART_S: Final = (0.1, 2.0)
+CLOCK_SKEW_MS: Final = 500
+# Longest times, all virtual: to start, and after the faults to finish.
+STARTING_S: Final = 60.0
+FINISHING_S: Final = 120.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is simulated. `faults` are names of `gralha.simulation.nemesis.FAULTS`."""
+
+    brokers: int = 1
+    partitions: int = 2
+    producers: int = 2
+    consumers: int = 2
+    seconds: float = 60.0
+    fault_interval_s: float = 5.0
+    faults: tuple[str, ...] = ()
+    topic_configs: dict[str, str] = field(default_factory=dict)
+    node_configs: dict[str, str] = field(default_factory=dict)
+    # Power cuts of a single node that does not flush may take acknowledged records: no invariants then.
+    may_lose: bool = False
+
+    @property
+    def replication_factor(self) -> int:
+        return min(3, self.brokers)
+
+
+class SimulatedNode:
+    """A host, its disk, and the process that runs on it now."""
+
+    def __init__(self, cluster: "SimulatedCluster", node_id: int) -> None:
+        self.cluster = cluster
+        self.node_id = node_id
+        self.host: Host = cluster.network.add_host(f"10.0.0.{node_id}")
+        self.random = cluster.world.random(f"node {node_id}")
+        self.skew_ms = self.random.randint(-CLOCK_SKEW_MS, CLOCK_SKEW_MS)
+        self.disk = HostDisk(
+            cluster.world.random(f"disk {node_id}"),
+            self.clock,
+            lambda text, data: cluster.world.note(f"{node_id}: {text}", data),
+        )
+        self.node: Node | None = None
+        self.is_ready = False
+        self.incarnation = 0
+        # Whether the end of the process would be no surprise.
+        self.had_disk_faults = False
+        self.stays_down = False
+        self._stop: asyncio.Event | None = None
+
+    def clock(self) -> int:
+        return START_MS + int(self.cluster.world.now * 1000) + self.skew_ms
+
+    @property
+    def is_running(self) -> bool:
+        return self.host.loop is not None and not self.host.loop.is_dead
+
+    @property
+    def address(self) -> tuple[str, int]:
+        return self.host.address, CLIENT_PORT
+
+    # Faults
+
+    def start(self) -> None:
+        if self.is_running:
+            return
+        self.incarnation += 1
+        self.stays_down = False
+        self.had_disk_faults = bool(self.disk.failing or self.disk.is_full)
+        self.cluster.world.note(f"start {self.node_id}")
+        loop = self.host.start_process(f"node {self.node_id}.{self.incarnation}")
+        # Made in the process itself, as its parts ask for the loop that runs.
+        loop.call_soon(self._begin, loop)
+
+    def _begin(self, loop: ProcessLoop) -> None:
+        self._stop = asyncio.Event()
+        self.node = Node(
+            self.cluster.node_config(self.node_id),
+            self.disk.mount(),
+            self.clock,
+            self.cluster.world.random(f"node {self.node_id}.{self.incarnation}"),
+        )
+        loop.create_task(self._live(self.node, self._stop))
+
+    async def _live(self, node: Node, stop: asyncio.Event) -> None:
+        error: Exception | None = None
+        try:
+            await node.run(stop, self._ready)
+        except Exception as raised:
+            error = raised
+        self.cluster.ended(self, error)
+
+    def _ready(self, _node: Node) -> None:
+        self.is_ready = True
+        self.cluster.world.note(f"ready {self.node_id}")
+
+    def stop(self) -> None:
+        """SIGTERM."""
+        if self.is_running and self._stop is not None:
+            assert self.host.loop is not None
+            self.cluster.world.note(f"stop {self.node_id}")
+            self.host.loop.call_soon(self._stop.set)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.cluster.world.note(f"kill {self.node_id}")
+        self.is_ready = False
+        self.node = None
+        self.host.kill_process()
+        self.disk.process_died()
+
+    def lose_power(self) -> None:
+        self.cluster.world.note(f"power {self.node_id}")
+        self.is_ready = False
+        self.node = None
+        self.host.lose_power()
+        self.disk.lose_power()
+
+    def freeze(self) -> None:
+        if self.is_running:
+            assert self.host.loop is not None
+            self.cluster.world.note(f"freeze {self.node_id}")
+            self.host.loop.freeze()
+
+    def thaw(self) -> None:
+        if self.host.loop is not None and self.host.loop.is_frozen:
+            self.cluster.world.note(f"thaw {self.node_id}")
+            self.host.loop.thaw()
+
+
+class SimulatedCluster:
+    def __init__(self, seed: int, settings: Settings) -> None:
+        self.settings = settings
+        self.world = World(seed)
+        self.network = Network(self.world)
+        self.random = self.world.random("cluster")
+        self.history: list[Event] = []
+        self.cluster_id = uuid_to_string(random_uuid(self.random))
+        self.nodes = {node_id: SimulatedNode(self, node_id) for node_id in range(1, settings.brokers + 1)}
+        self._clients = 0
+
+    # Nodes
+
+    def node_config(self, node_id: int) -> NodeConfig:
+        """What stands in the node's server.properties."""
+        host = self.nodes[node_id].host.address
+        lines = {
+            "process.roles": "broker,controller",
+            "node.id": str(node_id),
+            "log.dirs": DATA_FOLDER,
+            "listeners": f"PLAINTEXT://{host}:{CLIENT_PORT}",
+            **self.settings.node_configs,
+        }
+        if self.settings.brokers > 1:
+            lines["listeners"] += f",CONTROLLER://{host}:{CONTROLLER_PORT}"
+            lines["controller.listener.names"] = "CONTROLLER"
+            lines["controller.quorum.voters"] = ",".join(
+                f"{node.node_id}@{node.host.address}:{CONTROLLER_PORT}" for node in self.nodes.values()
+            )
+        text = "".join(f"{name}={value}\n" for name, value in lines.items())
+        return NodeConfig.parse(text, "server.properties", lambda: host)[0]
+
+    def format(self) -> None:
+        """As `kafka-storage format` does on every machine."""
+        for node in self.nodes.values():
+            plan = FormatPlan(self.cluster_id, node.node_id, [DATA_FOLDER], DATA_FOLDER)
+            disk = node.disk.mount()
+            for _ in format_folders(disk, plan, node.clock(), node.random):
+                pass
+            disk.sync_folder("/")
+            node.disk.process_died()
+
+    def ended(self, node: SimulatedNode, error: BaseException | None) -> None:
+        """A node's process has come to its end; the supervisor starts another one in a moment."""
+        self.world.note(f"end {node.node_id}: {error!r}")
+        expected = isinstance(error, DiskError | StartError) and node.had_disk_faults
+        if error is not None and not expected:
+            self.world.failures.append(f"node {node.node_id} ended: {error!r}")
+        self.world.call_later(0, self._clear_away, node, node.incarnation)
+
+    def _clear_away(self, node: SimulatedNode, incarnation: int) -> None:
+        if node.incarnation == incarnation and node.is_running:
+            node.kill()
+            if not node.stays_down:
+                self.world.call_later(self.random.uniform(*RESTART_S), node.start)
+
+    # Clients
+
+    def client_loop(self) -> ProcessLoop:
+        self._clients += 1
+        host = self.network.add_host(f"10.0.1.{self._clients}")
+        return host.start_process(f"client {self._clients}")
+
+    def bootstrap(self) -> list[tuple[str, int]]:
+        return [node.address for node in self.nodes.values()]
+
+    def run_client(self, work: Callable[[], Coroutine[Any, Any, None]]) -> "asyncio.Task[None]":
+        """On a host of its own."""
+        return self.client_loop().create_task(work())
+
+    def new_client(self, name: str) -> Client:
+        return Client(name, self.bootstrap(), TOPIC, self.world.random(name))
+
+    def new_producer(self, name: str) -> Producer:
+        clock = self._client_clock
+        return Producer(name, self.bootstrap(), TOPIC, self.world.random(name), self.history.append, clock)
+
+    def new_consumer(self, name: str) -> Consumer:
+        return Consumer(
+            name,
+            self.bootstrap(),
+            TOPIC,
+            self.world.random(name),
+            self.history.append,
+            self.world.failures.append,
+        )
+
+    def _client_clock(self) -> int:
+        return START_MS + int(self.world.now * 1000)
+
+    # Time
+
+    def run_until(self, is_done: Callable[[], bool], seconds: float, what: str) -> bool:
+        if self.world.run(is_done, self.world.now + seconds):
+            return True
+        self.world.failures.append(f"not within {seconds:g} s: {what}")
+        return False
+
+    def run_for(self, seconds: float) -> None:
+        self.world.run(lambda: False, self.world.now + seconds)
+
+    def mend(self) -> None:
+        """No faults from now on."""
+        self.world.note("mend")
+        self.network.quality.loss_chance = 0.0
+        self.network.heal()
+        for node in self.nodes.values():
+            node.disk.heal()
+            node.stays_down = False
+            node.thaw()
+            node.start()
+
+    @property
+    def all_ready(self) -> bool:
+        return all(node.is_ready for node in self.nodes.values())
+
+
+@dataclass(frozen=True)
+class Report:
+    """A run's result."""
+
+    seed: int
+    anomalies: list[Anomaly]
+    failures: list[str]
+    acknowledged: int
+    sent: int
+    faults: dict[str, int]
+    longest_silence_s: float
+    virtual_s: float
+    digest: str
+    trace: list[str]
+
+    @property
+    def is_good(self) -> bool:
+        return not self.anomalies and not self.failures
+
+    def __str__(self) -> str:
+        faults = ", ".join(f"{count} {name}" for name, count in self.faults.items()) or "no faults"
+        found = [*map(str, self.anomalies[:5]), *self.failures[:5]]
+        return (
+            f"seed {self.seed}: {self.acknowledged} of {self.sent} records acknowledged in "
+            f"{self.virtual_s:.0f} s with {faults}; {summary(self.anomalies)}, "
+            f"{len(self.failures)} failures" + "".join(f"\n  {line}" for line in found)
+        )
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No garbage is collected at moments that a run cannot know, and nodes' logs stay silent."""
+    logger = logging.getLogger("gralha")
+    level, collects = logger.level, gc.isenabled()
+    logger.setLevel(logging.CRITICAL + 1)
+    gc.disable()
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        if collects:
+            gc.enable()

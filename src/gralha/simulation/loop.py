@@ -1,0 +1,364 @@
+"""Event loops with virtual time: one for each simulated process, all driven by one `World`.
+
+Nothing waits. The world runs what is ready, in the order in which it became ready; when nothing is, its clock
+jumps to the next timer. Every call takes a microsecond of virtual time, so that a process that never rests
+does not stop the clock. What threads would do (`run_in_executor`) happens in one piece at a later moment, and
+its result arrives at a still later one, so that a crash can fall before, between and after.
+
+A process that is killed runs no further instruction: not even the `finally` of its tasks. So its tasks are
+kept, asleep, until the world ends (`bury`). A process that is frozen finds everything that became due
+meanwhile when it goes on. All chance comes from generators that are seeded by the world's seed.
+"""
+
+import asyncio
+import sys
+from asyncio import events
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import ExitStack, contextmanager
+from contextvars import Context
+from heapq import heappop, heappush
+from random import Random
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from unittest import mock
+
+from gralha.simulation.trace import Trace
+
+if TYPE_CHECKING:
+    from gralha.simulation.network import Host
+
+Result = TypeVar("Result")
+
+CALL_S: Final = 1e-6
+START_MS: Final = 1_750_000_000_000
+# How long work for threads takes: usually so many seconds, and now and then as long as a disk that stalls.
+WORK_S: Final = (0.0002, 0.004)
+SLOW_WORK_S: Final = (0.02, 0.4)
+SLOW_WORK_CHANCE: Final = 0.01
+
+
+class World:
+    """The clock, and what is due. Everything random in a run comes from the seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.now = 0.0
+        self.trace = Trace()
+        self.failures: list[str] = []
+        self.loops: list[ProcessLoop] = []
+        # Called between two events, every so many seconds of virtual time.
+        self.look: Callable[[], None] | None = None
+        self.look_interval_s = 0.1
+        self._look_due = 0.0
+        self._ready: deque[tuple[ProcessLoop | None, asyncio.Handle]] = deque()
+        self._timers: list[tuple[float, int, ProcessLoop | None, asyncio.Handle]] = []
+        self._sequence = 0
+        self._outside = _Outside()
+
+    def random(self, name: str) -> Random:
+        """A generator of its own for each part, so that what one draws does not change the others."""
+        return Random(f"{self.seed}/{name}")
+
+    def note(self, text: str, data: bytes | bytearray | memoryview = b"") -> None:
+        self.trace.note(self.now, text, data)
+
+    # What is to be called. Without a loop it is the world itself that acts: cables, kernels, fate.
+
+    def soon(self, loop: "ProcessLoop | None", handle: asyncio.Handle) -> None:
+        self._ready.append((loop, handle))
+
+    def at(self, when: float, loop: "ProcessLoop | None", handle: asyncio.Handle) -> None:
+        self._sequence += 1
+        heappush(self._timers, (when, self._sequence, loop, handle))
+
+    def call_at(self, when: float, callback: Callable[..., object], *args: object) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self._outside)
+        self.at(when, None, handle)
+        return handle
+
+    def call_later(self, delay: float, callback: Callable[..., object], *args: object) -> asyncio.Handle:
+        return self.call_at(self.now + delay, callback, *args)
+
+    # Running
+
+    def run(self, is_done: Callable[[], bool], until: float) -> bool:
+        """Go on until `is_done`, which is asked between events, or that time; whether it was done."""
+        ready, timers = self._ready, self._timers
+        outer_loop = events._get_running_loop()
+        try:
+            while not is_done():
+                if not ready:
+                    if not timers or timers[0][0] > until:
+                        self.now = max(self.now, until)
+                        return is_done()
+                    self.now = max(self.now, timers[0][0])
+                while timers and timers[0][0] <= self.now:
+                    _, _, loop, handle = heappop(timers)
+                    ready.append((loop, handle))
+                if self.now > until:
+                    return False
+                self._run_next()
+            return True
+        finally:
+            events._set_running_loop(outer_loop)
+
+    def _run_next(self) -> None:
+        loop, handle = self._ready.popleft()
+        if handle._cancelled:
+            return
+        if loop is not None:
+            if loop.is_dead:
+                loop.remains.append(handle)
+                return
+            if loop.is_frozen:
+                loop.held.append(handle)
+                return
+        self.now += CALL_S
+        events._set_running_loop(loop)
+        handle._run()
+        if self.look is not None and self.now >= self._look_due:
+            self._look_due = self.now + self.look_interval_s
+            events._set_running_loop(None)
+            self.look()
+
+    def bury(self) -> None:
+        """End everything. Coroutines that are still asleep are closed; what they try to do has no effect."""
+        events._set_running_loop(None)
+        for loop in self.loops:
+            loop.kill()
+        self._ready.clear()
+        self._timers.clear()
+        for loop in self.loops:
+            for task in loop.asleep:
+                task._log_destroy_pending = False  # type: ignore[attr-defined]
+                # The parts of a dead process may complain about each other.
+                try:
+                    task.get_coro().close()
+                except BaseException:
+                    continue
+            loop.asleep.clear()
+            loop.remains.clear()
+
+
+class _Outside(asyncio.BaseEventLoop):
+    """The loop of what happens outside of processes: an error there is an error of the simulation."""
+
+    def __del__(self) -> None:
+        """There is nothing to close."""
+
+    def get_debug(self) -> bool:
+        return False
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        raise context["exception"]
+
+
+class ProcessLoop(asyncio.BaseEventLoop):
+    """The event loop of one simulated process."""
+
+    def __init__(self, world: World, name: str, host: "Host") -> None:
+        super().__init__()
+        self.world = world
+        self.name = name
+        self.host = host
+        self.is_dead = False
+        self.is_frozen = False
+        self.held: list[asyncio.Handle] = []
+        self.remains: list[asyncio.Handle] = []
+        self.asleep: list[asyncio.Task[Any]] = []
+        self._random = world.random(f"loop {name}")
+        self._threads = SimulatedExecutor()
+        world.loops.append(self)
+
+    # The life of the process
+
+    def kill(self) -> None:
+        """No instruction of this process runs any more."""
+        if not self.is_dead:
+            self.is_dead = True
+            self.asleep = list(asyncio.all_tasks(self))
+            self.remains += self.held
+            self.held.clear()
+
+    def freeze(self) -> None:
+        self.is_frozen = True
+
+    def thaw(self) -> None:
+        self.is_frozen = False
+        held, self.held = self.held, []
+        for handle in held:
+            self.world.soon(self, handle)
+
+    # asyncio's interface
+
+    def time(self) -> float:
+        return self.world.now
+
+    def get_debug(self) -> bool:
+        return False
+
+    def set_debug(self, enabled: bool) -> None:
+        """Debugging would cost time and change nothing."""
+
+    def is_running(self) -> bool:
+        return not self.is_dead
+
+    def is_closed(self) -> bool:
+        return False  # a dead process does not know that it is dead
+
+    def __del__(self) -> None:
+        """There is nothing to close."""
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        handle = asyncio.Handle(callback, args, self, context)
+        self.world._ready.append((self, handle))
+        return handle
+
+    def call_soon_threadsafe(  # type: ignore[override]
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        return self.call_soon(callback, *args, context=context)
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self.world.now + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        handle = asyncio.TimerHandle(when, callback, args, self, context)
+        self.world.at(when, self, handle)
+        return handle
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """It is passed over when its time comes."""
+
+    def create_future(self) -> "asyncio.Future[Any]":
+        return asyncio.Future(loop=self)
+
+    def create_task(  # type: ignore[override]
+        self, coro: Coroutine[Any, Any, Result], *, name: str | None = None, context: Context | None = None
+    ) -> "asyncio.Task[Result]":
+        return asyncio.Task(coro, loop=self, name=name, context=context)
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """An error that nobody handles would be a line in a log; here it is a failure of the run."""
+        error = context.get("exception")
+        text = f"{self.name}: {context['message']}: {type(error).__name__} {error}"
+        self.world.note(text)
+        if not self.is_dead:
+            self.world.failures.append(text)
+
+    # Threads
+
+    def run_in_executor(  # type: ignore[override]
+        self, executor: Executor | None, func: Callable[..., Result], *args: Any
+    ) -> "asyncio.Future[Result]":
+        threads = executor if isinstance(executor, SimulatedExecutor) else self._threads
+        work = _Work(self, func, args, threads)
+        threads.waiting[work] = None
+        self.call_later(self.draw_work_time(), work.run)
+        return work.future
+
+    def draw_work_time(self) -> float:
+        slow = self._random.random() < SLOW_WORK_CHANCE
+        return self._random.uniform(*(SLOW_WORK_S if slow else WORK_S))
+
+    def draw_has_begun(self) -> bool:
+        return self._random.random() < 0.5
+
+    # The network
+
+    async def create_server(
+        self, protocol_factory: Any, host: Any = None, port: Any = None, **options: Any
+    ) -> Any:
+        return self.host.listen(self, protocol_factory, host, port, options.get("start_serving", True))
+
+    async def create_connection(
+        self, protocol_factory: Any, host: Any = None, port: Any = None, **options: Any
+    ) -> Any:
+        transport = await self.host.connect(self, host, port)
+        protocol = protocol_factory()
+        transport.begin(protocol)
+        return transport, protocol
+
+
+class _Work:
+    """Something that a thread does."""
+
+    def __init__(
+        self,
+        loop: ProcessLoop,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        threads: "SimulatedExecutor",
+    ) -> None:
+        self.loop = loop
+        self.function = function
+        self.args = args
+        self.threads = threads
+        self.future: asyncio.Future[Any] = loop.create_future()
+
+    def run(self) -> None:
+        if self not in self.threads.waiting:
+            return
+        del self.threads.waiting[self]
+        if self.future.cancelled() and not self.loop.draw_has_begun():
+            return
+        running = events._get_running_loop()
+        events._set_running_loop(None)  # threads have none
+        result, error = None, None
+        try:
+            result = self.function(*self.args)
+        except Exception as raised:
+            error = raised
+        finally:
+            events._set_running_loop(running)
+        self.loop.call_later(self.loop.draw_work_time() / 2, self._finish, result, error)
+
+    def _finish(self, result: object, error: Exception | None) -> None:
+        if not self.future.done():
+            if error is None:
+                self.future.set_result(result)
+            else:
+                self.future.set_exception(error)
+
+
+class SimulatedExecutor(Executor):
+    """Stands in for ThreadPoolExecutor: work runs in one piece, when the world says so."""
+
+    def __init__(self, *_args: object, **_options: object) -> None:
+        self.waiting: dict[_Work, None] = {}
+
+    def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> "Future[Result]":
+        """For code that is in a thread already and waits for others."""
+        future: Future[Result] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Who waits here lets everything happen that was begun."""
+        if wait:
+            for work in list(self.waiting):
+                work.run()
+
+
+@contextmanager
+def no_threads() -> Iterator[None]:
+    """Within it, no part of Gralha that is loaded can start a thread pool."""
+    users = [
+        module
+        for name, module in sys.modules.items()
+        if name.startswith("gralha.") and hasattr(module, "ThreadPoolExecutor")
+    ]
+    with ExitStack() as patches:
+        for module in users:
+            patches.enter_context(mock.patch.object(module, "ThreadPoolExecutor", SimulatedExecutor))
+        yield

@@ -1,0 +1,86 @@
+"""One seed, one run: load and faults for a while, then all is mended and what clients saw is judged."""
+
+from typing import Final
+
+from gralha.simulation.clients import Consumer, Producer
+from gralha.simulation.cluster import FINISHING_S, STARTING_S, Report, Settings, SimulatedCluster, quiet
+from gralha.simulation.history import Send, check
+from gralha.simulation.invariants import Invariants
+from gralha.simulation.loop import no_threads
+from gralha.simulation.nemesis import Nemesis
+
+FINAL_READER: Final = "final"
+
+
+def run_seed(seed: int, settings: Settings) -> Report:
+    with quiet(), no_threads():
+        cluster = SimulatedCluster(seed, settings)
+        invariants = Invariants(cluster)
+        if not settings.may_lose:
+            cluster.world.look = invariants.look
+        try:
+            return _run(cluster, invariants)
+        finally:
+            cluster.world.bury()
+
+
+def _run(cluster: SimulatedCluster, invariants: Invariants) -> Report:
+    settings, world = cluster.settings, cluster.world
+    cluster.format()
+    for node in cluster.nodes.values():
+        node.start()
+    admin = cluster.new_client("admin")
+    topic_made = cluster.run_client(
+        lambda: admin.create_topic(settings.partitions, settings.replication_factor, settings.topic_configs)
+    )
+    struck: dict[str, int] = {}
+    producers = [cluster.new_producer(f"p{number}") for number in range(settings.producers)]
+    consumers = [cluster.new_consumer(f"c{number}") for number in range(settings.consumers)]
+    if cluster.run_until(topic_made.done, STARTING_S, "the topic is made"):
+        struck = _load(cluster, producers, consumers)
+    if not settings.may_lose:
+        invariants.look_at_everything()
+        invariants.look_at_quorum()
+    return Report(
+        world.seed,
+        check(cluster.history, final_readers=[FINAL_READER]),
+        [*invariants.broken, *world.failures],
+        sum(producer.acknowledged for producer in producers),
+        sum(isinstance(event, Send) for event in cluster.history),
+        struck,
+        max(producer.longest_silence_s for producer in producers),
+        world.now,
+        world.trace.digest,
+        world.trace.lines(),
+    )
+
+
+def _load(cluster: SimulatedCluster, producers: list[Producer], consumers: list[Consumer]) -> dict[str, int]:
+    writing = [cluster.run_client(producer.run) for producer in producers]
+    reading = [cluster.run_client(consumer.run) for consumer in consumers]
+    nemesis = Nemesis(cluster, cluster.world.now + cluster.settings.seconds)
+    cluster.run_for(cluster.settings.seconds)
+    cluster.mend()
+    cluster.run_until(lambda: cluster.all_ready, FINISHING_S, "all nodes are ready")
+    acknowledged = [producer.acknowledged for producer in producers]
+    cluster.run_until(
+        lambda: all(
+            producer.acknowledged > before for producer, before in zip(producers, acknowledged, strict=True)
+        ),
+        FINISHING_S,
+        "every producer goes on",
+    )
+    for producer in producers:
+        producer.is_stopping = True
+    cluster.run_until(lambda: all(task.done() for task in writing), FINISHING_S, "the producers finish")
+    for consumer in consumers:
+        consumer.is_stopping = True
+    cluster.run_until(lambda: all(task.done() for task in reading), FINISHING_S, "the consumers finish")
+    final = cluster.new_consumer(FINAL_READER)
+    final.is_stopping = True
+    reading.append(cluster.run_client(final.run))
+    cluster.run_until(reading[-1].done, FINISHING_S, "a new consumer reads everything")
+    for task in [*writing, *reading]:
+        if task.done() and task.exception() is not None:
+            cluster.world.failures.append(f"a client ended: {task.exception()!r}")
+    return nemesis.struck
