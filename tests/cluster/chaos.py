@@ -23,16 +23,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from confluent_kafka.admin import AdminClient, NewTopic
-from tests.cluster.chaos_clients import (
-    PARTITIONS,
-    TOPIC,
-    Notes,
-    Reader,
-    Writer,
-    lost_commits,
-    read_all,
-)
+from tests.cluster.chaos_clients import SETTLE_S, Clients, Notes, lost_commits
 from tests.cluster.fault_proxy import FaultProxy
 
 from gralha.client.addresses import Address
@@ -45,14 +36,11 @@ from gralha.protocol.messages.describe_quorum import (
     DescribeQuorumRequestTopic,
     DescribeQuorumResponse,
 )
-from gralha.simulation.history import Anomaly, check, summary, to_lines
+from gralha.simulation.history import Anomaly, summary, to_lines
 from gralha.testing import GralhaCluster
 from gralha.testing.process import free_ports
 
 BROKERS = 3
-READERS = 2
-SETTLE_S = 90.0
-FINAL_READER = "final"
 
 
 class ProxiedCluster(GralhaCluster):
@@ -278,12 +266,6 @@ def longest_gap(times: Mapping[int, list[float]]) -> float:
     return max((after - before for before, after in itertools.pairwise(together)), default=0.0)
 
 
-def create_topic(bootstrap: str) -> None:
-    client = AdminClient({"bootstrap.servers": bootstrap})
-    topic = NewTopic(TOPIC, PARTITIONS, BROKERS, config={"min.insync.replicas": "2"})
-    client.create_topics([topic])[TOPIC].result(SETTLE_S)
-
-
 def run_chaos(
     seed: int,
     seconds: float,
@@ -294,37 +276,31 @@ def run_chaos(
     """Run until the time is over, or through a given list of faults. Its traces go to `keep`."""
     chance = random.Random(seed)
     report = Report(seed)
-    notes = Notes()
     started = time.monotonic()
     with contextlib.ExitStack() as stack:
         proxy = FaultProxy()
         stack.callback(proxy.close)
         cluster = stack.enter_context(ProxiedCluster(BROKERS, proxy))
-        create_topic(cluster.bootstrap)
         nemesis = Nemesis(cluster, proxy, chance, say)
-        writer = Writer(cluster.bootstrap, notes)
-        readers = [Reader(f"reader-{number}", cluster.bootstrap, notes) for number in range(READERS)]
-        for worker in (writer, *readers):
-            worker.start()
-        time.sleep(2)
-        planned = iter(kinds) if kinds is not None else None
-        while time.monotonic() - started < seconds or planned is not None:
-            kind = next(planned, None) if planned is not None else nemesis.draw()
-            if kind is None:
-                break
-            nemesis.strike(kind)
-            time.sleep(chance.uniform(0.5, 3.0))
-        nemesis.heal()
-        writer.stop()
-        report.unanswered = writer.flush(SETTLE_S)
-        for reader in readers:
-            reader.stop()
-        read_all(cluster.bootstrap, notes, FINAL_READER, SETTLE_S)
-        report.lost_commits = lost_commits(cluster.bootstrap, notes, SETTLE_S)
+        clients = Clients(cluster.bootstrap)
+        with clients:
+            clients.progress(20, SETTLE_S)
+            plan = iter(kinds) if kinds is not None else None
+            while time.monotonic() - started < seconds or plan is not None:
+                kind = next(plan, None) if plan is not None else nemesis.draw()
+                if kind is None:
+                    break
+                nemesis.strike(kind)
+                time.sleep(chance.uniform(0.5, 3.0))
+            nemesis.heal()
+            clients.progress(20, SETTLE_S)
+        report.anomalies = clients.anomalies()
+        report.lost_commits = lost_commits(cluster.bootstrap, clients.notes, SETTLE_S)
+        report.unanswered = clients.unanswered
         report.seconds = time.monotonic() - started
-        judge(report, notes, nemesis)
+        judge(report, clients.notes, nemesis)
         if keep is not None:
-            save(keep, report, notes, cluster)
+            save(keep, report, clients.notes, cluster)
     return report
 
 
@@ -333,7 +309,6 @@ def judge(report: Report, notes: Notes, nemesis: Nemesis) -> None:
     report.endings = nemesis.endings
     report.acknowledged = sum(map(len, notes.acknowledged_at.values()))
     report.errors = notes.errors
-    report.anomalies = check(notes.events, final_readers=[FINAL_READER])
     report.longest_pause_s = longest_gap(notes.acknowledged_at)
     report.pauses_s = gaps_after(nemesis.faults, notes.acknowledged_at)
 

@@ -9,14 +9,21 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
+from types import TracebackType
+from typing import Self
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
 
-from gralha.simulation.history import Event, Outcome, Poll, Seek, Send
+from gralha.simulation.history import Anomaly, Event, Outcome, Poll, Seek, Send, check
 
 TOPIC = "chaos"
 PARTITIONS = 3
+REPLICAS = 3
 GROUP = "chaos-readers"
+READERS = 2
+FINAL_READER = "final"
+SETTLE_S = 90.0
 MESSAGE_TIMEOUT_MS = 180_000
 MAX_OUTSTANDING = 50  # of one partition: a partition without a leader does not hold up the others
 ROUND_S = 0.02  # a record for each partition so often
@@ -218,3 +225,59 @@ def lost_commits(bootstrap: str, notes: Notes, timeout_s: float) -> list[str]:
         ]
     finally:
         consumer.close()
+
+
+class Clients:
+    """All of them on a topic of their own, from the first record to the judgement."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self.notes = Notes()
+        self.unanswered = 0
+        self.admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        topic = NewTopic(TOPIC, PARTITIONS, REPLICAS, config={"min.insync.replicas": "2"})
+        self.admin.create_topics([topic])[TOPIC].result(SETTLE_S)
+        self._writer = Writer(bootstrap, self.notes)
+        self._readers = [Reader(f"reader-{number}", bootstrap, self.notes) for number in range(READERS)]
+
+    def __enter__(self) -> Self:
+        for worker in (self._writer, *self._readers):
+            worker.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """No more load. What is under way is waited for, unless the test has failed already."""
+        self._writer.stop()
+        self.unanswered = self._writer.flush(SETTLE_S if error is None else 1.0)
+        for reader in self._readers:
+            reader.stop()
+
+    def anomalies(self) -> list[Anomaly]:
+        """Read everything once more, and judge."""
+        read_all(self.bootstrap, self.notes, FINAL_READER, SETTLE_S)
+        return check(self.notes.events, final_readers=[FINAL_READER])
+
+    def acknowledged(self) -> dict[int, int]:
+        """How many so far, by partition."""
+        return {index: len(self.notes.acknowledged_at[index]) for index in range(PARTITIONS)}
+
+    def progress(self, records: int, timeout_s: float) -> float:
+        """Wait until each partition has acknowledged so many more; how long that took."""
+        begun_at = time.monotonic()
+        wanted = {index: count + records for index, count in self.acknowledged().items()}
+        while any(self.acknowledged()[index] < count for index, count in wanted.items()):
+            waited_s = time.monotonic() - begun_at
+            assert waited_s < timeout_s, f"{self.acknowledged()} after {timeout_s} s, not yet {wanted}"
+            time.sleep(0.01)
+        return time.monotonic() - begun_at
+
+    def leaders(self) -> dict[int, int]:
+        topic = self.admin.list_topics(TOPIC, SETTLE_S).topics[TOPIC]
+        return {index: partition.leader for index, partition in topic.partitions.items()}
+
+    def replicas(self, partition: int) -> tuple[list[int], set[int]]:
+        """A partition's replicas, the preferred leader first, and which of them are in sync."""
+        found = self.admin.list_topics(TOPIC, SETTLE_S).topics[TOPIC].partitions[partition]
+        return list(found.replicas), set(found.isrs)
