@@ -48,6 +48,11 @@ TOOLS = {
     "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "kafka-cluster": "org.apache.kafka.tools.ClusterTool",
+    "kafka-features": "org.apache.kafka.tools.FeatureCommand",
+    "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "kafka-metadata-quorum": "org.apache.kafka.tools.MetadataQuorumCommand",
+    "kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "kafka-dump-log": "org.apache.kafka.tools.DumpLogSegments",
 }
 
@@ -79,7 +84,8 @@ def run_tool(
 class ApacheKafka:
     """One Apache Kafka node, broker and controller at once, on free loopback ports."""
 
-    def __init__(self, config: Mapping[str, str] | None = None) -> None:
+    def __init__(self, config: Mapping[str, str] | None = None, flags: Sequence[str] = BROKER_FLAGS) -> None:
+        self._flags = flags
         self.folder = Path(tempfile.mkdtemp(prefix="apache-kafka-"))
         self.port, self._controller_port = free_ports(2)
         self._properties = self.folder / "server.properties"
@@ -106,7 +112,7 @@ class ApacheKafka:
 
     def spawn(self) -> None:
         """Start the process and return without waiting for it."""
-        command = [*java_command("kafka.Kafka", BROKER_FLAGS), str(self._properties)]
+        command = [*java_command("kafka.Kafka", self._flags), str(self._properties)]
         self._process = ServerProcess(command, self.folder / "server.log")
 
     def start(self, timeout_s: float = 60.0) -> Self:

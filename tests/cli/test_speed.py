@@ -13,7 +13,8 @@ SCRIPTS = Path(sys.executable).parent
 CPU_SECONDS_MAX = 0.4
 ADMIN_MODULES = (
     *("topics", "configs", "get_offsets", "delete_records", "log_dirs", "broker_api_versions"),
-    *("consumer_groups", "groups"),
+    *("consumer_groups", "groups", "cluster", "features", "leader_election", "metadata_quorum"),
+    "reassign_partitions",
 )
 
 

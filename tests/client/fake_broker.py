@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
+from gralha.client.admin import Admin
+from gralha.client.cluster import Cluster
 from gralha.protocol.apis import APIS, ApiKey, request_header_version, response_header_version
 from gralha.protocol.message import Message
 from gralha.protocol.messages.api_versions import ApiVersion, ApiVersionsResponse
@@ -125,3 +127,15 @@ def metadata(
         controller_id=controller,
         topics=list(topics.values()),
     )
+
+
+def one_broker(
+    stack: contextlib.ExitStack,
+    handlers: Mapping[int, Handler],
+    versions: Mapping[int, tuple[int, int]] | None = None,
+) -> tuple[FakeBroker, Admin]:
+    """A cluster of one fake broker, closed with the stack, and an admin client that never sleeps."""
+    broker = stack.enter_context(FakeBroker(handlers, versions))
+    broker.handlers[ApiKey.METADATA] = lambda request, version: metadata({1: broker})
+    cluster = Cluster(broker.address, sleep=lambda seconds: None)
+    return broker, stack.enter_context(Admin(cluster))

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from gralha.testing import GralhaCluster
+from tests.apache.cluster import ApacheCluster
 from tests.apache.kafka import ApacheKafka
 from tests.quick_groups import QUICK_GROUPS
 
@@ -28,6 +30,20 @@ def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
             yield cluster.bootstrap
     else:
         yield request.getfixturevalue("gralha_cluster").bootstrap
+
+
+@pytest.fixture(scope="session")
+def three_brokers() -> Iterator[str]:
+    """The addresses of a running cluster of three brokers; GRALHA_TEST_THREE_BROKERS names another one."""
+    other = os.environ.get("GRALHA_TEST_THREE_BROKERS")
+    if other:
+        yield other
+    elif os.environ.get("GRALHA_TEST_KAFKA") == "apache":
+        with ApacheCluster(brokers=3) as apache:
+            yield apache.bootstrap
+    else:
+        with GralhaCluster(brokers=3) as cluster:
+            yield cluster.bootstrap
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Several drivers in one loop, on disks and a network in memory, in virtual time."""
 
 import asyncio
+from contextlib import suppress
 from random import Random
 
 import pytest
@@ -206,8 +207,8 @@ def dynamic_quorum(ids, **options):
     return quorum
 
 
-async def ask(member, request):
-    answer = member.driver.handle(request, request.MAX_VERSION)
+async def ask(driver, request):
+    answer = driver.handle(request, request.MAX_VERSION)
     return await answer if asyncio.isfuture(answer) else answer
 
 
@@ -228,12 +229,12 @@ async def test_voters_come_and_go():
             newcomer = Member(quorum.network, number, {}, bootstrap=(-3,))
             quorum.members[number] = await newcomer.start()
             await quorum.agree()
-            assert (await ask(leader, addition(number))).error_code == 0
+            assert (await ask(leader.driver, addition(number))).error_code == 0
         assert leader.driver.state.voters.latest.ids == (1, 2, 3)
         await leader.driver.append(["a"])
         assert await quorum.agree() == ["a"]
         removal = RemoveRaftVoterRequest(voter_id=1, voter_directory_id=directory(1))
-        assert (await ask(leader, removal)).error_code == 0
+        assert (await ask(leader.driver, removal)).error_code == 0
         second = await quorum.leader(apart_from=[1])
         await second.driver.append(["b"])
         assert await quorum.agree() == ["a", "b"]
@@ -250,7 +251,7 @@ async def test_voters_stay_changed_after_a_restart_and_in_snapshots():
         await leader.driver.append(["a"])
         gone = next(member for member in quorum.up() if member is not leader)
         removal = RemoveRaftVoterRequest(voter_id=gone.id, voter_directory_id=directory(gone.id))
-        assert (await ask(leader, removal)).error_code == 0
+        assert (await ask(leader.driver, removal)).error_code == 0
         await leader.driver.append(["b"])
         await quorum.agree()
         for member in quorum.up():
@@ -270,9 +271,9 @@ async def test_changes_are_refused_by_those_who_do_not_lead():
     async with dynamic_quorum([1, 2, 3]) as quorum:
         leader = await quorum.leader()
         other = next(member for member in quorum.up() if member is not leader)
-        response = await ask(other, addition(4))
+        response = await ask(other.driver, addition(4))
         assert response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-        assert (await ask(leader, addition(4))).error_code == ErrorCode.REQUEST_TIMED_OUT
+        assert (await ask(leader.driver, addition(4))).error_code == ErrorCode.REQUEST_TIMED_OUT
 
 
 def description(topic="__cluster_metadata"):
@@ -286,7 +287,7 @@ async def test_the_quorum_describes_itself():
         leader = await quorum.leader()
         await leader.driver.append(["a"])
         await quorum.agree()
-        response = await ask(leader, description())
+        response = await ask(leader.driver, description())
         partition = response.topics[0].partitions[0]
         assert (partition.error_code, partition.leader_id) == (0, leader.id)
         assert partition.high_watermark == leader.driver.high_watermark
@@ -295,83 +296,124 @@ async def test_the_quorum_describes_itself():
         assert all(voter.last_caught_up_timestamp > 0 for voter in partition.current_voters)
         assert response.nodes[0].listeners[0].host == "host1"
         other = next(member for member in quorum.up() if member is not leader)
-        partition = (await ask(other, description())).topics[0].partitions[0]
+        partition = (await ask(other.driver, description())).topics[0].partitions[0]
         assert partition.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-        assert (await ask(leader, description("other"))).error_code == ErrorCode.INVALID_REQUEST
+        assert (await ask(leader.driver, description("other"))).error_code == ErrorCode.INVALID_REQUEST
 
 
 @virtual
 async def test_requests_for_another_cluster_are_refused():
     async with Quorum(cluster_id="ours") as quorum:
         leader = await quorum.leader()
-        response = await ask(leader, VoteRequest(cluster_id="theirs"))
+        response = await ask(leader.driver, VoteRequest(cluster_id="theirs"))
         assert response.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
-        assert (await ask(leader, VoteRequest())).error_code == ErrorCode.INVALID_REQUEST
+        assert (await ask(leader.driver, VoteRequest())).error_code == ErrorCode.INVALID_REQUEST
 
 
 # Everything at once
 
 
-async def chaos(seed):
-    random = Random(seed)
-    config = MetadataLogConfig(
-        max_record_bytes_between_snapshots=random.choice([50, 500, 10**6]),
-        max_retention_bytes=random.choice([1, 10**6]),
-    )
-    quorum = Quorum(seed=seed, log_config=config)
-    for member in quorum.members.values():
-        await member.start()
-    counter = 0
-    acknowledged = []
+class Chaos:
+    """Three voters and two nodes that may become voters, among crashes, cuts and disks that fail."""
 
-    async def append(member):
-        nonlocal counter
-        counter += 1
-        value = f"{counter} and some more text"
-        try:
-            await member.driver.append([value])
-            acknowledged.append(value)
-        except (NotLeaderError, DiskError):
-            pass
+    def __init__(self, seed):
+        self.random = Random(seed)
+        config = MetadataLogConfig(
+            max_record_bytes_between_snapshots=self.random.choice([50, 500, 10**6]),
+            max_retention_bytes=self.random.choice([1, 10**6]),
+        )
+        self.quorum = dynamic_quorum([1, 2, 3], seed=seed, log_config=config)
+        for node_id in (4, 5):
+            self.quorum.members[node_id] = Member(
+                self.quorum.network, node_id, {}, bootstrap=(-3, -4, -5), log_config=config
+            )
+        self.counter = 0
+        self.acknowledged = []
+        self.tasks = []
 
-    tasks = []
-    for _ in range(80):
-        await asyncio.sleep(random.expovariate(8))
-        match random.randrange(10):
+    async def run(self):
+        await self.restart_all()
+        for _ in range(80):
+            await asyncio.sleep(self.random.expovariate(8))
+            await self.one_thing()
+            self.bury()
+        self.quorum.network.heal()
+        for member in self.quorum.up():
+            member.disk.fail_at = None
+        # An error that has happened already may not have been told yet.
+        await asyncio.sleep(0.1)
+        self.bury()
+        await self.restart_all()
+        await self.append((await self.quorum.leader(30)).driver)
+        await asyncio.gather(*self.tasks)
+        found = await self.quorum.agree(30)
+        assert len(found) == len(set(found))
+        assert set(self.acknowledged) <= set(found)
+        for member in self.quorum.members.values():
+            assert member.failures == []
+            await member.close()
+
+    async def one_thing(self):
+        random, quorum = self.random, self.quorum
+        match random.randrange(12):
             case 0 if len(quorum.up()) > 1:
                 random.choice(quorum.up()).kill(noticed=random.random() < 0.7)
             case 1:
-                for member in quorum.members.values():
-                    if member.driver is None:
-                        await member.start()
+                await self.restart_all()
             case 2:
                 quorum.network.isolate(random.choice([1, 2, 3]))
             case 3:
                 quorum.network.heal()
+            case 4 if len(quorum.up()) > 1:
+                disk = random.choice(quorum.up()).disk
+                disk.fail_at = len(disk.operations) + random.randint(1, 40)
+            case 5:
+                self.change_voters()
             case _:
-                tasks += [
-                    asyncio.ensure_future(append(member)) for member in quorum.up() if member.listener.leads
-                ]
-    quorum.network.heal()
-    for member in quorum.members.values():
-        if member.driver is None:
-            await member.start()
-    leader = await quorum.leader(30)
-    await append(leader)
-    await asyncio.wait(tasks or [asyncio.ensure_future(asyncio.sleep(0))])
-    found = await quorum.agree(30)
-    assert len(found) == len(set(found))
-    positions = [found.index(value) for value in acknowledged]
-    assert len(positions) == len(acknowledged)
-    for member in quorum.members.values():
-        assert member.failures == []
-        await member.close()
+                leading = [member for member in quorum.up() if member.listener.leads]
+                self.tasks += [asyncio.ensure_future(self.append(member.driver)) for member in leading]
+
+    async def append(self, driver):
+        self.counter += 1
+        value = f"{self.counter} and some more text"
+        try:
+            await driver.append([value])
+            self.acknowledged.append(value)
+        except (NotLeaderError, DiskError):
+            pass
+
+    def change_voters(self):
+        for member in self.quorum.up():
+            if member.listener.leads:
+                node_id = self.random.choice(list(self.quorum.members))
+                voters = member.driver.state.voters.latest.ids
+                removal = RemoveRaftVoterRequest(voter_id=node_id, voter_directory_id=directory(node_id))
+                request = removal if node_id in voters else addition(node_id)
+                self.tasks.append(asyncio.ensure_future(self.change(member.driver, request)))
+
+    async def change(self, driver, request):
+        with suppress(NotLeaderError):
+            await ask(driver, request)
+
+    def bury(self):
+        """Whose disk has failed is dead."""
+        for member in self.quorum.members.values():
+            if member.failures:
+                assert all(isinstance(failure, DiskError) for failure in member.failures)
+                member.failures.clear()
+                if member.driver is not None:
+                    member.kill()
+
+    async def restart_all(self):
+        for member in self.quorum.members.values():
+            if member.driver is None:
+                await member.start()
 
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32))
 def test_no_acknowledged_record_is_lost(seed):
-    run_virtual(chaos(seed))
+    run_virtual(Chaos(seed).run())
 
 
 def test_a_crash_while_a_snapshot_is_installed_harms_nobody():

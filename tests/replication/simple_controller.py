@@ -1,4 +1,4 @@
-"""A controller of one partition in a few rules: elections from the in-sync and the eligible leader replicas."""
+"""A controller of one partition in a few rules: it elects in-sync and eligible leader replicas."""
 
 from __future__ import annotations
 

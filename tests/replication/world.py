@@ -23,6 +23,7 @@ from gralha.broker.fetch_sessions import Plan, wanted_of
 from gralha.broker.handlers.fetch import Fetch
 from gralha.broker.handlers.produce import Pending
 from gralha.broker.pipeline import Peer, RequestContext
+from gralha.metadata.image import EMPTY_IMAGE
 from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.messages.fetch import FetchRequest, FetchResponse
 from gralha.protocol.messages.produce import PartitionProduceResponse
@@ -480,7 +481,7 @@ def answer_fetch(partition: Partition, request: FetchRequest) -> FetchResponse:
     """The real handler on a broker that has this partition only."""
     broker = SimpleNamespace(
         replicas=SimpleNamespace(by_id={TOPIC_ID: {0: partition}}),
-        image=SimpleNamespace(topics_by_id={}, brokers={}),
+        image=EMPTY_IMAGE,
         config=SimpleNamespace(fetch_max_bytes=1 << 20),
     )
     plan = Plan(0, None, False, list(wanted_of(request, FETCH_VERSION).values()))

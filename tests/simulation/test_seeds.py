@@ -10,8 +10,8 @@ import pytest
 
 import gralha
 from gralha.simulation.cluster import Report, Settings
+from gralha.simulation.presets import FLUSHED, POWER_CUTS, UNFLUSHED
 from gralha.simulation.run import run_seed
-from tests.simulation.scenarios import FLUSHED, POWER_CUTS, UNFLUSHED
 
 
 def judge(report: Report) -> None:
@@ -57,7 +57,7 @@ def in_another_process(hash_seed: str) -> str:
     program = (
         "from dataclasses import replace\n"
         "from gralha.simulation.run import run_seed\n"
-        "from tests.simulation.scenarios import FLUSHED\n"
+        "from gralha.simulation.presets import FLUSHED\n"
         "print(run_seed(7, replace(FLUSHED, seconds=20, fault_interval_s=2)).digest)\n"
     )
     root = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from argparse import Namespace
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from gralha.cli.arguments import CommandParser
+from gralha.cli.arguments import CommandParser, ProgramParser
 from gralha.cli.program import CommandError
 from gralha.cli.properties import load_properties
 
@@ -30,7 +30,17 @@ def add_connection_options(parser: CommandParser) -> None:
     parser.value("command-config", "a file with properties of the admin client", metavar="FILE")
 
 
-def open_admin(options: Namespace, client_id: str, *, timeout_ms: int | None = None) -> "Admin":
+def add_bootstrap_options(parser: ProgramParser, *, required: bool) -> None:
+    """The options of commands that talk to brokers or, when no broker is up, to controllers (KIP-919)."""
+    servers = parser.add_mutually_exclusive_group(required=required)
+    servers.add_argument("--bootstrap-server", metavar="HOST:PORT,...", help="the brokers to connect to")
+    servers.add_argument("--bootstrap-controller", metavar="HOST:PORT,...", help="or the controllers")
+    parser.add_argument("--command-config", metavar="FILE", help="a file with properties of the admin client")
+
+
+def open_admin(
+    options: Namespace, client_id: str, *, timeout_ms: int | None = None, default_timeout_ms: int = 60_000
+) -> "Admin":
     """An admin client by those two options; a command's own --timeout wins over the file's timeouts."""
     from gralha.client.admin import Admin
     from gralha.client.cluster import Cluster
@@ -42,10 +52,12 @@ def open_admin(options: Namespace, client_id: str, *, timeout_ms: int | None = N
             f"security.protocol={protocol} is not supported by this command yet: use a PLAINTEXT listener"
         )
     request_timeout_ms = _milliseconds(properties, "request.timeout.ms", 30_000)
-    api_timeout_ms = timeout_ms or _milliseconds(properties, "default.api.timeout.ms", 60_000)
+    api_timeout_ms = timeout_ms or _milliseconds(properties, "default.api.timeout.ms", default_timeout_ms)
+    controllers = getattr(options, "bootstrap_controller", None)
     return Admin(
         Cluster(
-            options.bootstrap_server,
+            controllers or options.bootstrap_server,
+            through_controllers=controllers is not None,
             client_id=properties.get("client.id", client_id),
             request_timeout_ms=min(request_timeout_ms, api_timeout_ms),
             api_timeout_ms=api_timeout_ms,

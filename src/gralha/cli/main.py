@@ -14,6 +14,7 @@ PROGRAMS = {
 }
 KAFKA_COMMANDS = {
     "broker-api-versions": ("broker_api_versions", "show which APIs the brokers serve"),
+    "cluster": ("cluster", "show a cluster's id and nodes, let it forget a broker"),
     "configs": ("configs", "show and change settings of topics and brokers"),
     "console-consumer": ("console_consumer", "print the records of a topic"),
     "console-producer": ("console_producer", "write lines of text to a topic"),
@@ -21,10 +22,14 @@ KAFKA_COMMANDS = {
     "consumer-perf-test": ("consumer_perf_test", "measure reading"),
     "delete-records": ("delete_records", "delete the oldest records of partitions"),
     "dump-log": ("dump_log", "print the contents of log files"),
+    "features": ("features", "show and change the features that the cluster runs at"),
     "get-offsets": ("get_offsets", "print the offsets of partitions"),
     "groups": ("groups", "list groups of all kinds"),
+    "leader-election": ("leader_election", "elect leaders of partitions"),
     "log-dirs": ("log_dirs", "show the data folders of the brokers"),
+    "metadata-quorum": ("metadata_quorum", "show the controllers' quorum and change its voters"),
     "producer-perf-test": ("producer_perf_test", "measure writing"),
+    "reassign-partitions": ("reassign_partitions", "move partitions to other brokers"),
     "storage": ("storage", "format data folders"),
     "topics": ("topics", "create, list, describe, alter and delete topics"),
 }

@@ -12,10 +12,21 @@ from gralha.client.config_calls import ConfigCalls
 from gralha.client.group_calls import GroupCalls
 from gralha.client.group_offset_calls import GroupOffsetCalls
 from gralha.client.partition_calls import PartitionCalls
+from gralha.client.quorum_calls import QuorumCalls
+from gralha.client.reassignment_calls import ReassignmentCalls
 from gralha.client.topic_calls import TopicCalls
 
 
-class Admin(TopicCalls, ConfigCalls, PartitionCalls, BrokerCalls, GroupCalls, GroupOffsetCalls):
+class Admin(
+    TopicCalls,
+    ConfigCalls,
+    PartitionCalls,
+    BrokerCalls,
+    QuorumCalls,
+    ReassignmentCalls,
+    GroupCalls,
+    GroupOffsetCalls,
+):
     """All admin calls; it owns the cluster that it was given."""
 
     def close(self) -> None:

@@ -1,7 +1,11 @@
 """Admin calls about the cluster and its brokers."""
 
+from typing import Final
+
 from gralha.client.calls import Calls, raise_for
-from gralha.client.values import ClusterDescription, LogDir, ReplicaSize, TopicPartition
+from gralha.client.cluster import BROKER_ENDPOINTS, CONTROLLER_ENDPOINTS
+from gralha.client.values import ClusterDescription, ClusterNode, LogDir, ReplicaSize, TopicPartition
+from gralha.protocol.errors import ErrorCode, error_for
 from gralha.protocol.messages.api_versions import ApiVersionsResponse
 from gralha.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from gralha.protocol.messages.describe_log_dirs import (
@@ -10,18 +14,31 @@ from gralha.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
 )
 
+# The first version of DescribeCluster that can speak of fenced brokers.
+FENCED_BROKERS_VERSION: Final = 2
+
 
 class BrokerCalls(Calls):
     """Describe the cluster, its brokers' data folders and the versions that they serve."""
 
-    def describe_cluster(self) -> ClusterDescription:
-        """Who is in the cluster."""
+    def describe_cluster(self, *, include_fenced: bool = False) -> ClusterDescription:
+        """Who is in the cluster: its brokers, or its controllers where it is reached through them."""
 
         def attempt() -> ClusterDescription:
-            response = self.cluster.send_to_any(DescribeClusterRequest(), DescribeClusterResponse)
+            connection = self.cluster.admin_connection()
+            request = DescribeClusterRequest(
+                endpoint_type=CONTROLLER_ENDPOINTS if self.cluster.through_controllers else BROKER_ENDPOINTS,
+                include_fenced_brokers=include_fenced,
+            )
+            if include_fenced and connection.version_for(request) < FENCED_BROKERS_VERSION:
+                raise error_for(ErrorCode.UNSUPPORTED_VERSION, "The cluster does not list fenced brokers.")
+            response = connection.send(request, DescribeClusterResponse)
             raise_for(response.error_code, response.error_message)
-            broker_ids = sorted(broker.broker_id for broker in response.brokers)
-            return ClusterDescription(response.cluster_id, response.controller_id, broker_ids)
+            nodes = [
+                ClusterNode(node.broker_id, node.host, node.port, node.rack, node.is_fenced)
+                for node in response.brokers
+            ]
+            return ClusterDescription(response.cluster_id, response.controller_id, sorted(nodes))
 
         return self.cluster.once(attempt)
 

@@ -2,6 +2,7 @@
 
 `Cluster` starts from a list of bootstrap servers, learns the brokers from the first one that answers, and
 keeps one connection per broker. Requests go to any broker, to the controller, or to a named broker.
+A cluster may also be reached through its controllers (KIP-919): then these stand where the brokers would.
 `each` repeats what failed for a passing reason, with fresh metadata and growing pauses, until a deadline.
 
 A cluster object belongs to one thread. Nothing is connected before the first request.
@@ -21,6 +22,7 @@ from gralha.client.connection import (
 from gralha.client.errors import ClientError, ConnectionFailedError, UnansweredError
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
 from gralha.protocol.message import Message
+from gralha.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from gralha.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 
 DEFAULT_API_TIMEOUT_MS: Final = 60_000
@@ -29,6 +31,9 @@ RETRY_BACKOFF_MAX_MS: Final = 1_000
 # A topic that was just created is unknown to some brokers for a moment. A misspelt one stays unknown.
 UNKNOWN_TOPIC_CODES: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 UNKNOWN_TOPIC_PATIENCE_MS: Final = 1_000
+# Which nodes DescribeCluster speaks of.
+BROKER_ENDPOINTS: Final = 1
+CONTROLLER_ENDPOINTS: Final = 2
 # Whoever answers so has not touched a thing: another broker will, or the same one a moment later.
 NOT_IN_CHARGE_CODES: Final = (
     ErrorCode.NOT_CONTROLLER,
@@ -70,10 +75,12 @@ class Cluster:
         connect_timeout_ms: int = DEFAULT_CONNECT_TIMEOUT_MS,
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
         api_timeout_ms: int = DEFAULT_API_TIMEOUT_MS,
+        through_controllers: bool = False,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.api_timeout_ms = api_timeout_ms
         self.request_timeout_ms = request_timeout_ms
+        self.through_controllers = through_controllers
         self._bootstrap = parse_bootstrap_servers(bootstrap_servers)
         self._client_id = client_id
         self._sleep = sleep
@@ -99,10 +106,25 @@ class Cluster:
     # Who is there
 
     def brokers(self) -> dict[int, Broker]:
-        """The cluster's brokers by id."""
+        """The cluster's brokers by id, or its controllers."""
         if self._is_stale:
-            self.metadata([])
+            self._look_around()
         return self._brokers
+
+    def _look_around(self) -> None:
+        if not self.through_controllers:
+            self.metadata([])
+            return
+        request = DescribeClusterRequest(endpoint_type=CONTROLLER_ENDPOINTS)
+        response = self.send_to_any(request, DescribeClusterResponse)
+        if response.error_code != ErrorCode.NONE:
+            raise error_for(response.error_code, response.error_message or None)
+        self._brokers = {
+            node.broker_id: Broker(node.broker_id, node.host, node.port, node.rack)
+            for node in response.brokers
+        }
+        self._controller_id = response.controller_id
+        self._is_stale = False
 
     def metadata(self, topics: Iterable[str] | None, *, create: bool = False) -> MetadataResponse:
         """Fresh metadata of some topics, of all (None), or only of the brokers (an empty list)."""
@@ -159,6 +181,18 @@ class Cluster:
             raise error_for(ErrorCode.NOT_CONTROLLER, "The cluster has no active controller.")
         return self.send_to(self._controller_id, request, response_class)
 
+    def admin_connection(self) -> Connection:
+        """A connection that takes admin requests: to any broker, which passes them on, or to the controller.
+
+        Controllers do not pass requests on: there it has to be the active one.
+        """
+        if not self.through_controllers:
+            return self.any_connection()
+        if self._controller_id not in self.brokers():
+            self.forget()
+            raise error_for(ErrorCode.NOT_CONTROLLER, "The cluster has no active controller.")
+        return self.connection_to(self._controller_id)
+
     def send_to(
         self,
         broker_id: int,
@@ -174,7 +208,7 @@ class Cluster:
         """The connection to a broker, opened when there is none yet."""
         broker = self.brokers().get(broker_id)
         if broker is None:
-            self.metadata([])
+            self._look_around()
             broker = self._brokers.get(broker_id)
         if broker is None:
             known = ", ".join(str(known_id) for known_id in sorted(self._brokers))

@@ -118,6 +118,8 @@ class ConfigCalls(Calls):
         return self.cluster.once(attempt)
 
     def _connection(self, broker: int | None) -> Connection:
+        if self.cluster.through_controllers:
+            return self.cluster.admin_connection()
         return self.cluster.any_connection() if broker is None else self.cluster.connection_to(broker)
 
 

@@ -150,9 +150,23 @@ class LogDir(NamedTuple):
     usable_bytes: int
 
 
+class ClusterNode(NamedTuple):
+    """A broker or a controller, at the address that it advertises."""
+
+    id: int
+    host: str
+    port: int
+    rack: str | None = None
+    is_fenced: bool = False
+
+
 class ClusterDescription(NamedTuple):
-    """A cluster's id, its active controller (or a broker that speaks for it) and the ids of its brokers."""
+    """A cluster's id, its active controller (or a broker that speaks for it) and its nodes, ordered by id."""
 
     cluster_id: str
     controller_id: int
-    broker_ids: list[int]
+    nodes: list[ClusterNode]
+
+    @property
+    def broker_ids(self) -> list[int]:
+        return [node.id for node in self.nodes]

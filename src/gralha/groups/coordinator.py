@@ -4,6 +4,7 @@ A group's id picks the partition, and with it the broker that coordinates the gr
 changes, its groups move along: the new leader loads what the old one wrote.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, TypeVar
@@ -36,6 +37,7 @@ class GroupCoordinator:
         self._clock = clock
         self._readers = readers
         self._commit_timeout_ms = commit_timeout_ms
+        self._loading_turn = asyncio.Semaphore(1)
         self._runtimes: dict[int, Runtime] = {}
 
     def leader_changed(self, partition: Partition) -> None:
@@ -45,7 +47,12 @@ class GroupCoordinator:
             before.close()
         if partition.is_leader():
             self._runtimes[partition.index] = Runtime(
-                partition, self._new_shard, self._clock, self._readers, self._commit_timeout_ms
+                partition,
+                self._new_shard,
+                self._clock,
+                self._readers,
+                self._loading_turn,
+                self._commit_timeout_ms,
             )
 
     def call(

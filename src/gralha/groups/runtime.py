@@ -48,7 +48,7 @@ Failed = Callable[[KafkaError], Struct]
 Answer = TypeVar("Answer", bound=Struct)
 
 LOAD_RETRY_S: Final = 5.0
-REPLAYED_AT_ONCE: Final = 1000
+REPLAYED_AT_ONCE: Final = 100
 TIMERS_AT_ONCE_S: Final = 0.01
 PART_RECORDS: Final = 1000  # of an outcome that may be written in parts
 CLOCK_JUMP_MS: Final = 1000
@@ -128,8 +128,10 @@ class Runtime(Waiter):
         new_shard: "Callable[[], Shard]",
         clock: Callable[[], int],
         readers: Executor,
+        loading_turn: asyncio.Semaphore,
         commit_timeout_ms: int,
     ) -> None:
+        """`loading_turn` is shared: a broker that starts has many partitions to load, and clients to hear."""
         super().__init__()
         self.state = State.LOADING
         self.shard = new_shard()
@@ -138,6 +140,7 @@ class Runtime(Waiter):
         self._leader_epoch = partition.leader_epoch
         self._clock = clock
         self._readers = readers
+        self._loading_turn = loading_turn
         self._commit_timeout_ms = commit_timeout_ms
         self._loop = asyncio.get_running_loop()
         self._drift_ms = clock() - self._steady_ms()
@@ -175,13 +178,14 @@ class Runtime(Waiter):
         partition_log = self._partition.log
         offset, end_offset = partition_log.log_start_offset, partition_log.log_end_offset
         while offset < end_offset:
-            records, offset = await self._loop.run_in_executor(
-                self._readers, read_records, self._partition, offset, end_offset
-            )
-            for number, record in enumerate(records, start=1):
-                self.shard.replay(record)
-                if number % REPLAYED_AT_ONCE == 0:
-                    await asyncio.sleep(0)
+            async with self._loading_turn:
+                records, offset = await self._loop.run_in_executor(
+                    self._readers, read_records, self._partition, offset, end_offset
+                )
+                for number, record in enumerate(records, start=1):
+                    self.shard.replay(record)
+                    if number % REPLAYED_AT_ONCE == 0:
+                        await asyncio.sleep(0)
 
     def _activate(self) -> None:
         self.state = State.ACTIVE

@@ -345,10 +345,13 @@ class RaftDriver:
         self._take(LogForgotten(snapshots[0].id, snapshots[-1].id))
 
     async def _log_idle(self) -> None:
-        """Waits for those who use the log's files in threads."""
+        """Waits for those who use the log's files in threads: a sync, and whoever changes the log itself."""
         await asyncio.sleep(0)
-        while self._flushing is not None or self._working is not None:
-            await asyncio.wait([one for one in (self._flushing, self._working) if one is not None])
+        if self._flushing is not None:
+            # Just this one: with many appends there is always another.
+            await asyncio.wait([self._flushing])
+        while self._working is not None:
+            await asyncio.wait([self._working])
 
     # Appending
 

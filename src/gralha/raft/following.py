@@ -49,7 +49,9 @@ class Following(Machine):
     def _poll_unattached(self) -> None:
         """Asks one node after the other for the leader; the leader itself answers with records."""
         targets = [*self._bootstrap, *(key.id for key in self.voters.latest.others(self.key))]
-        if targets and self._is_durable():
+        if self._now_ms < self._discovery_due_ms:
+            self._wake_at(self._discovery_due_ms)
+        elif targets and self._is_durable():
             self._send(targets[self._discovery_turn % len(targets)], self._fetch_request(0))
 
     def _poll_follower(self) -> None:
@@ -73,8 +75,10 @@ class Following(Machine):
     def _fetch_answered(self, node_id: int, request: FetchRequest, response: FetchResponse | None) -> None:
         ok = response is not None and response.error_code == 0
         self._release_slot(node_id, request, failed=not ok)
-        if self.role is Role.UNATTACHED:
-            self._discovery_turn += 1
+        if ok:
+            self._discovery_failures = 0
+        elif self.role is Role.UNATTACHED:
+            self._discover_later()
         if response is None:
             return
         self._learn(response.leader_id, response.epoch)
@@ -91,6 +95,13 @@ class Following(Machine):
         self._trusts_leader = True
         self._losses = 0
         self._take_fetched(request, response)
+
+    def _discover_later(self) -> None:
+        """The next node is asked after a while, longer each time: there may be many like this one."""
+        self._discovery_turn += 1
+        pause_ms = self._timeouts.retry_ms << min(self._discovery_failures, 10)
+        self._discovery_failures += 1
+        self._discovery_due_ms = self._after(min(pause_ms, self._timeouts.backoff_max_ms // 10))
 
     def _take_fetched(self, request: FetchRequest, response: FetchResponse) -> None:
         if response.diverging is not None:

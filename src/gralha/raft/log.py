@@ -107,9 +107,9 @@ class MetadataLog:
 
     def open(self) -> Snapshot | None:
         """Opens the log, checking all of it, and gives the newest snapshot. May wait."""
-        if not self._disk.exists(self.folder):
-            self._disk.make_folder(self.folder)
-            self._disk.sync_folder(os.path.dirname(self.folder))
+        self._disk.make_folder(self.folder)
+        # Whoever made it: votes are kept in it, and must not go with it.
+        self._disk.sync_folder(os.path.dirname(self.folder))
         ids: list[SnapshotId] = []
         for name in self._disk.list_folder(self.folder):
             snapshot_id = SnapshotId.from_file_name(name)

@@ -79,6 +79,8 @@ class Machine:
         self._trusts_leader = False
         self._fetching_snapshot = False
         self._discovery_turn = 0
+        self._discovery_failures = 0
+        self._discovery_due_ms = 0
         self._update_due_ms = 0
         self._to_tell: list[ReplicaKey] = []
         self._successors: tuple[ReplicaKey, ...] = ()

@@ -259,15 +259,16 @@ class RaftState(Leading):
             self._release_slot(event.node_id, request, failed)
             if response is not None:
                 self._learn(response.leader_id, response.epoch)
-            if not failed:
-                self._told(event.node_id, request)
+            if request.epoch == self.epoch:
+                self._told(event.node_id, request, failed)
 
-    def _told(self, node_id: int, request: BeginEpochRequest | EndEpochRequest | UpdateVoter) -> None:
-        """A voter has heard that this node leads, or that it does no longer."""
-        if request.epoch != self.epoch:
-            return
-        if isinstance(request, EndEpochRequest):
+    def _told(
+        self, node_id: int, request: BeginEpochRequest | EndEpochRequest | UpdateVoter, failed: bool
+    ) -> None:
+        """A voter has heard that this node leads, or that it does no longer; or it has not."""
+        if isinstance(request, EndEpochRequest) and not failed:
             self._to_tell = [key for key in self._to_tell if key.id != node_id]
         elif isinstance(request, BeginEpochRequest) and self.leadership is not None:
-            due_ms = self._after(self._timeouts.fetch_ms // 2)
+            # One that is down will ask by itself when it is up.
+            due_ms = self._after(self._timeouts.fetch_ms // (10 if failed else 2))
             self.leadership.replica(request.voter).begin_due_ms = due_ms

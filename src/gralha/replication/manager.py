@@ -248,17 +248,18 @@ class ReplicaManager:
         await self._logs.get_or_create_in_thread(topic.name, index, topic.id, config, self._clock())
 
     def _install(self, change: ImageChange) -> None:
+        # First of all: a leader that hears of a new partition epoch must know min.insync.replicas with it.
+        for name in change.changed_topic_configs:
+            self._configure(name)
+        if change.broker_configs_changed:
+            for name in list(self.by_name):
+                self._configure(name)
         for topic in change.changed_topics:
             self._place(topic)
         if change.changed_brokers:
             # Who was let in may join at once, without waiting for its next fetch.
             for partition in self._led():
                 partition.brokers_changed()
-        for name in change.changed_topic_configs:
-            self._configure(name)
-        if change.broker_configs_changed:
-            for name in list(self.by_name):
-                self._configure(name)
 
     def _place(self, topic: TopicImage) -> None:
         for index, assigned in topic.partitions.items():
@@ -328,6 +329,7 @@ class ReplicaManager:
             config = self._config_for(name)
             for partition in partitions.values():
                 partition.log.config = config
+                partition.advance_high_watermark()
 
 
 def _loop_time_ms() -> int:

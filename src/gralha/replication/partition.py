@@ -301,7 +301,7 @@ class Partition:
         follower.fetched(
             fetch_offset, log_start_offset, broker_epoch, log.log_end_offset, self.cluster.time_ms()
         )
-        self.expand_in_sync_replicas()
+        self._expand_in_sync_replicas([follower])
         self.advance_high_watermark()
         if self.start_waiters:
             self._tell_of_start()
@@ -311,11 +311,15 @@ class Partition:
         self.start_waiters = []
         self.start_waiters += self._told(waiters, 0)
 
-    def expand_in_sync_replicas(self) -> None:
-        """Propose the followers that have caught up. With an undecided proposal, they have to wait."""
+    def _expand_in_sync_replicas(self, followers: list[Follower]) -> None:
+        """Propose those that have caught up. With an undecided proposal, they have to wait.
+
+        Who has just been left out, for not fetching, is not among them: it may well be past the high
+        watermark, which it has held back.
+        """
         if self.proposal is not None or len(self.in_sync_replicas) == len(self.replicas):
             return
-        joining = [follower.broker_id for follower in self.followers.values() if self._may_join(follower)]
+        joining = [follower.broker_id for follower in followers if self._may_join(follower)]
         if joining:
             self._propose([one for one in self.replicas if one in self.in_sync_replicas or one in joining])
 
@@ -333,7 +337,12 @@ class Partition:
 
     def brokers_changed(self) -> None:
         """A broker was let in, or fenced: who counts, and who is waited for, may be others now."""
-        self.expand_in_sync_replicas()
+        now_ms = self.cluster.time_ms()
+        caught_up: list[Follower] = []
+        for follower in self.followers.values():
+            if follower.is_caught_up(self.log.log_end_offset, now_ms, self.cluster.lag_time_max_ms):
+                caught_up.append(follower)
+        self._expand_in_sync_replicas(caught_up)
         self.advance_high_watermark()
         if self.start_waiters:
             self._tell_of_start()

@@ -44,6 +44,8 @@ class Settings:
     partitions: int = 2
     producers: int = 2
     consumers: int = 2
+    # How long a producer rests between two sends to a partition, on average.
+    pause_s: float = 0.1
     seconds: float = 60.0
     fault_interval_s: float = 5.0
     faults: tuple[str, ...] = ()
@@ -234,7 +236,10 @@ class SimulatedCluster:
 
     def new_producer(self, name: str) -> Producer:
         clock = self._client_clock
-        return Producer(name, self.bootstrap(), TOPIC, self.world.random(name), self.history.append, clock)
+        random = self.world.random(name)
+        producer = Producer(name, self.bootstrap(), TOPIC, random, self.history.append, clock)
+        producer.pause_s = self.settings.pause_s
+        return producer
 
     def new_consumer(self, name: str) -> Consumer:
         return Consumer(

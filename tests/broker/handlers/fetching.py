@@ -19,6 +19,8 @@ def fetch_request(
     max_bytes=PLENTY,
     partition_max_bytes=PLENTY,
     leader_epoch=-1,
+    last_fetched_epoch=-1,
+    log_start_offset=-1,
     forgotten=(),
     **fields,
 ):
@@ -29,6 +31,8 @@ def fetch_request(
             fetch_offset=offset,
             partition_max_bytes=partition_max_bytes,
             current_leader_epoch=leader_epoch,
+            last_fetched_epoch=last_fetched_epoch,
+            log_start_offset=log_start_offset,
         )
         for index, offset in offsets.items()
     ]

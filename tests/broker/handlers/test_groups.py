@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+from gralha.groups import runtime
+from gralha.groups.loading import read_records
 from gralha.groups.outcome import Outcome
 from gralha.groups.records import GroupRecord
 from gralha.groups.runtime import TIMERS_AT_ONCE_S
@@ -57,9 +59,9 @@ def lead(partition, epoch, leader=1, in_sync=(1,)):
     partition.change_leader(leader, epoch, list(in_sync), list(in_sync))
 
 
-def load_again(broker):
-    """The coordinator of `g` begins a new leader epoch; what is asked next finds it loading."""
-    partition = log_partition(broker)
+def load_again(broker, group_id="g"):
+    """A group's coordinator begins a new leader epoch; what is asked next finds it loading."""
+    partition = log_partition(broker, group_id)
     lead(partition, partition.leader_epoch + 1)
     broker.groups.leader_changed(partition)
 
@@ -216,6 +218,28 @@ async def test_a_new_leader_epoch_loads_what_was_committed(broker, client, topic
     assert await fetched(client, topic_id) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     await loaded(broker)
     assert await fetched(client, topic_id) == 42
+
+
+async def test_partitions_are_loaded_one_at_a_time(broker, client, topic_id, monkeypatch):
+    groups = [f"g{number}" for number in range(20)]
+    for group_id in groups:
+        await commit(client, topic_id, 7, group_id)
+    reading, most = 0, 0
+
+    def read_slowly(*arguments):
+        nonlocal reading, most
+        reading += 1
+        most = max(most, reading)
+        time.sleep(0.01)
+        reading -= 1
+        return read_records(*arguments)
+
+    monkeypatch.setattr(runtime, "read_records", read_slowly)
+    for group_id in groups:
+        load_again(broker, group_id)
+    await loaded(broker)
+    assert most == 1
+    assert [await fetched(client, topic_id, group_id) for group_id in groups] == [7] * len(groups)
 
 
 async def test_a_heartbeat_succeeds_while_the_coordinator_loads(broker, client, topic_id):

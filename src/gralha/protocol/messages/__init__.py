@@ -29,6 +29,7 @@ APIS: Final[dict[int, tuple[str, str, int, int, int, tuple[str, ...]]]] = {
     23: ("OffsetForLeaderEpoch", "offset_for_leader_epoch", 2, 4, 4, ("broker",)),
     32: ("DescribeConfigs", "describe_configs", 1, 4, 4, ("broker", "controller")),
     33: ("AlterConfigs", "alter_configs", 0, 2, 2, ("broker", "controller")),
+    34: ("AlterReplicaLogDirs", "alter_replica_log_dirs", 1, 2, 2, ("broker",)),
     35: ("DescribeLogDirs", "describe_log_dirs", 1, 5, 2, ("broker",)),
     37: ("CreatePartitions", "create_partitions", 0, 3, 2, ("broker", "controller")),
     42: ("DeleteGroups", "delete_groups", 0, 2, 2, ("broker",)),

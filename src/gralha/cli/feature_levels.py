@@ -1,0 +1,100 @@
+"""What Kafka 4.3's releases mean in levels of features: the facts behind kafka-features.
+
+They are Kafka's, not those of the cluster at hand: `kafka-features version-mapping` asks no cluster.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from gralha.cli.program import CommandError
+
+METADATA_VERSION: Final = "metadata.version"
+
+# Each internal version is the next level; a release may have had several.
+_FIRST_LEVEL: Final = 7
+_INTERNAL_VERSIONS: Final = (
+    "3.3-IV3",
+    "3.4-IV0",
+    *("3.5-IV0", "3.5-IV1", "3.5-IV2"),
+    *("3.6-IV0", "3.6-IV1", "3.6-IV2"),
+    *("3.7-IV0", "3.7-IV1", "3.7-IV2", "3.7-IV3", "3.7-IV4"),
+    "3.8-IV0",
+    "3.9-IV0",
+    *("4.0-IV0", "4.0-IV1", "4.0-IV2", "4.0-IV3"),
+    *("4.1-IV0", "4.1-IV1"),
+    *("4.2-IV0", "4.2-IV1"),
+    "4.3-IV0",
+    "4.4-IV0",
+)
+LATEST_RELEASE: Final = "4.3-IV0"
+
+
+class FeatureLevel(NamedTuple):
+    """A level of a feature: the metadata version that brings it, and what it needs."""
+
+    since: str
+    requires: Mapping[str, int] = {}
+
+
+# By feature, in Kafka's order: its levels from 0 on.
+FEATURES: Final[Mapping[str, tuple[FeatureLevel, ...]]] = {
+    "kraft.version": (FeatureLevel("3.3-IV3"), FeatureLevel("3.9-IV0")),
+    "transaction.version": (FeatureLevel("3.3-IV3"), FeatureLevel("4.0-IV2"), FeatureLevel("4.0-IV2")),
+    "group.version": (FeatureLevel("3.3-IV3"), FeatureLevel("4.0-IV0")),
+    "eligible.leader.replicas.version": (
+        FeatureLevel("3.3-IV3"),
+        FeatureLevel("4.1-IV0", {METADATA_VERSION: 23}),
+    ),
+    "share.version": (FeatureLevel("3.3-IV3"), FeatureLevel("4.2-IV0")),
+    "streams.version": (FeatureLevel("3.3-IV3"), FeatureLevel("4.2-IV1")),
+}
+
+
+def metadata_level(release: str) -> int:
+    """The level of metadata.version of a release: `4.3-IV0`, `4.3`, `4.3.1`."""
+    key = ".".join(release.split(".")[:2])
+    if key not in _INTERNAL_VERSIONS:
+        # A release without an internal version is its last one, if it is out already.
+        released = _INTERNAL_VERSIONS[: _INTERNAL_VERSIONS.index(LATEST_RELEASE) + 1]
+        key = next((one for one in reversed(released) if one.partition("-")[0] == key), key)
+    if key not in _INTERNAL_VERSIONS:
+        known = ", ".join(_INTERNAL_VERSIONS)
+        raise CommandError(f"Unknown metadata.version '{release}'. Supported metadata.version are: {known}")
+    return _FIRST_LEVEL + _INTERNAL_VERSIONS.index(key)
+
+
+def metadata_release(level: int) -> str | None:
+    """The internal version with a level of metadata.version, if Kafka 4.3 knows it."""
+    index = level - _FIRST_LEVEL
+    return _INTERNAL_VERSIONS[index] if 0 <= index < len(_INTERNAL_VERSIONS) else None
+
+
+def level_text(feature: str, level: int) -> str:
+    """A level as a person reads it: that of metadata.version as a release."""
+    if feature != METADATA_VERSION:
+        return str(level)
+    return metadata_release(level) or f"UNKNOWN {level}"
+
+
+def levels_of(release: str) -> dict[str, int]:
+    """The level of each feature that a new cluster of a release begins with, metadata.version first."""
+    metadata = metadata_level(release)
+    levels = {METADATA_VERSION: metadata}
+    for name, feature in FEATURES.items():
+        levels[name] = max(
+            level for level, one in enumerate(feature) if metadata_level(one.since) <= metadata
+        )
+    return levels
+
+
+def dependencies(feature: str, level: int) -> Mapping[str, int]:
+    """The levels of other features that a level of a feature needs."""
+    if feature == METADATA_VERSION:
+        if metadata_release(level) is None:
+            raise CommandError(f"Unknown metadata.version {level}")
+        return {}
+    if feature not in FEATURES:
+        raise CommandError(f"Unknown feature: {feature}")
+    if not 0 <= level < len(FEATURES[feature]):
+        raise CommandError(f"No feature:{feature} with feature level {level}")
+    return FEATURES[feature][level].requires

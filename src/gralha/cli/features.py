@@ -1,0 +1,214 @@
+"""kafka-features: what nodes support, what the cluster runs at, and how to change that (KIP-584)."""
+
+import argparse
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from gralha.cli.arguments import ProgramParser
+from gralha.cli.connect import add_bootstrap_options, open_admin
+from gralha.cli.feature_levels import (
+    LATEST_RELEASE,
+    METADATA_VERSION,
+    dependencies,
+    level_text,
+    levels_of,
+    metadata_level,
+)
+from gralha.cli.program import CommandError, one_line, run
+
+if TYPE_CHECKING:
+    from gralha.client.quorum_values import FeaturesDescription, UpgradeType
+
+_CLIENT_ID = "kafka-features"
+_INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
+
+
+class _Parser(ProgramParser):
+    """Says what is wrong as Kafka's command does."""
+
+    def error(self, message: str) -> NoReturn:
+        raise CommandError(f"Command line error: {message}. Type --help for help.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run(_main, arguments)
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="kafka-features", description="This tool manages feature flags in Kafka.")
+    add_bootstrap_options(parser, required=False)
+    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
+    describe = commands.add_parser("describe", help="show features and their levels")
+    describe.add_argument("--node-id", type=int, metavar="ID", help="ask this node; any without it")
+    upgrade = commands.add_parser("upgrade", help="raise the levels of features")
+    downgrade = commands.add_parser("downgrade", help="lower the levels of features")
+    disable = commands.add_parser("disable", help="lower the levels of features to zero")
+    for command in (upgrade, downgrade):
+        command.add_argument("--metadata", metavar="RELEASE", help="old way to set metadata.version")
+        command.add_argument("--release-version", metavar="RELEASE", help="set all features as in a release")
+        command.add_argument("--feature", action="append", metavar="NAME=LEVEL", help="may be repeated")
+    disable.add_argument("--feature", action="append", metavar="NAME", help="may be repeated")
+    for command in (downgrade, disable):
+        command.add_argument("--unsafe", action="store_true", help="even if metadata is lost by it")
+    for command in (upgrade, downgrade, disable):
+        command.add_argument("--dry-run", action="store_true", help="only say whether it can be done")
+    mapping = commands.add_parser("version-mapping", help="show the levels of a release")
+    mapping.add_argument("--release-version", default=LATEST_RELEASE, metavar="RELEASE")
+    needs = commands.add_parser("feature-dependencies", help="show what a level of a feature needs")
+    needs.add_argument("--feature", action="append", required=True, metavar="NAME=LEVEL")
+    return parser
+
+
+def _main(arguments: list[str]) -> int:
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command == "version-mapping":
+        print(mapping_text(options.release_version))
+        return 0
+    if options.command == "feature-dependencies":
+        for item in options.feature:
+            print(dependencies_text(*parse_level(item)))
+        return 0
+    if options.bootstrap_server is None and options.bootstrap_controller is None:
+        parser.error("You must specify either --bootstrap-controller or --bootstrap-server.")
+    if options.command == "describe":
+        return _describe(options)
+    return _update(options)
+
+
+# --- what needs no cluster ------------------------------------------------------------------------------
+
+
+def mapping_text(release: str) -> str:
+    """The answer of version-mapping."""
+    levels = levels_of(release)
+    first = f"{METADATA_VERSION}={levels.pop(METADATA_VERSION)} ({release})"
+    return "\n".join([first, *(f"{name}={level}" for name, level in levels.items())])
+
+
+def dependencies_text(feature: str, level: int) -> str:
+    """The answer of feature-dependencies for one of them."""
+    needed = dependencies(feature, level)
+    if not needed:
+        return f"{_level_and_release(feature, level)} has no dependencies."
+    lines = [f"{feature}={level} requires:"]
+    lines += [f"    {_level_and_release(name, minimum)}" for name, minimum in needed.items()]
+    return "\n".join(lines)
+
+
+def _level_and_release(feature: str, level: int) -> str:
+    release = f" ({level_text(feature, level)})" if feature == METADATA_VERSION else ""
+    return f"{feature}={level}{release}"
+
+
+def parse_level(text: str) -> tuple[str, int]:
+    """The parts of `feature=level`."""
+    name, equals, level = (part.strip() for part in text.partition("="))
+    if not equals:
+        raise CommandError(f"Can't parse feature=level string {text}: equals sign not found.")
+    try:
+        number = int(level)
+    except ValueError:
+        number = _INT16_MAX + 1
+    if not _INT16_MIN <= number <= _INT16_MAX:
+        raise CommandError(f"Can't parse feature=level string {text}: unable to parse {level} as a short.")
+    return name, number
+
+
+# --- describe -------------------------------------------------------------------------------------------
+
+
+def _describe(options: argparse.Namespace) -> int:
+    if options.node_id is not None and options.node_id < 0:
+        raise CommandError(f"Invalid node id {options.node_id}: must be non-negative.")
+    with open_admin(options, _CLIENT_ID) as admin:
+        for line in description(admin.describe_features(options.node_id)):
+            print(line)
+    return 0
+
+
+def description(features: "FeaturesDescription") -> Iterable[str]:
+    """The lines of describe."""
+    epoch = "-" if features.epoch is None else features.epoch
+    for name, (lowest, highest) in sorted(features.supported.items()):
+        levels = (lowest, highest, features.finalized.get(name, 0))
+        low, high, current = (level_text(name, level) for level in levels)
+        yield (
+            f"Feature: {name:<40}  SupportedMinVersion: {low:<15}  SupportedMaxVersion: {high:<15}  "
+            f"FinalizedVersionLevel: {current:<15}  Epoch: {epoch}"
+        )
+
+
+# --- upgrade, downgrade, disable ------------------------------------------------------------------------
+
+
+def _update(options: argparse.Namespace) -> int:
+    from gralha.client.quorum_values import UpgradeType
+
+    command = options.command
+    if command == "upgrade":
+        kind = UpgradeType.UPGRADE
+    else:
+        kind = UpgradeType.UNSAFE_DOWNGRADE if options.unsafe else UpgradeType.SAFE_DOWNGRADE
+    levels = _disabled(options.feature or []) if command == "disable" else _wanted(options)
+    if not levels:
+        raise CommandError(f"You must specify at least one feature to {command}")
+    if kind == UpgradeType.UPGRADE and 0 in levels.values():
+        raise CommandError(
+            "The upgradeType flag should be set to SAFE_DOWNGRADE or UNSAFE_DOWNGRADE when the provided "
+            "maxVersionLevel:0 is < 1."
+        )
+    if min(levels.values()) < 0:
+        raise CommandError("Cannot specify a negative version level.")
+    if any(not name.strip() for name in levels):
+        raise CommandError("Provided feature can not be empty.")
+    return _send(options, levels, kind)
+
+
+def _disabled(features: Iterable[str]) -> dict[str, int]:
+    levels: dict[str, int] = {}
+    for feature in features:
+        _set_once(levels, feature, 0)
+    return levels
+
+
+def _wanted(options: argparse.Namespace) -> dict[str, int]:
+    if options.release_version is not None:
+        if options.metadata is not None or options.feature is not None:
+            raise CommandError("Can not specify `release-version` with other feature flags.")
+        levels = levels_of(options.release_version)
+        if options.command == "upgrade":
+            # A feature at 0 is off: nothing to upgrade to.
+            return {name: level for name, level in levels.items() if level > 0}
+        return levels
+    levels = {}
+    if options.metadata is not None:
+        print(" `metadata` flag is deprecated and may be removed in a future release.")
+        levels[METADATA_VERSION] = metadata_level(options.metadata)
+    for item in options.feature or []:
+        _set_once(levels, *parse_level(item))
+    return levels
+
+
+def _set_once(levels: dict[str, int], feature: str, level: int) -> None:
+    if feature in levels:
+        raise CommandError(f"Feature {feature} was specified more than once.")
+    levels[feature] = level
+
+
+def _send(options: argparse.Namespace, levels: dict[str, int], kind: "UpgradeType") -> int:
+    command = options.command
+    with open_admin(options, _CLIENT_ID) as admin:
+        results = admin.update_features(levels, kind, validate_only=options.dry_run)
+    failures = 0
+    for feature, error in sorted(results.items(), key=lambda item: item[0]):
+        target = "" if command == "disable" else f" to {levels[feature]}"
+        if error is None:
+            print(f"{feature} {'can be' if options.dry_run else 'was'} {command}d{target}.")
+        else:
+            failures += 1
+            verb = "Can not" if options.dry_run else "Could not"
+            print(f"{verb} {command} {feature}{target}. {one_line(str(error))}")
+    if failures:
+        raise CommandError(f"{failures} out of {len(levels)} operation(s) failed.")
+    return 0

@@ -1,0 +1,81 @@
+"""Clusters and faults that are worth many seeds."""
+
+from dataclasses import replace
+from typing import Final
+
+from gralha.simulation.cluster import Settings
+
+# Snapshots, checkpoints and new segments now and then, within a minute.
+OFTEN: Final = {
+    "log.flush.offset.checkpoint.interval.ms": "3000",
+    "replica.high.watermark.checkpoint.interval.ms": "2000",
+    "metadata.log.max.record.bytes.between.snapshots": "2000",
+    "log.retention.check.interval.ms": "5000",
+}
+
+# One node. Everything acknowledged is on the device, so nothing may get lost, whatever happens.
+FLUSHED: Final = Settings(
+    faults=(
+        "kill",
+        "power_cut",
+        "stop",
+        "freeze",
+        "full_disk",
+        "failing_write",
+        "failing_read",
+        "reset",
+        "bad_network",
+        "isolate",
+    ),
+    topic_configs={"flush.messages": "1", "segment.ms": "9000"},
+    node_configs=OFTEN,
+)
+# One node. The operating system decides when to write: killed processes lose nothing, power cuts would.
+UNFLUSHED: Final = replace(
+    FLUSHED,
+    faults=("kill", "stop", "freeze", "full_disk", "failing_read", "reset", "bad_network"),
+    topic_configs={"segment.ms": "9000"},
+)
+# One node, nothing but power cuts.
+POWER_CUTS: Final = Settings(
+    seconds=30,
+    fault_interval_s=2.5,
+    faults=("power_cut",),
+    topic_configs={"flush.messages": "1"},
+    node_configs=OFTEN,
+)
+# Three nodes that replicate: one may lose what it had not written, since the others have it.
+THREE: Final = Settings(
+    brokers=3,
+    fault_interval_s=6,
+    faults=(
+        "kill",
+        "stop",
+        "freeze",
+        "partition",
+        "one_way_cut",
+        "isolate",
+        "reset",
+        "bad_network",
+        "full_disk",
+        "failing_write",
+        "failing_read",
+    ),
+    topic_configs={"min.insync.replicas": "2", "segment.ms": "9000"},
+    node_configs=OFTEN,
+    pause_s=0.3,
+)
+# Three nodes, power cuts of all of them included: what is acknowledged is on the device of two.
+THREE_FLUSHED: Final = replace(
+    THREE,
+    faults=(*THREE.faults, "power_cut", "power_cut_everywhere"),
+    topic_configs={**THREE.topic_configs, "flush.messages": "1"},
+)
+
+PRESETS: Final[dict[str, Settings]] = {
+    "flushed": FLUSHED,
+    "unflushed": UNFLUSHED,
+    "power-cuts": POWER_CUTS,
+    "three": THREE,
+    "three-flushed": THREE_FLUSHED,
+}

@@ -1,0 +1,197 @@
+"""What a follower asks its leader for, and what it makes of the answers; without a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gralha.protocol.errors import ErrorCode
+from gralha.protocol.messages.fetch import (
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchResponse,
+    PartitionData,
+)
+from gralha.protocol.primitives import RecordBytes
+from gralha.protocol.records import Record, encode_batch
+from gralha.replication.fetcher import FetchSettings, FetchState, FindRange, Poll, Truncate, cut_to_range
+from gralha.replication.partition import Partition
+from tests.storage.disks import QuietDisk
+from tests.storage.logs import make_log
+
+NOW_MS = 1_700_000_000_000
+LEADER = 2
+
+
+def new_partition(folder: Path, index: int = 0) -> Partition:
+    partition = Partition(
+        "t", bytes(range(16)), index, make_log(QuietDisk(), folder / f"folder{index}"), broker_id=1
+    )
+    follow_leader(partition, 1)
+    return partition
+
+
+def follow_leader(partition: Partition, epoch: int) -> None:
+    partition.change_leader(LEADER, epoch, [1, 2], [1, 2], epoch)
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Partition:
+    return new_partition(tmp_path)
+
+
+@pytest.fixture
+def state(partition: Partition) -> FetchState:
+    state = FetchState(1, lambda: 11, FetchSettings(backoff_ms=100))
+    state.follow(partition)
+    return state
+
+
+def data(base_offset: int, count: int = 1, epoch: int = 1) -> PartitionData:
+    sent = b"".join(
+        encode_batch([Record(b"k", b"v", NOW_MS)], base_offset=base_offset + number, leader_epoch=epoch)
+        for number in range(count)
+    )
+    return PartitionData(
+        partition_index=0, high_watermark=99, log_start_offset=0, records=RecordBytes(sent, 0, len(sent))
+    )
+
+
+def answer(*partitions: PartitionData) -> FetchResponse:
+    topic = FetchableTopicResponse(topic_id=bytes(range(16)), partitions=list(partitions))
+    return FetchResponse(responses=[topic])
+
+
+def asked(state: FetchState, now_ms: int = 0) -> Poll:
+    poll = state.next_request(now_ms)
+    assert poll is not None
+    return poll
+
+
+def test_it_asks_for_the_end_of_the_log_and_says_in_which_epoch_that_was_written(
+    state: FetchState, partition: Partition
+) -> None:
+    assert state.answered(asked(state), answer(data(0, 3)), 0, NOW_MS) == []
+    assert (partition.log.log_end_offset, partition.log.high_watermark) == (3, 3)
+    follow_leader(partition, 4)
+    state.follow(partition)
+    request = asked(state).request
+    assert request.replica_state is not None
+    assert (request.replica_state.replica_id, request.replica_state.replica_epoch) == (1, 11)
+    (wanted,) = request.topics[0].partitions
+    assert (wanted.fetch_offset, wanted.last_fetched_epoch, wanted.current_leader_epoch) == (3, 1, 4)
+
+
+def test_a_partition_is_in_one_request_at_a_time(state: FetchState, tmp_path: Path) -> None:
+    first = asked(state)
+    assert state.next_request(0) is None
+    assert not state.has_ready(0)
+    state.follow(new_partition(tmp_path, 1))
+    second = asked(state)
+    assert [one.partition for one in second.request.topics[0].partitions] == [1]
+    state.answered(first, answer(data(0)), 0, NOW_MS)
+    assert list(asked(state).asked) == list(first.asked)
+
+
+@pytest.mark.parametrize("event", ["a new epoch", "it leads itself", "it is forgotten"])
+def test_an_answer_from_another_time_is_not_taken(
+    state: FetchState, partition: Partition, event: str
+) -> None:
+    poll = asked(state)
+    if event == "a new epoch":
+        follow_leader(partition, 2)
+        state.follow(partition)
+    elif event == "it leads itself":
+        partition.change_leader(1, 2, [1, 2], [1, 2], 2)
+    else:
+        state.forget(partition)
+    diverging = PartitionData(diverging_epoch=EpochEndOffset(epoch=0, end_offset=0))
+    for late in (data(0), diverging, PartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)):
+        assert state.answered(poll, answer(late), 0, NOW_MS) == []
+    assert partition.log.log_end_offset == 0
+
+
+def test_what_does_not_fit_the_end_of_the_log_is_not_appended(
+    state: FetchState, partition: Partition
+) -> None:
+    poll = asked(state)
+    partition.append_as_follower(data(0).records, 0, 0, NOW_MS)
+    state.answered(poll, answer(data(0, 2)), 0, NOW_MS)
+    assert partition.log.log_end_offset == 1
+
+
+def test_after_an_error_it_waits_longer_and_longer(state: FetchState) -> None:
+    now_ms = 0
+    pauses = []
+    for _ in range(5):
+        poll = asked(state, now_ms)
+        refused = PartitionData(error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        state.answered(poll, answer(refused), now_ms, NOW_MS)
+        resume_ms = state.next_resume_ms(now_ms)
+        assert resume_ms is not None
+        assert state.next_request(resume_ms - 1) is None
+        pauses.append(resume_ms - now_ms)
+        now_ms = resume_ms
+    assert pauses == [20, 40, 80, 100, 100]
+    state.answered(asked(state, now_ms), answer(data(0)), now_ms, NOW_MS)
+    state.failed(asked(state, now_ms), now_ms)
+    assert state.next_resume_ms(now_ms) == now_ms + 20
+
+
+@pytest.mark.parametrize("response", [FetchResponse(error_code=ErrorCode.UNKNOWN_TOPIC_ID), answer()])
+def test_without_an_answer_for_the_partition_it_tries_again_later(
+    state: FetchState, response: FetchResponse
+) -> None:
+    assert state.answered(asked(state), response, 0, NOW_MS) == []
+    assert state.next_request(0) is None
+    assert state.next_request(20) is not None
+
+
+def test_damaged_records_are_asked_for_again(state: FetchState, partition: Partition) -> None:
+    damaged = data(0)
+    assert damaged.records is not None
+    damaged.records = RecordBytes(damaged.records.data[:-1] + b"x", 0, damaged.records.end)
+    assert state.answered(asked(state), answer(damaged), 0, NOW_MS) == []
+    assert partition.log.log_end_offset == 0
+    assert state.next_request(20) is not None
+
+
+def test_logs_that_part_are_cut_before_anything_else_is_asked(
+    state: FetchState, partition: Partition
+) -> None:
+    state.answered(asked(state), answer(data(0, 3)), 0, NOW_MS)
+    parted = data(3)
+    parted.diverging_epoch = EpochEndOffset(epoch=1, end_offset=2)
+    (work,) = state.answered(asked(state), answer(parted), 0, NOW_MS)
+    assert isinstance(work, Truncate)
+    assert work.offset == 2
+    assert (partition.log.log_end_offset, state.next_request(0)) == (3, None)
+    state.resumed(work.following, 0, True)
+    assert state.next_request(0) is not None
+
+
+def test_who_is_out_of_range_asks_for_the_range(state: FetchState) -> None:
+    out_of_range = PartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
+    (work,) = state.answered(asked(state), answer(out_of_range), 0, NOW_MS)
+    assert isinstance(work, FindRange)
+    state.resumed(work.following, 0, False)
+    assert state.next_request(0) is None
+    assert state.next_request(20) is not None
+
+
+def test_who_was_answered_with_records_goes_last(state: FetchState, tmp_path: Path) -> None:
+    state.follow(new_partition(tmp_path, 1))
+    quiet = PartitionData(partition_index=1, high_watermark=0)
+    state.answered(asked(state), answer(data(0), quiet), 0, NOW_MS)
+    assert [one.partition for one in asked(state).request.topics[0].partitions] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("end", "leader_start", "leader_end", "cut"),
+    [(10, 0, 7, (7, False)), (10, 12, 20, (12, True)), (10, 5, 20, (10, False)), (10, 10, 10, (10, False))],
+)
+def test_where_a_log_outside_of_the_leaders_is_cut(
+    end: int, leader_start: int, leader_end: int, cut: tuple[int, bool]
+) -> None:
+    assert cut_to_range(end, leader_start, leader_end) == cut
