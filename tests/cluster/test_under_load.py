@@ -39,8 +39,7 @@ def cluster() -> Iterator[GralhaCluster]:
 
 def check(clients: Clients) -> None:
     """Nothing lost, nothing twice, and no error that the application would have seen."""
-    assert clients.anomalies() == []
-    assert (clients.notes.errors, clients.unanswered) == ([], 0)
+    assert (clients.anomalies(), clients.notes.errors, clients.unanswered) == ([], [], 0)
 
 
 def connect(cluster: GralhaCluster) -> Connection:
