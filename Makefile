@@ -21,7 +21,7 @@ check: setup ## the quick half of `make test`: format, lint, types, imports
 bench: setup ## Gralha beside Apache Kafka on this machine
 	@$(BIN)/python -m bench
 
-soak: setup ## random histories and killed brokers for MINUTES=10, or SEEDS=n simulated minutes of a cluster
+soak: setup ## three brokers under faults for MINUTES=10, or SEEDS=n simulated minutes of a cluster
 	@scripts/soak "$(MINUTES)" "$(SEEDS)"
 
 generate: setup ## message classes from their definitions

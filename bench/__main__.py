@@ -14,11 +14,12 @@ from tests.apache.kafka import ApacheKafka
 
 from bench.groups import measure_groups
 from bench.measures import Broker, Results, measure_records
+from bench.replication import measure_replication
 from bench.report import table
 from gralha.testing import GralhaCluster
 
 BROKERS: dict[str, Callable[..., Broker]] = {"apache": ApacheKafka, "gralha": GralhaCluster}
-PARTS = {"records": measure_records, "groups": measure_groups}
+PARTS = {"records": measure_records, "groups": measure_groups, "replication": measure_replication}
 # The last results of each broker, so that a run of one can be set beside an earlier run of the other.
 RESULTS = Path(__file__).resolve().parents[1] / "build" / "bench"
 

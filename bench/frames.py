@@ -21,6 +21,7 @@ from gralha.protocol.messages.fetch import (
     PartitionData,
 )
 from gralha.protocol.messages.header import RequestHeader, ResponseHeader
+from gralha.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from gralha.protocol.messages.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -37,6 +38,7 @@ PRODUCE_VERSION = 12
 FETCH_VERSION = 12
 CREATE_TOPICS_VERSION = 7
 DELETE_TOPICS_VERSION = 6
+METADATA_VERSION = 9
 
 ERROR_MARK = 0x1357
 OFFSET_MARK = 0x1122334455667788
@@ -129,12 +131,23 @@ def exchange(connection: socket.socket, request: Message, version: int) -> Messa
     return APIS[request.API_KEY].response.decode(reader, version)
 
 
-def create_topic(connection: socket.socket, topic: str, partitions: int) -> int:
+def create_topic(connection: socket.socket, topic: str, partitions: int, replicas: int = 1) -> int:
     """Create a topic, or find that it exists; returns Kafka's error code."""
-    new = CreatableTopic(topic, partitions, 1)
+    new = CreatableTopic(topic, partitions, replicas)
     response = exchange(connection, CreateTopicsRequest([new], 10_000), CREATE_TOPICS_VERSION)
     assert isinstance(response, CreateTopicsResponse)
     return response.topics[0].error_code
+
+
+def leader_ports(connection: socket.socket, topic: str) -> list[int] | None:
+    """The port of each partition's leader, by partition; None while one has none."""
+    response = exchange(connection, MetadataRequest([MetadataRequestTopic(name=topic)]), METADATA_VERSION)
+    assert isinstance(response, MetadataResponse)
+    ports = {broker.node_id: broker.port for broker in response.brokers}
+    partitions = sorted(response.topics[0].partitions, key=lambda partition: partition.partition_index)
+    if not partitions or any(partition.leader_id not in ports for partition in partitions):
+        return None
+    return [ports[partition.leader_id] for partition in partitions]
 
 
 def delete_topic(connection: socket.socket, topic: str) -> None:

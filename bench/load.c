@@ -5,7 +5,8 @@
  * the expected one and carries no error. One thread serves all connections, because the broker under
  * test wants the other core. Prints one line of JSON.
  *
- * Usage: load PORT IN_FLIGHT REQUESTS ERROR_AT OFFSET_AT OFFSET_STEP OFFSET_LIMIT FRAME_FILE...
+ * Usage: load PORTS IN_FLIGHT REQUESTS ERROR_AT OFFSET_AT OFFSET_STEP OFFSET_LIMIT FRAME_FILE...
+ *   PORTS          with commas between, in turn for the connections: 1,2,3 for three brokers
  *   REQUESTS       in total, shared by the connections; there is one connection for each FRAME_FILE
  *   ERROR_AT       where in a response, from its correlation id on, the partition's error code is
  *   OFFSET_AT      where in a frame the fetch offset is, or -1: it advances by OFFSET_STEP with every
@@ -48,7 +49,7 @@ typedef struct {
     int wants_write;
 } connection;
 
-static int port, in_flight, epoll_descriptor;
+static int in_flight, epoll_descriptor;
 static size_t error_at;
 static long offset_at, offset_step, offset_limit;
 static uint64_t received_bytes, answered_total;
@@ -99,7 +100,7 @@ static void read_frame(connection *c, const char *path) {
     fclose(file);
 }
 
-static void open_connection(connection *c) {
+static void open_connection(connection *c, int port) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int yes = 1;
@@ -223,7 +224,7 @@ int main(int count, char **words) {
     static connection connections[MAX_CONNECTIONS];
     int used = count - 8;
     if (used < 1 || used > MAX_CONNECTIONS) fail("wrong arguments; see the top of load.c");
-    port = atoi(words[1]);
+    const char *ports = words[1];
     in_flight = atoi(words[2]);
     uint64_t requests = strtoull(words[3], NULL, 10);
     error_at = strtoul(words[4], NULL, 10);
@@ -236,7 +237,9 @@ int main(int count, char **words) {
     for (int i = 0; i < used; i++) {
         read_frame(&connections[i], words[8 + i]);
         connections[i].quota = requests / used + ((uint64_t)i < requests % used);
-        open_connection(&connections[i]);
+        char *rest;
+        open_connection(&connections[i], (int)strtol(ports, &rest, 10));
+        ports = *rest == ',' ? rest + 1 : words[1];
     }
     int64_t start = now_ns();
     for (int i = 0; i < used; i++) send_frames(&connections[i]);

@@ -38,14 +38,17 @@ def compiled() -> Path:
 
 
 def run_load(
-    port: int,
+    port: int | Sequence[int],
     frames: Sequence[Frame],
     requests: int,
     in_flight: int,
     offset_step: int = 0,
     offset_limit: int = 1,
 ) -> Load:
-    """Send so many requests in total over one connection for each frame; all must succeed."""
+    """Send so many requests in total over one connection for each frame; all must succeed.
+
+    With several ports each connection has its own, in turn.
+    """
     program = compiled()
     with tempfile.TemporaryDirectory(prefix="gralha-bench-") as folder:
         paths = []
@@ -54,7 +57,7 @@ def run_load(
             path.write_bytes(frame.data)
             paths.append(str(path))
         numbers = [
-            port,
+            ",".join(map(str, [port] if isinstance(port, int) else port)),
             in_flight,
             requests,
             frames[0].error_at,

@@ -42,6 +42,12 @@ MEASURES = [
     Measure("one_at_a_time_p99_ms", "one request at a time, acks=all: p99", "ms", 0.7, more_is_better=False),
     Measure("heartbeat_p50_ms", "heartbeats of 1,000 groups of 3 members: p50", "ms", more_is_better=False),
     Measure("heartbeat_p99_ms", "  the same: p99", "ms", more_is_better=False, at_most=50),
+    Measure("replicated_100b_per_s", "3 brokers, 3 replicas, acks=all: 100 x 100 B", "/ s", 1.5),
+    Measure("replicated_1kb_mb_s", "  batches of 16 x 1 KB", "MB/s", 1.5),
+    Measure("replicated_p50_ms", "  one request at a time: p50", "ms", more_is_better=False),
+    Measure("replicated_p99_ms", "  one request at a time: p99", "ms", 0.7, more_is_better=False),
+    Measure("cluster_start_s", "  start until all three serve", "s", more_is_better=False, at_most=4),
+    Measure("cluster_idle_memory_mb", "  idle memory of the three", "MB", more_is_better=False, at_most=300),
     Measure("start_s", "start to the first acknowledged record", "s", 0.4, more_is_better=False, at_most=1.2),
     Measure("idle_memory_mb", "idle memory", "MB", 0.2, more_is_better=False),
 ]

@@ -1,61 +1,66 @@
-"""Several Apache Kafka nodes as one cluster, with heaps that are small enough for a machine of tests."""
+"""Three nodes of Apache Kafka 4.3, each broker and controller, beside `GralhaCluster(3)`."""
 
 from __future__ import annotations
 
-import contextlib
 from types import TracebackType
 from typing import Self
 
-from gralha.testing.process import free_ports
+from gralha.testing.process import ServerProcess
 from tests.apache.kafka import ApacheKafka
 
-FLAGS = ["-Xmx256M", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true"]
+HEAP = "512M"
 
 
 class ApacheCluster:
-    """Nodes 1 to n, each broker and controller at once, on free loopback ports."""
+    """Nodes are numbered from 1."""
 
-    def __init__(self, brokers: int = 3) -> None:
-        ports = free_ports(2 * brokers)
-        controllers = {node_id: ports[brokers + node_id - 1] for node_id in range(1, brokers + 1)}
-        voters = ",".join(f"{node_id}@127.0.0.1:{port}" for node_id, port in controllers.items())
-        self.nodes: list[ApacheKafka] = []
-        for node_id, controller in controllers.items():
-            port = ports[node_id - 1]
-            node = ApacheKafka(
+    def __init__(self, brokers: int = 3, heap: str = HEAP) -> None:
+        self._nodes = {node_id: ApacheKafka(heap=heap) for node_id in range(1, brokers + 1)}
+        voters = ",".join(f"{node_id}@{node.controller_address}" for node_id, node in self._nodes.items())
+        for node_id, node in self._nodes.items():
+            replicas = str(min(3, brokers))
+            node.configure(
                 {
                     "node.id": str(node_id),
                     "controller.quorum.voters": voters,
-                    "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
-                    "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
-                },
-                FLAGS,
+                    "offsets.topic.replication.factor": replicas,
+                    "transaction.state.log.replication.factor": replicas,
+                }
             )
-            node.port = port
-            self.nodes.append(node)
+
+    @property
+    def node_ids(self) -> list[int]:
+        return list(self._nodes)
 
     @property
     def bootstrap(self) -> str:
-        return ",".join(node.bootstrap for node in self.nodes)
+        return ",".join(node.bootstrap for node in self._nodes.values())
 
-    def start(self, timeout_s: float = 60.0) -> Self:
-        for node in self.nodes:
+    def process(self, node_id: int = 1) -> ServerProcess:
+        return self._nodes[node_id].process()
+
+    def format(self) -> None:
+        for node in self._nodes.values():
             node.format()
-        for node in self.nodes:
+
+    def start(self, timeout_s: float = 90.0) -> Self:
+        self.format()
+        for node in self._nodes.values():
             node.spawn()
-        with contextlib.ExitStack() as undo:
-            undo.callback(self.close)
-            for node in self.nodes:
-                node.process().wait_ready(node.port, len(self.nodes), timeout_s)
-            undo.pop_all()
+        for node in self._nodes.values():
+            node.process().wait_ready(node.port, len(self._nodes), timeout_s)
         return self
 
     def close(self) -> None:
-        for node in self.nodes:
+        for node in self._nodes.values():
             node.close()
 
     def __enter__(self) -> Self:
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:
+            self.close()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -24,8 +24,6 @@ LOG_CONFIG = Path(__file__).with_name("log4j2.properties")
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 
 BROKER_FLAGS = [
-    "-Xms1G",
-    "-Xmx1G",
     "-server",
     "-XX:+UseG1GC",
     "-XX:MaxGCPauseMillis=20",
@@ -90,8 +88,7 @@ class ApacheKafka:
         self.port, self._controller_port = free_ports(2)
         self._properties = self.folder / "server.properties"
         self._process: ServerProcess | None = None
-        lines = {**self._node_config(), **(config or {})}
-        self._properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+        self.configure(config or {})
 
     @property
     def bootstrap(self) -> str:
@@ -104,6 +101,15 @@ class ApacheKafka:
 
     def data_folder(self, node_id: int = 1) -> Path:
         return self.folder / "data"
+
+    @property
+    def controller_address(self) -> str:
+        return f"127.0.0.1:{self._controller_port}"
+
+    def configure(self, config: Mapping[str, str]) -> None:
+        """Lines that are added to its server.properties or replace some there; before it starts."""
+        lines = {**self._node_config(), **config}
+        self._properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
 
     def format(self) -> None:
         """Write meta.properties and the first snapshot, unless that has been done."""
@@ -152,7 +158,7 @@ class ApacheKafka:
 
     def _node_config(self) -> dict[str, str]:
         client_listener = f"PLAINTEXT://127.0.0.1:{self.port}"
-        controller = f"127.0.0.1:{self._controller_port}"
+        controller = self.controller_address
         return {
             "process.roles": "broker,controller",
             "node.id": "1",

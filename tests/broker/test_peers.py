@@ -167,3 +167,13 @@ async def test_a_node_that_accepts_and_never_answers_is_connected_to_anew() -> N
     server.close()
     await server.wait_closed()
     assert accepted >= 2
+
+
+async def test_a_connection_that_is_closing_is_not_used_any_more(peers: PeerConnections) -> None:
+    assert await ask(peers, "a") == 1
+    _, connecting = peers._connections[7, ""]
+    transport = connecting.result()._transport
+    assert transport is not None
+    # As the other side's end does: whoever asks before the loop tells of it must not fail, and get an answer.
+    transport.close()
+    assert await ask(peers, "a") == 1

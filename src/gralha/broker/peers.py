@@ -69,7 +69,15 @@ class _Connection(asyncio.Protocol):
 
     # Requests and answers
 
+    @property
+    def is_usable(self) -> bool:
+        """A transport that is closing refuses to send, a moment before it tells that it was lost."""
+        return self.is_open and self._transport is not None and not self._transport.is_closing()
+
     def send(self, request: Message, version: int) -> "asyncio.Future[Message]":
+        """The answer to come; PeerError if the connection has ended."""
+        if not self.is_usable:
+            raise PeerError("the connection was lost")
         api = apis.APIS[request.API_KEY]
         self._next_correlation_id += 1
         writer = Writer()
@@ -215,7 +223,7 @@ class PeerConnections:
 def _has_ended(connecting: "asyncio.Task[_Connection]") -> bool:
     if not connecting.done():
         return False
-    return connecting.cancelled() or connecting.exception() is not None or not connecting.result().is_open
+    return connecting.cancelled() or connecting.exception() is not None or not connecting.result().is_usable
 
 
 def _close(connecting: "asyncio.Task[_Connection]") -> None:

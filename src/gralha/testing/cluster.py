@@ -1,7 +1,7 @@
 """`GralhaCluster`: real broker processes on free loopback ports, with data in a temporary folder.
 
-Each node is a broker and a controller at once and has a folder of its own with its
-`server.properties`, its log and its data. Nodes are numbered from 1.
+Each node is a broker and a controller at once, but for brokers that are added later, and has a folder of its
+own with its `server.properties`, its log and its data. Nodes are numbered from 1.
 """
 
 from __future__ import annotations
@@ -69,6 +69,14 @@ class GralhaCluster:
             self._spawn(node_id)
         return stopped
 
+    def add_broker(self) -> int:
+        """One more node, a broker that is no controller, in the running cluster; returns its id."""
+        node_id = max(self.node_ids) + 1
+        (self.ports[node_id],) = free_ports(1)
+        self.node_ids.append(node_id)
+        self.start()
+        return node_id
+
     def stop(self, node_id: int | None = None) -> None:
         """Shut one node, or all, down cleanly. The data stays."""
         for process in self._chosen(node_id):
@@ -122,13 +130,17 @@ class GralhaCluster:
     def _node_config(self, node_id: int) -> dict[str, str]:
         voters = ",".join(f"{voter}@127.0.0.1:{port}" for voter, port in self._controller_ports.items())
         client_listener = f"PLAINTEXT://127.0.0.1:{self.ports[node_id]}"
+        listeners = [client_listener]
+        is_controller = node_id in self._controller_ports
+        if is_controller:
+            listeners.append(f"CONTROLLER://127.0.0.1:{self._controller_ports[node_id]}")
         internal_replicas = str(min(3, len(self.node_ids)))
         return {
-            "process.roles": "broker,controller",
+            "process.roles": "broker,controller" if is_controller else "broker",
             "node.id": str(node_id),
             "controller.quorum.voters": voters,
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"{client_listener},CONTROLLER://127.0.0.1:{self._controller_ports[node_id]}",
+            "listeners": ",".join(listeners),
             "advertised.listeners": client_listener,
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
             "log.dirs": str(self.data_folder(node_id)),

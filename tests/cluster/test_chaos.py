@@ -1,0 +1,134 @@
+"""Short chaos runs, one of kills and one of cut connections. `make soak` runs longer ones."""
+
+import random
+import socket
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cluster.chaos import Nemesis, gaps_after, run_chaos
+from tests.cluster.fault_proxy import FaultProxy
+
+from gralha.testing import GralhaCluster
+from gralha.testing.process import free_ports
+
+PATIENCE_S = 10.0
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("seed", "kinds"),
+    [
+        (1, ["kill", "stop", "kill-controller", "pause", "kill-all"]),
+        (2, ["cut-both-ways", "isolate-controller", "cut-one-way", "reset", "kill"]),
+    ],
+)
+def test_no_fault_loses_what_was_acknowledged(seed: int, kinds: list[str], tmp_path: Path) -> None:
+    report = run_chaos(seed, 0, kinds, keep=tmp_path)
+    assert report.problems() == [], tmp_path
+    # It was under load all the while, and went on after the last fault.
+    assert report.acknowledged > 500
+    assert report.endings["SIGKILL"] == kinds.count("kill") + kinds.count(
+        "kill-controller"
+    ) + 3 * kinds.count("kill-all")
+
+
+def test_a_wait_counts_for_the_fault_in_which_it_was() -> None:
+    faults = [(10.0, "kill"), (20.0, "pause")]
+    times = {0: [9.0, 12.0, 19.0, 26.0], 1: [9.5, 10.5, 25.0, 25.5]}
+    assert gaps_after(faults, times) == {"kill": [9.5], "pause": [6.0]}
+
+
+# The proxy
+
+
+@pytest.fixture
+def proxy() -> Iterator[FaultProxy]:
+    made = FaultProxy()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def ends(proxy: FaultProxy) -> Iterator[tuple[socket.socket, socket.socket]]:
+    """A connection of node 1 to node 2 through the proxy, with its first request delivered."""
+    (port,) = free_ports(1)
+    first = struct.pack(">ihhih", 16, 18, 3, 1, 6) + b"node-1"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        proxy.forward(port, 2, server.getsockname()[1])
+        with socket.create_connection(("127.0.0.1", port)) as near:
+            near.sendall(first)
+            far, _ = server.accept()
+            with far:
+                for one in (near, far):
+                    one.settimeout(PATIENCE_S)
+                assert far.recv(100) == first
+                yield near, far
+
+
+def test_a_cut_holds_one_way_and_delivers_when_it_heals(
+    proxy: FaultProxy, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    near, far = ends
+    proxy.cut(1, 2)
+    near.sendall(b"question")
+    far.sendall(b"answer")
+    assert near.recv(100) == b"answer"
+    far.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        far.recv(100)
+    far.settimeout(PATIENCE_S)
+    proxy.heal()
+    assert far.recv(100) == b"question"
+
+
+def test_nobody_hears_of_an_end_through_a_cut(
+    proxy: FaultProxy, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    near, far = ends
+    proxy.cut(1, 2)
+    near.close()
+    far.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        far.recv(100)
+    far.settimeout(PATIENCE_S)
+    proxy.heal()
+    assert ended(far)
+
+
+def test_a_reset_ends_the_connections_of_a_pair(
+    proxy: FaultProxy, ends: tuple[socket.socket, socket.socket]
+) -> None:
+    near, far = ends
+    proxy.reset(1, 3)
+    near.sendall(b"still there")
+    assert far.recv(100) == b"still there"
+    proxy.reset(2, 1)
+    assert ended(near)
+    assert ended(far)
+
+
+def test_a_delay_delays(proxy: FaultProxy, ends: tuple[socket.socket, socket.socket]) -> None:
+    near, far = ends
+    proxy.delay(1, 2, 0.2)
+    begun = time.monotonic()
+    near.sendall(b"late")
+    assert far.recv(100) == b"late"
+    assert time.monotonic() - begun >= 0.2
+
+
+def ended(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(100) == b""
+    except ConnectionError:
+        return True
+
+
+def test_a_seed_draws_the_same_faults(proxy: FaultProxy) -> None:
+    def drawn(seed: int) -> list[str]:
+        nemesis = Nemesis(GralhaCluster(3), proxy, random.Random(seed), lambda _: None)
+        return [nemesis.draw() for _ in range(50)]
+
+    assert drawn(1) == drawn(1) != drawn(2)
