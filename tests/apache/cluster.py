@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from gralha.testing.process import ServerProcess
-from tests.apache.kafka import ApacheKafka
+from tests.apache.kafka import BROKER_FLAGS, ApacheKafka
 
 HEAP = "512M"
 
@@ -15,7 +15,9 @@ class ApacheCluster:
     """Nodes are numbered from 1."""
 
     def __init__(self, brokers: int = 3, heap: str = HEAP) -> None:
-        self._nodes = {node_id: ApacheKafka(heap=heap) for node_id in range(1, brokers + 1)}
+        # The last of two flags counts.
+        flags = [*BROKER_FLAGS, f"-Xms{heap}", f"-Xmx{heap}"]
+        self._nodes = {node_id: ApacheKafka(flags=flags) for node_id in range(1, brokers + 1)}
         voters = ",".join(f"{node_id}@{node.controller_address}" for node_id, node in self._nodes.items())
         for node_id, node in self._nodes.items():
             replicas = str(min(3, brokers))

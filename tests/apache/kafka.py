@@ -24,6 +24,8 @@ LOG_CONFIG = Path(__file__).with_name("log4j2.properties")
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 
 BROKER_FLAGS = [
+    "-Xms1G",
+    "-Xmx1G",
     "-server",
     "-XX:+UseG1GC",
     "-XX:MaxGCPauseMillis=20",
