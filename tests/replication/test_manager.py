@@ -157,3 +157,36 @@ async def test_a_disk_that_fails_is_reported_and_not_waited_for(broker: Fixture,
         await broker.replicas.settled()
     assert len(broker.failures) == 1
     await asyncio.wait_for(broker.replicas.settled(), 1)
+
+
+class CutsOneAfterTheOther:
+    """Stands in for the fetchers: a second cut of a log begins as soon as the first has been waited for."""
+
+    def __init__(self, key: tuple[bytes, int]) -> None:
+        self.truncations: dict[tuple[bytes, int], object] = {key: None}
+        self.left = 2
+        self.finished = asyncio.Event()
+
+    async def truncated(self, topic_id: bytes, index: int) -> None:
+        await asyncio.sleep(0)
+        self.left -= 1
+        if not self.left:
+            del self.truncations[topic_id, index]
+            self.finished.set()
+
+    def follow(self, partition: object) -> None:
+        pass
+
+    forget = follow
+
+
+async def test_nobody_becomes_leader_while_a_log_is_cut(broker: Fixture) -> None:
+    broker.replicas.apply(change(topic("a", 1)))
+    await broker.replicas.settled()
+    cuts = CutsOneAfterTheOther((OLD_ID, 0))
+    broker.replicas._fetchers = cuts  # type: ignore[assignment]
+    broker.replicas.apply(change(topic("a", 1, epoch=5)))
+    await broker.replicas.settled()
+    partition = broker.replicas.find("a", 0)
+    assert partition is not None
+    assert (partition.leader_epoch, cuts.finished.is_set()) == (5, True)

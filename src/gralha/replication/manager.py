@@ -165,6 +165,10 @@ class ReplicaManager:
             while self._changes:
                 change, done = self._changes[0]
                 await self._work_on_files(change)
+                # Last, and until there is none: another cut may have begun during the other work, and who
+                # becomes leader over a log that is being cut knows neither its end nor its producers.
+                while cuts := self._being_cut(change):
+                    await self._finish(cuts)
                 self._install(change)
                 self._changes.popleft()
                 done.set_result(None)
@@ -184,9 +188,7 @@ class ReplicaManager:
     async def _work_on_files(self, change: ImageChange) -> None:
         for topic in change.deleted_topics:
             self._unlist(topic)
-        for topic, index in self._being_cut(change):
-            assert self._fetchers is not None
-            await self._fetchers.truncated(topic.id, index)
+        await self._finish(self._being_cut(change))
         for topic, index in self._leaving(change):
             self._retire(topic, index)
             await self._logs.delete_in_thread(topic.name, index, self._clock())
@@ -195,6 +197,11 @@ class ReplicaManager:
             await asyncio.gather(
                 *(self._make(topic, index) for topic, index in missing[start : start + AT_ONCE])
             )
+
+    async def _finish(self, cuts: list[tuple[TopicImage, int]]) -> None:
+        for topic, index in cuts:
+            assert self._fetchers is not None
+            await self._fetchers.truncated(topic.id, index)
 
     def _leaving(self, change: ImageChange) -> list[tuple[TopicImage, int]]:
         """The partitions that still have files here: of deleted topics, and those placed elsewhere now."""
