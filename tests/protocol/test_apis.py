@@ -31,6 +31,7 @@ KAFKA_4_3 = {
     "OffsetForLeaderEpoch": (23, 2, 4, 4),
     "DescribeConfigs": (32, 1, 4, 4),
     "AlterConfigs": (33, 0, 2, 2),
+    "AlterReplicaLogDirs": (34, 1, 2, 2),
     "DescribeLogDirs": (35, 1, 5, 2),
     "CreatePartitions": (37, 0, 3, 2),
     "DeleteGroups": (42, 0, 2, 2),

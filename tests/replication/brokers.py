@@ -44,7 +44,7 @@ from tests.storage.disks import QuietDisk
 
 NOW_MS = 1_700_000_000_000
 TOPIC_ID = bytes(range(16))
-PEER = Peer("localhost", 1, "INTERNAL", "User:ANONYMOUS")
+PEER = Peer("localhost", 1, "INTERNAL", "User:ANONYMOUS", {})
 PATIENCE_S = 20
 BROKERS = (1, 2, 3)
 

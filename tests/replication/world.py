@@ -42,7 +42,7 @@ TOPIC_ID = bytes(range(16))
 NOW_MS = 1_700_000_000_000
 LAG_TIME_MAX_MS = 30_000
 FETCH_VERSION = 18
-PEER = Peer("localhost", 1, "INTERNAL", "User:ANONYMOUS")
+PEER = Peer("localhost", 1, "INTERNAL", "User:ANONYMOUS", {})
 CONFIG = LogConfig({"min.insync.replicas": str(MIN_IN_SYNC)})
 
 # Offset, leader epoch and CRC of a batch, each of which has one record.

@@ -60,12 +60,16 @@ def _up(arguments: list[str]) -> int:
     if "," in str(data):
         raise CommandError(f"{data} cannot hold data: log.dirs would take its comma for a separator")
     if options.brokers > 1:
-        return _up_several(data, options.brokers, options.port or FIRST_PORT)
+        return _up_several(data, options.brokers, FIRST_PORT if options.port is None else options.port)
 
     def announce(node: "Node") -> None:
         _print_table([("broker", address) for address in _addresses(node)], data)
 
-    return serve(_text(_properties(data, options.port or DEFAULT_PORT)), "gralha up", announce)
+    return serve(
+        _text(_properties(data, DEFAULT_PORT if options.port is None else options.port)),
+        "gralha up",
+        announce,
+    )
 
 
 def _up_several(data: Path, brokers: int, first_port: int) -> int:

@@ -70,7 +70,7 @@ class Node:
         request.encode(writer, version)
         request = type(request).decode(Reader(writer.to_bytes()), version)
         response = await handler.handle(
-            self, RequestContext(Peer("host", 1, "CONTROLLER", "User:ANONYMOUS"), version, None), request
+            self, RequestContext(Peer("host", 1, "CONTROLLER", "User:ANONYMOUS", {}), version, None), request
         )
         writer = Writer()
         response.encode(writer, version)

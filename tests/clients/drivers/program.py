@@ -58,8 +58,11 @@ class Program:
     def _read_line(self, call: str) -> bytes:
         assert self._process.stdout is not None
         chunks = []
+        # Not select(), which knows no descriptors above 1023.
+        waiting = select.poll()
+        waiting.register(self._process.stdout, select.POLLIN)
         while True:
-            if not select.select([self._process.stdout], [], [], ANSWER_TIMEOUT_S)[0]:
+            if not waiting.poll(ANSWER_TIMEOUT_S * 1000):
                 self._process.kill()
                 raise RuntimeError(f"{self.name} did not answer {call} within {ANSWER_TIMEOUT_S:g} s")
             chunk = self._process.stdout.read(1 << 20)
