@@ -17,6 +17,7 @@ from gralha.testing.process import free_ports
 PATIENCE_S = 10.0
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("seed", "kinds"),

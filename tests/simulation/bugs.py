@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib.machinery import FileFinder, SourceFileLoader
 from typing import Any
 
-SEEDS = 8
+SEEDS = 40
 
 
 def load_sources_only() -> None:
