@@ -1,10 +1,20 @@
-"""What holds for every test: a skip is a hole, so a skipped test fails; groups settle quickly."""
+"""What holds for every test: a skip is a hole, so a skipped test fails; groups settle quickly.
 
+Hypothesis draws the same examples in every run, so that a change is judged by what it changes. `make soak`
+draws new ones.
+"""
+
+import os
 from collections.abc import Iterator, Mapping
 
 import pytest
+from hypothesis import settings
 
 from tests.quick_groups import QUICK_GROUPS
+
+settings.register_profile("same examples", derandomize=True)
+settings.register_profile("new examples", derandomize=False)
+settings.load_profile(os.environ.get("GRALHA_EXAMPLES", "same examples"))
 
 
 @pytest.fixture(scope="session")
