@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import gralha
-from tests.simulation.bugs import BUGS, BUGS_OF_THREE, nothing
+from tests.simulation.bugs import BUGS, BUGS_OF_THREE, SEEDS, nothing
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,4 +33,6 @@ def test_a_bug_that_is_put_back_is_noticed(name: str) -> None:
 
 def test_without_a_bug_the_same_faults_do_no_harm() -> None:
     result = run_with("nothing")
-    assert (result.returncode, result.stdout) == (1, "nothing was not noticed in 8 runs\n"), result.stderr
+    assert (result.returncode, result.stdout) == (1, f"nothing was not noticed in {SEEDS} runs\n"), (
+        result.stderr
+    )
