@@ -33,6 +33,21 @@ EAGER_INTERVAL_S: Final = 0.02
 _UNKNOWN_HERE: Final = (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED)
 _TRY_AGAIN: Final = (ErrorCode.DUPLICATE_BROKER_REGISTRATION, ErrorCode.NOT_CONTROLLER)
 
+# What a person can do about a refusal.
+_ADVICE: Final[dict[int, str]] = {
+    ErrorCode.NOT_CONTROLLER: (
+        "A majority of the voters must be up: see that they run, that controller.quorum.voters is the same "
+        "on all nodes and has their addresses, and that all folders were formatted with one cluster id."
+    ),
+    ErrorCode.DUPLICATE_BROKER_REGISTRATION: (
+        "Another process serves with this node.id: stop it, or give this one another id."
+    ),
+    ErrorCode.INCONSISTENT_CLUSTER_ID: (
+        "The cluster.id in meta.properties of this node is not the controller's: is this the right folder in "
+        "log.dirs, and the right address in controller.quorum.voters?"
+    ),
+}
+
 
 class Standing(Enum):
     STARTING = auto()
@@ -70,34 +85,37 @@ class Lifecycle:
         self.standing = Standing.STARTING
         self.epoch = -1
 
-    async def register(self) -> int:
-        """Introduce this broker; its epoch. Waits for an older process of the same id to be gone."""
+    async def register(self) -> None:
+        """Introduce this broker, for its epoch. Waits for an older process of the same id to be gone."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._times.registration_timeout_ms / 1000
         while True:
-            code = await self._try_to_register()
-            if code == ErrorCode.NONE:
+            error = await self._try_to_register()
+            if error is None:
                 self._become(Standing.FENCED)
-                return self.epoch
-            error = error_for(code)
-            if code not in _TRY_AGAIN or loop.time() >= deadline:
-                raise RegistrationRefusedError(
-                    f"The controller does not let broker {self._introduction.broker_id} in: {error.message}"
-                )
+                return
+            if error.code not in _TRY_AGAIN or loop.time() >= deadline:
+                raise RegistrationRefusedError(self._refusal(error))
             log.info("waiting to be registered: %s", error.message)
             await asyncio.sleep(REGISTRATION_RETRY_S)
 
-    async def _try_to_register(self) -> int:
+    def _refusal(self, error: KafkaError) -> str:
+        broker_id = self._introduction.broker_id
+        advice = _ADVICE.get(error.code, "The log of the active controller may say more.")
+        return f"Broker {broker_id} cannot join the cluster. {error.message}. {advice}"
+
+    async def _try_to_register(self) -> KafkaError | None:
         try:
             answer = await self._channel.ask(
                 self._introduction, timeout_ms=self._times.session_timeout_ms, lane=LANE
             )
         except KafkaError as error:
-            return error.code
+            return error
         response = cast(BrokerRegistrationResponse, answer)
-        if not response.error_code:
-            self.epoch = response.broker_epoch
-        return response.error_code
+        if response.error_code:
+            return error_for(response.error_code)
+        self.epoch = response.broker_epoch
+        return None
 
     async def run(self) -> None:
         """The owner's task: heartbeats until the controller has let this broker go."""
@@ -127,8 +145,7 @@ class Lifecycle:
             return
         response = cast(BrokerHeartbeatResponse, answer)
         if response.error_code in _UNKNOWN_HERE:
-            # The controller has fenced us for good, or a cluster was restored: we are as good as new.
-            await self.register()
+            await self._register_again()
         elif response.error_code:
             log.warning("heartbeat refused: %s", error_for(response.error_code).message)
         elif self.standing is Standing.STOPPING:
@@ -136,6 +153,13 @@ class Lifecycle:
                 self._become(Standing.STOPPED)
         else:
             self._become(Standing.FENCED if response.is_fenced else Standing.RUNNING)
+
+    async def _register_again(self) -> None:
+        """The controller has struck us off, or a cluster was restored: we are as good as new."""
+        if self.standing is Standing.STOPPING:
+            self._become(Standing.STOPPED)  # what it does not know leads nothing
+        else:
+            await self.register()
 
     def ready(self) -> None:
         """Everything that the metadata places here has been opened: the controller may let this broker in."""
@@ -153,6 +177,8 @@ class Lifecycle:
 
     async def stop(self, timeout_s: float) -> bool:
         """Ask to be relieved of everything this broker leads. Whether that was granted in time."""
+        if not self._is_ready:
+            return True  # it was never let in, so it leads nothing
         if self.standing not in (Standing.FENCED, Standing.RUNNING):
             return self.standing is Standing.STOPPED
         self._become(Standing.STOPPING)

@@ -84,7 +84,6 @@ class Node:
         self._clock = clock
         self._random = random
         self._failure: asyncio.Future[None] | None = None
-        self._broker_epoch = -1
         self._metadata_lock: FolderLock | None = None
         self._logs = LogManager(
             disk,
@@ -108,6 +107,7 @@ class Node:
         self._controller: ControllerService | None = None
         self._duties: ActiveDuties | None = None
         self._lifecycle: Lifecycle | None = None
+        self._loading: asyncio.Future[None] | None = None  # of the logs, in a thread
         # One for clients and other brokers, one for those who ask the controller.
         self._server = self._new_server()
         self._controller_server = self._new_server()
@@ -119,15 +119,15 @@ class Node:
         loop = asyncio.get_running_loop()
         self._failure = loop.create_future()
         self._tasks = [asyncio.ensure_future(stop.wait()), self._failure]
+        starting = asyncio.ensure_future(self._start())
         try:
-            starting = asyncio.ensure_future(self._start())
             if await self._ended_before(starting):
-                starting.cancel()
-                await asyncio.gather(starting, return_exceptions=True)
+                await _cancel([starting])
             else:
                 on_ready(self)
                 await self._ended_before(None)
         except BaseException:
+            await _cancel([starting])
             await self._abandon()
             raise
         await self._close()
@@ -176,11 +176,13 @@ class Node:
             self._lifecycle_times(),
         )
         try:
-            self._broker_epoch = await lifecycle.register()
+            await lifecycle.register()
         except RegistrationRefusedError as error:
             raise StartError(str(error)) from None
         await controller.wait_for_offset(self._broker_epoch)
-        await loop.run_in_executor(None, self._load_logs, controller)
+        self._loading = loop.run_in_executor(None, self._load_logs, controller)
+        # Who stops the node meanwhile has to wait for the thread, which goes on.
+        await asyncio.shield(self._loading)
         controller.driver.leader_listeners.append(lifecycle.controller_changed)
         self._watch(self._logs.run(self._clock))
         self._watch(self._replicas.run())
@@ -342,6 +344,11 @@ class Node:
         assert self._broker is not None
         return await self._broker.ask_controller(request)
 
+    @property
+    def _broker_epoch(self) -> int:
+        """Of the newest registration: the controller may want another one at any time."""
+        return -1 if self._lifecycle is None else self._lifecycle.epoch
+
     def _registration(self, broker_id: int) -> BrokerRegistration | None:
         return None if self._controller is None else self._controller.image.brokers.get(broker_id)
 
@@ -434,7 +441,6 @@ class Node:
 
     async def _close(self) -> None:
         """In order: leadership, clients, metadata (nothing is decided any more), work on files, logs."""
-        assert self._controller is not None
         if self._lifecycle is not None and self._has_successors():
             await self._lifecycle.stop(CONTROLLED_SHUTDOWN_S)
         await self._server.close()
@@ -443,13 +449,28 @@ class Node:
         await self._replicas.close()
         if self._duties is not None:
             self._duties.close()
-        await self._controller.close()
+        if self._controller is not None:
+            await self._controller.close()
         await self._controller_server.close()
         self._close_peers()
         await _cancel(self._tasks)
-        await asyncio.get_running_loop().run_in_executor(None, self._logs.close, self._broker_epoch)
+        await self._close_logs()
         if self._metadata_lock is not None:
             self._metadata_lock.release()
+
+    async def _close_logs(self) -> None:
+        """With the marks of a clean end only if all were opened: others may be of a crash, and unchecked."""
+        if await self._are_logs_open():
+            await asyncio.get_running_loop().run_in_executor(None, self._logs.close, self._broker_epoch)
+        else:
+            self._logs.release()
+
+    async def _are_logs_open(self) -> bool:
+        """Waits for the thread that opens them, if there is one."""
+        if self._loading is None:
+            return False
+        await asyncio.wait([self._loading])
+        return self._loading.exception() is None
 
     def _has_successors(self) -> bool:
         """Is there another broker that could lead what this one leads?"""
@@ -471,6 +492,7 @@ class Node:
             self._duties.close()
         self._close_peers()
         await _cancel(self._tasks)
+        await self._are_logs_open()
         self._logs.release()
         if self._metadata_lock is not None:
             self._metadata_lock.release()

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 
 from gralha.broker.config import NodeConfig
+from gralha.broker.lifecycle import RegistrationRefusedError
 from gralha.broker.node import Node, StartError
 from gralha.storage.cleaner_process import CleanerProcess
 from gralha.storage.disk import DiskError, RealDisk
@@ -52,7 +53,7 @@ async def _run(config: NodeConfig, on_ready: Callable[[Node], None]) -> None:
     node = Node(config, RealDisk(), wall_clock_ms, random.Random(), CleanerProcess())
     try:
         await node.run(stop, on_ready)
-    except (StartError, DiskError) as error:
+    except (StartError, RegistrationRefusedError, DiskError) as error:
         raise NodeFailedError(str(error)) from error
 
 

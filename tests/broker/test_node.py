@@ -1,0 +1,70 @@
+"""A node that is told to stop, or refused, before it has started."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from gralha.broker.config import NodeConfig
+from gralha.broker.node import Node, StartError
+from gralha.metadata.formatting import prepare_folders
+from gralha.storage.checkpoints import remove_clean_shutdown
+from gralha.storage.config import LogConfig
+from gralha.storage.disk import RealDisk
+from gralha.storage.manager import LogManager
+from gralha.testing.process import free_ports
+
+
+def node_of_three(folder: Path, extra: str = "") -> Node:
+    """One node of a quorum of three; the other two are down."""
+    ports = free_ports(3)
+    voters = ",".join(f"{number}@127.0.0.1:{port}" for number, port in enumerate(ports, 1))
+    text = (
+        "process.roles=broker,controller\nnode.id=1\n"
+        f"listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:{ports[0]}\n"
+        "controller.listener.names=CONTROLLER\n"
+        f"controller.quorum.voters={voters}\nlog.dirs={folder}\n{extra}"
+    )
+    config, _ = NodeConfig.parse(text, "test", lambda: "127.0.0.1")
+    return Node(config, RealDisk(), lambda: 1000, Random(1))
+
+
+def never_ready(_node: Node) -> None:
+    raise AssertionError("a quorum without a majority has let a broker in")
+
+
+def leave_a_crashed_log(folder: Path) -> dict[str, bytes]:
+    """A partition of a process that was killed; the checkpoints beside it."""
+    prepare_folders(RealDisk(), [str(folder)], str(folder), 1, 1000, Random(1))
+    logs = LogManager(RealDisk(), [str(folder)], LogConfig(), random=Random(1))
+    logs.lock()
+    logs.get_or_create("t", 0, bytes(15) + b"\1", LogConfig(), 1000)
+    logs.close()
+    remove_clean_shutdown(RealDisk(), str(folder))
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("is_there", [lambda folder: True, lambda folder: any(folder.glob("__cluster*/*"))])
+async def test_a_node_that_stops_before_its_logs_are_open_leaves_them_as_they_were(
+    tmp_path: Path, is_there: Callable[[Path], bool]
+) -> None:
+    before = leave_a_crashed_log(tmp_path)
+    stop = asyncio.Event()
+    running = asyncio.ensure_future(node_of_three(tmp_path).run(stop, never_ready))
+    while not running.done() and not is_there(tmp_path):
+        await asyncio.sleep(0)
+    stop.set()
+    await running
+    after = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    # Above all no marker of a clean end, after which the next start would not check the log.
+    assert after == before
+
+
+async def test_a_node_without_a_majority_says_what_it_could_not_find(tmp_path: Path) -> None:
+    node = node_of_three(
+        tmp_path, "initial.broker.registration.timeout.ms=1\nbroker.session.timeout.ms=100\n"
+    )
+    with pytest.raises(StartError, match=r"the quorum has no leader.*controller\.quorum\.voters"):
+        await node.run(asyncio.Event(), never_ready)
