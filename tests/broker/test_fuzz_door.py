@@ -158,11 +158,11 @@ def unsupported(api_key: int, version: int) -> bool:
     return not APIS[api_key].min_version <= version <= APIS[api_key].max_version
 
 
-def send_and_check(connection: socket.socket, frame: bytes) -> None:
+def send_and_check(connection: socket.socket, frame: bytes, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
     """Send a frame; raises ClosedError when the broker closed the connection, which it may."""
     try:
         connection.sendall(sized(frame) + SENTINEL)
-        connection.settimeout(ANSWER_TIMEOUT_S)
+        connection.settimeout(timeout_s)
         while True:
             response = read_response(connection)
             if struct.unpack_from(">i", response)[0] == SENTINEL_ID:
@@ -224,7 +224,9 @@ def test_valid_requests_of_every_version_are_answered(cluster: GralhaCluster) ->
             api = served.get(case.cls.API_KEY)
             if api is not None and api.min_version <= case.version <= api.max_version:
                 try:
-                    send_and_check(connection, frame_of(case, sample_request(case, TOPIC), 7))
+                    send_and_check(
+                        connection, frame_of(case, sample_request(case, TOPIC), 7), CLOSE_TIMEOUT_S
+                    )
                 except ClosedError:
                     pytest.fail(f"{case} was not answered")
 

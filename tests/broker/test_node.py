@@ -68,3 +68,15 @@ async def test_a_node_without_a_majority_says_what_it_could_not_find(tmp_path: P
     )
     with pytest.raises(StartError, match=r"the quorum has no leader.*controller\.quorum\.voters"):
         await node.run(asyncio.Event(), never_ready)
+
+
+async def test_a_node_of_a_quorum_that_it_must_look_for_does_not_choose_a_cluster(tmp_path: Path) -> None:
+    text = (
+        "process.roles=broker,controller\nnode.id=4\n"
+        "listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0\ncontroller.listener.names=CONTROLLER\n"
+        f"controller.quorum.bootstrap.servers=127.0.0.1:1\nlog.dirs={tmp_path}\n"
+    )
+    config, _ = NodeConfig.parse(text, "test", lambda: "127.0.0.1")
+    node = Node(config, RealDisk(), lambda: 1000, Random(1))
+    with pytest.raises(StartError, match="kafka-storage format --cluster-id ID --no-initial-controllers"):
+        await node.run(asyncio.Event(), never_ready)

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from tests.cluster.chaos_clients import SETTLE_S, Clients, Notes, lost_commits
 from tests.cluster.fault_proxy import FaultProxy
+from tests.cluster.small_disks import SmallDisks
 
 from gralha.client.addresses import Address
 from gralha.client.connection import Connection
@@ -41,10 +42,16 @@ from gralha.testing import GralhaCluster
 from gralha.testing.process import free_ports
 
 BROKERS = 3
+ENDINGS = ("SIGKILL", "SIGTERM", "SIGSTOP", "no room")
+DISK_MB = 1024
+SEGMENT_BYTES = 1 << 20  # small, so that the room that is taken ahead of a segment is soon used up
 
 
 class ProxiedCluster(GralhaCluster):
-    """Brokers that reach each other, and the quorum, only through the proxy. Clients reach them directly."""
+    """Brokers that reach each other, and the quorum, only through the proxy. Clients reach them directly.
+
+    Each has a disk of its own that can be filled.
+    """
 
     def __init__(self, brokers: int, proxy: FaultProxy, config: Mapping[str, str] | None = None) -> None:
         super().__init__(brokers, config)
@@ -55,6 +62,14 @@ class ProxiedCluster(GralhaCluster):
         for node_id in self.node_ids:
             proxy.forward(self._proxied_inner[node_id], node_id, self._inner_ports[node_id])
             proxy.forward(self._proxied_controllers[node_id], node_id, self._controller_ports[node_id])
+        self.disks = SmallDisks([self.data_folder(node_id) for node_id in self.node_ids], DISK_MB)
+
+    def close(self) -> None:
+        super().close()
+        self.disks.close()
+
+    def _command(self, properties: Path) -> list[str]:
+        return self.disks.inside(super()._command(properties))
 
     def _node_config(self, node_id: int) -> dict[str, str]:
         clients = f"PLAINTEXT://127.0.0.1:{self.ports[node_id]}"
@@ -70,6 +85,7 @@ class ProxiedCluster(GralhaCluster):
             "controller.quorum.voters": ",".join(voters),
             "min.insync.replicas": "2",
             "offsets.topic.num.partitions": "3",
+            "log.segment.bytes": str(SEGMENT_BYTES),
         }
 
 
@@ -92,7 +108,7 @@ class Nemesis:
     """One fault at a time: done, held for a while, healed."""
 
     def __init__(
-        self, cluster: GralhaCluster, proxy: FaultProxy, chance: random.Random, say: Callable[[str], None]
+        self, cluster: ProxiedCluster, proxy: FaultProxy, chance: random.Random, say: Callable[[str], None]
     ) -> None:
         self._cluster = cluster
         self._say = say
@@ -112,6 +128,8 @@ class Nemesis:
             "cut-both-ways": (2, lambda: self._cut(both_ways=True)),
             "isolate": (2, lambda: self._isolate(self._any())),
             "isolate-controller": (1, lambda: self._isolate(self._controller())),
+            "fill-disk": (2, lambda: self._fill_disk(self._any())),
+            "fill-disk-controller": (1, lambda: self._fill_disk(self._controller())),
             "delay": (1, self._delay),
             "reset": (1, self._reset),
         }
@@ -132,6 +150,8 @@ class Nemesis:
     def heal(self) -> None:
         """Everything runs again and reaches everything."""
         self._proxy.heal()
+        for node_id in self._cluster.node_ids:
+            self._cluster.disks.empty(self._cluster.data_folder(node_id))
         self._cluster.start(SETTLE_S)
 
     # Whom
@@ -192,6 +212,16 @@ class Nemesis:
         self._hold(0.5, 6.0, node_id)
         self._proxy.heal()
 
+    def _fill_disk(self, node_id: int) -> None:
+        """A broker whose metadata finds no room ends: then there is one to start again."""
+        folder = self._cluster.data_folder(node_id)
+        self._cluster.disks.fill(folder)
+        self._hold(1.0, 6.0, node_id)
+        self._cluster.disks.empty(folder)
+        if not self._cluster.process(node_id).alive:
+            self.endings["no room"] += 1
+        self._cluster.start(SETTLE_S)
+
     def _delay(self) -> None:
         one, other = self._pair()
         self._proxy.delay(one, other, self._chance.uniform(0.02, 0.3))
@@ -229,7 +259,7 @@ class Report:
 
     def __str__(self) -> str:
         faults = ", ".join(f"{count} {kind}" for kind, count in sorted(self.faults.items()))
-        endings = ", ".join(f"{self.endings[name]} {name}" for name in ("SIGKILL", "SIGTERM", "SIGSTOP"))
+        endings = ", ".join(f"{self.endings[name]} {name}" for name in ENDINGS)
         lines = [
             f"seed {self.seed}, {self.seconds:.0f} s, {self.faults.total()} faults ({faults})",
             f"kills survived         {endings}",

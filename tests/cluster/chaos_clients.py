@@ -26,6 +26,7 @@ FINAL_READER = "final"
 SETTLE_S = 90.0
 MESSAGE_TIMEOUT_MS = 180_000
 MAX_OUTSTANDING = 50  # of one partition: a partition without a leader does not hold up the others
+PADDING = bytes(1000)  # the key of every record: what a full disk has no room for
 ROUND_S = 0.02  # a record for each partition so often
 
 
@@ -114,7 +115,9 @@ class Writer(Worker):
     def _send(self, partition: int, value: str) -> None:
         self._begun[f"{partition}:{value}"] = time.monotonic()
         self._outstanding[partition] += 1
-        self._producer.produce(TOPIC, value.encode(), partition=partition, on_delivery=self._delivered)
+        self._producer.produce(
+            TOPIC, value.encode(), PADDING, partition=partition, on_delivery=self._delivered
+        )
 
     def _delivered(self, error: object, message: Message) -> None:
         now = time.monotonic()

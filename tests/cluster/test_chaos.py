@@ -5,13 +5,13 @@ import socket
 import struct
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.cluster.chaos import Nemesis, gaps_after, run_chaos
+from tests.cluster.chaos import Nemesis, ProxiedCluster, gaps_after, run_chaos
 from tests.cluster.fault_proxy import FaultProxy
 
-from gralha.testing import GralhaCluster
 from gralha.testing.process import free_ports
 
 PATIENCE_S = 10.0
@@ -24,6 +24,7 @@ PATIENCE_S = 10.0
     [
         (1, ["kill", "stop", "kill-controller", "pause", "kill-all"]),
         (2, ["cut-both-ways", "isolate-controller", "cut-one-way", "reset", "kill"]),
+        (3, ["fill-disk", "fill-disk-controller"]),
     ],
 )
 def test_no_fault_loses_what_was_acknowledged(seed: int, kinds: list[str], tmp_path: Path) -> None:
@@ -129,7 +130,8 @@ def ended(connection: socket.socket) -> bool:
 
 def test_a_seed_draws_the_same_faults(proxy: FaultProxy) -> None:
     def drawn(seed: int) -> list[str]:
-        nemesis = Nemesis(GralhaCluster(3), proxy, random.Random(seed), lambda _: None)
-        return [nemesis.draw() for _ in range(50)]
+        with closing(ProxiedCluster(3, proxy)) as cluster:
+            nemesis = Nemesis(cluster, proxy, random.Random(seed), lambda _: None)
+            return [nemesis.draw() for _ in range(50)]
 
     assert drawn(1) == drawn(1) != drawn(2)

@@ -111,6 +111,13 @@ class NodeConfig:
         return [one for one in self.listeners if one.name in self.controller_listener_names]
 
     @property
+    def controller_endpoints(self) -> list[Listener]:
+        """Where others reach this node's controller, as far as the file tells."""
+        advertised = {one.name: one for one in self.advertised}
+        found = [advertised.get(one.name, one) for one in self.controller_listeners]
+        return [one for one in found if one.host and one.port]
+
+    @property
     def inter_broker_listener(self) -> str | None:
         """The name of the listener that brokers use among each other."""
         wanted = self.text("inter.broker.listener.name")

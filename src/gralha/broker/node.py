@@ -31,6 +31,7 @@ from gralha.metadata.formatting import (
     MetaProperties,
     prepare_folders,
     read_bootstrap_records,
+    read_meta_properties,
     shared_cluster_id,
 )
 from gralha.metadata.image import BrokerRegistration, ImageChange, MetadataError, MetadataImage
@@ -48,6 +49,7 @@ from gralha.raft.log import MetadataLogConfig
 from gralha.raft.machine import Timeouts
 from gralha.raft.quorum_state import QuorumStateError
 from gralha.raft.snapshots import SnapshotError
+from gralha.raft.voters import VoterEndpoint
 from gralha.replication.fetcher import FetchSettings
 from gralha.replication.manager import ReplicaManager, ReplicationPorts
 from gralha.storage.cleaning import CleanerSettings, CleaningWorker
@@ -262,9 +264,18 @@ class Node:
             raise StartError(str(error)) from None
 
     def _shared_cluster_id(self) -> str | None:
-        """Nodes that format their own folders must come to the same cluster."""
-        voters = self.config.voters
-        if len(voters) == 1 and self.config.is_controller:
+        """Nodes that format their own folders must come to the same cluster. None: this one is alone."""
+        config = self.config
+        voters = config.voters
+        if not voters and config.quorum_servers:
+            if read_meta_properties(self._disk, config.metadata_log_dir) is None:
+                raise FormatError(
+                    f"{config.metadata_log_dir} is empty, and which cluster it is for cannot be told from "
+                    "controller.quorum.bootstrap.servers. Run kafka-storage format --cluster-id ID "
+                    "--no-initial-controllers with this configuration first."
+                )
+            return None
+        if len(voters) <= 1 and config.is_controller:
             return None
         return shared_cluster_id(f"{one.node_id}@{one.host}:{one.port}" for one in voters)
 
@@ -272,7 +283,7 @@ class Node:
         config = self.config
         quorum = QuorumSettings(
             config.node_id,
-            {one.node_id: (one.host, one.port) for one in config.voters} or [config.node_id],
+            self._configured_voters(),
             config.metadata_log_dir,
             self._disk,
             self._clock,
@@ -300,10 +311,21 @@ class Node:
             metadata_folder.cluster_id,
             bootstrap=[-2 - number for number in range(len(config.quorum_servers))],
             can_vote=config.is_controller,
+            # Configured voters are reached where the configuration says.
+            endpoints=()
+            if config.voters
+            else tuple(VoterEndpoint(one.name, one.host, one.port) for one in config.controller_endpoints),
             listener_name=next(iter(config.controller_listener_names), ""),
         )
         bootstrap = read_bootstrap_records(self._disk, config.metadata_log_dir)
         return ControllerService(quorum, config.texts, bootstrap, self._random)
+
+    def _configured_voters(self) -> dict[int, tuple[str, int]] | list[int]:
+        """Without any a node is a quorum of one, unless it knows where to find one: the log has them then."""
+        config = self.config
+        if config.voters:
+            return {one.node_id: (one.host, one.port) for one in config.voters}
+        return [] if config.quorum_servers else [config.node_id]
 
     def _load_logs(self, controller: ControllerService) -> None:
         self._logs.load(self._clock(), controller.topic_config_values)

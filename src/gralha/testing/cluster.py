@@ -124,8 +124,10 @@ class GralhaCluster:
         properties = folder / "server.properties"
         lines = {**self._node_config(node_id), **self._config}
         properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
-        command = [sys.executable, "-m", "gralha", "server", "--config", str(properties)]
-        self._processes[node_id] = ServerProcess(command, folder / "server.log")
+        self._processes[node_id] = ServerProcess(self._command(properties), folder / "server.log")
+
+    def _command(self, properties: Path) -> list[str]:
+        return [sys.executable, "-m", "gralha", "server", "--config", str(properties)]
 
     def _node_config(self, node_id: int) -> dict[str, str]:
         voters = ",".join(f"{voter}@127.0.0.1:{port}" for voter, port in self._controller_ports.items())
