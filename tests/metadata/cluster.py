@@ -4,6 +4,7 @@ from random import Random
 
 from gralha.metadata.controller.brokers import BrokerIntroduction, register_broker, unfence_broker
 from gralha.metadata.controller.decision import ControllerContext
+from gralha.metadata.controller.producer_ids import allocate_producer_ids
 from gralha.metadata.delta import ImageDelta
 from gralha.metadata.image import EMPTY_IMAGE, NO_LEADER, Endpoint, MetadataImage
 from gralha.metadata.records import decode_record, encode_record
@@ -45,6 +46,18 @@ def cluster(brokers=1, fenced=(), log_dirs=1) -> MetadataImage:
         if broker_id not in fenced:
             image, _ = replay(image, unfence_broker(image, broker_id, decision.response, context()).records)
     return image
+
+
+async def let_in(controller, broker):
+    """Registers a broker with a running controller, and unfences it."""
+    epoch = await controller.execute(lambda image: register_broker(image, broker, controller.context))
+    await controller.execute(lambda image: unfence_broker(image, broker.id, epoch, controller.context))
+
+
+async def allocate_ids(controller, broker_id):
+    """A block of producer ids from a running controller."""
+    epoch = controller.image.brokers[broker_id].epoch
+    return await controller.execute(lambda image: allocate_producer_ids(image, broker_id, epoch))
 
 
 def check_image(image: MetadataImage) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from random import Random
 
 from tests.apache.kafka import ApacheKafka, run_tool
+from tests.metadata.cluster import allocate_ids
 from tests.metadata.test_service import Controller
 
 from gralha.metadata.formatting import BOOTSTRAP_CHECKPOINT, prepare_folders
@@ -31,7 +32,7 @@ async def test_kafka_dump_log_reads_log_snapshot_and_bootstrap(tmp_path):
     await controller.join()
     await controller.create("a", "b", "c.d")
     await controller.configure("a", "retention.ms", "5")
-    await controller.allocate_producer_ids(1, controller.image.brokers[1].epoch)
+    await allocate_ids(controller, 1)
     for number in range(9):
         await controller.create(f"e{number}")
     await controller.close()

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.metadata.cluster import check_image, introduction
+from tests.metadata.cluster import allocate_ids, check_image, introduction, let_in
 from tests.metadata.controller.test_topics import new_topic
 from tests.raft.inline_loop import run_inline
 from tests.raft.memory_disk import MemoryDisk
@@ -45,10 +45,7 @@ class Controller(ControllerService):
     async def join(self):
         """Starts, and lets broker 1 in."""
         await self.start()
-        epoch = await self.register_broker(
-            introduction(1)._replace(incarnation_id=Random(self.epoch).randbytes(16))
-        )
-        await self.unfence_broker(1, epoch)
+        await let_in(self, introduction(1)._replace(incarnation_id=Random(self.epoch).randbytes(16)))
         return self
 
     async def create(self, *names):
@@ -140,8 +137,7 @@ async def test_a_client_that_leaves_does_not_take_its_topic_along(controller):
 
 
 async def test_producer_ids_come_in_blocks(controller):
-    epoch = controller.image.brokers[1].epoch
-    blocks = await asyncio.gather(*(controller.allocate_producer_ids(1, epoch) for _ in range(3)))
+    blocks = await asyncio.gather(*(allocate_ids(controller, 1) for _ in range(3)))
     assert [block.first for block in blocks] == [0, 1000, 2000]
     assert controller.image.next_producer_id == 3000
 
@@ -170,7 +166,7 @@ async def test_a_restart_brings_everything_back_in_one_change():
     await first.create("a", "b")
     await first.configure("a", "retention.ms", "5")
     await first.delete("b")
-    await first.allocate_producer_ids(1, first.image.brokers[1].epoch)
+    await allocate_ids(first, 1)
     image = first.image
     await first.close()
     second = Controller(disk)

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.metadata.cluster import check_image, introduction
+from tests.metadata.cluster import check_image, introduction, let_in
 from tests.metadata.controller.test_topics import new_topic
 from tests.raft.memory_disk import MemoryDisk
 from tests.raft.memory_network import MemoryPeers, Network, directory, stop_abruptly
@@ -80,8 +80,7 @@ class Cluster:
         for node_id in VOTERS:
             await self.start(node_id)
         active = await self.active()
-        epoch = await active.register_broker(introduction(1))
-        await active.unfence_broker(1, epoch)
+        await let_in(active, introduction(1))
         return active
 
     async def active(self, apart_from=None):

@@ -16,9 +16,7 @@ from random import Random
 from typing import NamedTuple, TypeVar
 
 from gralha.metadata.config_keys import effective_topic_values
-from gralha.metadata.controller.brokers import BrokerIntroduction, register_broker, unfence_broker
 from gralha.metadata.controller.decision import ControllerContext, Decision
-from gralha.metadata.controller.producer_ids import ProducerIdsBlock, allocate_producer_ids
 from gralha.metadata.delta import ImageDelta, change_between
 from gralha.metadata.image import EMPTY_IMAGE, METADATA_VERSION, ImageChange, MetadataImage
 from gralha.metadata.records import decode_record, encode_record
@@ -161,18 +159,6 @@ class ControllerService:
         image, change = delta.finish(append.next_offset - 1, append.epoch)
         self._undecided.append(_Undecided(append, image, change))
         return append
-
-    async def register_broker(self, broker: BrokerIntroduction) -> int:
-        """Registers a broker that starts; its broker epoch."""
-        return await self.execute(lambda image: register_broker(image, broker, self.context))
-
-    async def unfence_broker(self, broker_id: int, broker_epoch: int) -> None:
-        """Lets a broker serve."""
-        await self.execute(lambda image: unfence_broker(image, broker_id, broker_epoch, self.context))
-
-    async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> ProducerIdsBlock:
-        """A block of producer ids for a broker."""
-        return await self.execute(lambda image: allocate_producer_ids(image, broker_id, broker_epoch))
 
     # What the quorum tells us
 

@@ -1,7 +1,8 @@
 """CreateTopics (versions 2 to 7): new topics, placed by the controller or by hand.
 
-Each topic succeeds or fails by itself. The answer leaves when the topics are committed and this broker has
-their logs, so a client may use them at once; it shows their settings from version 5 on, their ids from 7.
+Each topic succeeds or fails by itself. The answer leaves when the topics are committed and the active
+controller, if it is a broker as well, has its logs; the other brokers hear of them a moment later. It shows
+their settings from version 5 on, their ids from 7.
 
 Gaps: timeout_ms is not looked at, since the commit takes milliseconds or never comes. Apache Kafka answers
 REQUEST_TIMED_OUT to a timeout of 0; here it creates the topic.
