@@ -1,6 +1,7 @@
 """Controllers come and go while clients write and read: a quorum whose voters are in its log (KIP-853)."""
 
 import random
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,8 @@ import pytest
 from tests.cluster.chaos import active_controller
 from tests.cluster.chaos_clients import Clients
 
-from gralha.cli import metadata_quorum, storage
+from gralha.cli import features, metadata_quorum, storage
+from gralha.cli.properties import load_properties
 from gralha.protocol.primitives import uuid_to_string
 from gralha.testing import GralhaCluster
 from gralha.testing.process import free_ports
@@ -35,9 +37,6 @@ class DynamicCluster(GralhaCluster):
         self.start()
         return node_id
 
-    def properties(self, node_id: int) -> str:
-        return str(self.folder / f"node-{node_id}" / "server.properties")
-
     def _node_config(self, node_id: int) -> dict[str, str]:
         config = super()._node_config(node_id)
         del config["controller.quorum.voters"]
@@ -60,33 +59,49 @@ class DynamicCluster(GralhaCluster):
         return ["--cluster-id", self.cluster_id, "--initial-controllers", ",".join(voters)]
 
 
-@pytest.fixture
-def cluster() -> Iterator[DynamicCluster]:
-    with DynamicCluster(3) as cluster:
-        yield cluster
-
-
-def add(cluster: DynamicCluster, node_id: int) -> None:
-    where = ["--bootstrap-server", cluster.bootstrap, "--command-config", cluster.properties(node_id)]
+def add(cluster: GralhaCluster, node_id: int) -> None:
+    properties = cluster.folder / f"node-{node_id}" / "server.properties"
+    where = ["--bootstrap-server", cluster.bootstrap, "--command-config", str(properties)]
     assert metadata_quorum.main([*where, "add-controller"]) == 0
 
 
-def remove(cluster: DynamicCluster, node_id: int) -> None:
-    voter = ["--controller-id", str(node_id), "--controller-directory-id", cluster.directories[node_id]]
+def remove(cluster: GralhaCluster, node_id: int) -> None:
+    folder = load_properties(str(cluster.data_folder(node_id) / "meta.properties"))
+    voter = ["--controller-id", str(node_id), "--controller-directory-id", folder["directory.id"]]
     where = ["--bootstrap-server", cluster.bootstrap]
     assert metadata_quorum.main([*where, "remove-controller", *voter]) == 0
 
 
-def voters(cluster: DynamicCluster, capsys: pytest.CaptureFixture[str]) -> str:
+def voters(cluster: GralhaCluster, capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
     where = ["--bootstrap-server", cluster.bootstrap]
     assert metadata_quorum.main([*where, "describe", "--status"]) == 0
     return next(line for line in capsys.readouterr().out.splitlines() if line.startswith("CurrentVoters"))
 
 
+def level(cluster: GralhaCluster, capsys: pytest.CaptureFixture[str]) -> str:
+    """The version of the quorum."""
+    capsys.readouterr()
+    assert features.main(["--bootstrap-server", cluster.bootstrap, "describe"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    (line,) = (line for line in lines if line[1] == "kraft.version")
+    return line[line.index("FinalizedVersionLevel:") + 1]
+
+
+def check(clients: Clients) -> None:
+    assert (clients.anomalies(), clients.notes.errors, clients.unanswered) == ([], [], 0)
+
+
+@pytest.fixture
+def dynamic() -> Iterator[DynamicCluster]:
+    with DynamicCluster(3) as cluster:
+        yield cluster
+
+
 def test_the_active_controller_is_replaced_by_another_machine(
-    cluster: DynamicCluster, capsys: pytest.CaptureFixture[str]
+    dynamic: DynamicCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    cluster = dynamic
     with Clients(cluster.bootstrap) as clients:
         clients.progress(20, PATIENCE_S)
         fourth = cluster.add_controller()
@@ -107,4 +122,25 @@ def test_the_active_controller_is_replaced_by_another_machine(
         cluster.kill(staying)
         cluster.start()
         clients.progress(20, PATIENCE_S)
-    assert (clients.anomalies(), clients.notes.errors, clients.unanswered) == ([], [], 0)
+    check(clients)
+
+
+def test_a_quorum_that_was_configured_learns_to_change(capsys: pytest.CaptureFixture[str]) -> None:
+    with GralhaCluster(3) as cluster:
+        with Clients(cluster.bootstrap) as clients:
+            clients.progress(20, PATIENCE_S)
+            where = ["--bootstrap-server", cluster.bootstrap]
+            assert features.main([*where, "upgrade", "--feature", "kraft.version=1"]) == 0
+            deadline = time.monotonic() + PATIENCE_S
+            while level(cluster, capsys) != "1":  # a broker may hear of it a moment later
+                assert time.monotonic() < deadline
+            leaving = active_controller(cluster)
+            assert leaving is not None
+            remove(cluster, leaving)
+            clients.progress(20, PATIENCE_S)
+            assert f'"id": {leaving},' not in voters(cluster, capsys)
+            cluster.restart(leaving)
+            add(cluster, leaving)
+            clients.progress(20, PATIENCE_S)
+            assert all(f'"id": {one},' in voters(cluster, capsys) for one in cluster.node_ids)
+        check(clients)

@@ -32,6 +32,7 @@ from gralha.raft.events import (
     Started,
     Tick,
     Truncate,
+    UpgradeVoters,
     VoteResponse,
 )
 from gralha.raft.log_shape import LogShape
@@ -39,7 +40,7 @@ from gralha.raft.machine import NEVER, Timeouts
 from gralha.raft.quorum_state import ElectionState
 from gralha.raft.snapshots import SnapshotId
 from gralha.raft.state import RaftState
-from gralha.raft.voters import ReplicaKey, Voter, VoterHistory, VoterSet
+from gralha.raft.voters import ReplicaKey, Voter, VoterEndpoint, VoterHistory, VoterSet
 
 TIMEOUTS = Timeouts()
 
@@ -54,7 +55,7 @@ def require(condition, text):
 
 
 def key(node_id):
-    return ReplicaKey(node_id, bytes([node_id]) * 16)
+    return ReplicaKey(node_id, bytes([node_id + 1]) * 16)
 
 
 class Record:
@@ -196,8 +197,9 @@ class SimulatedNode:
                 if record_voters:
                     records += [Record(epoch, "kraft.version"), Record(epoch, f"{voters.ids}", voters)]
                 self.write(records)
-            case AppendVoters(epoch, voters):
-                self.write([Record(epoch, f"voters {voters.ids}", voters)])
+            case AppendVoters(epoch, voters, is_first):
+                first = [Record(epoch, "kraft.version")] if is_first else []
+                self.write([*first, Record(epoch, f"voters {voters.ids}", voters)])
             case AppendFetched(records, _):
                 self.write(records)
             case Truncate(offset):
@@ -283,7 +285,10 @@ class Simulation:
         self.checked_epochs = set()
         self.records = {}
         self.committed = {}
-        first = VoterSet.of(Voter(ReplicaKey(one) if static else key(one)) for one in range(voters))
+        first = VoterSet.of(
+            Voter(ReplicaKey(one) if static else key(one), (VoterEndpoint("CONTROLLER", f"host{one}", 1),))
+            for one in range(voters)
+        )
         bootstrap = tuple(-2 - one for one in range(voters))
         self.nodes = [
             SimulatedNode(
@@ -436,7 +441,9 @@ class Simulation:
                 continue
             self.tokens += 1
             self.waiting[self.tokens] = (None, lambda response: None)
-            if voters.find(target.id) is None:
+            if not node.state.voters.is_dynamic:
+                request = UpgradeVoters(1000)
+            elif voters.find(target.id) is None:
                 request = AddVoter(Voter(key(target.id)), 1000)
             else:
                 request = RemoveVoter(key(target.id), 1000)

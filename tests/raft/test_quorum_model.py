@@ -12,7 +12,7 @@ from gralha.raft.quorum_state import ElectionState
 from gralha.raft.state import RaftState
 
 # Voters, observers that may become voters, whether the voters are configured.
-SHAPES = [(1, 0, True), (3, 0, True), (5, 0, True), (1, 2, False), (3, 2, False), (5, 1, False)]
+SHAPES = [(1, 0, True), (3, 0, True), (5, 0, True), (3, 1, True), (1, 2, False), (3, 2, False), (5, 1, False)]
 SHAPES_WITH_BUGS = [(3, 0, True), (5, 0, True), (3, 2, False), (1, 2, False)]
 
 

@@ -245,6 +245,48 @@ async def test_voters_come_and_go():
 
 
 @virtual
+async def test_configured_voters_become_records_that_can_be_changed():
+    async with Quorum([1, 2, 3]) as quorum:
+        leader = await quorum.leader()
+        assert leader.driver.kraft_version == 0
+        await leader.driver.append(["a"])
+        await quorum.agree()
+        assert (await leader.driver.upgrade_voters(5000)).error_code == 0
+        assert (await leader.driver.upgrade_voters(5000)).error_code == 0, "it is done already"
+        await quorum.agree()
+        for member in quorum.up():
+            voters = member.driver.state.voters.latest.voters
+            assert [voter.key for voter in voters] == [ReplicaKey(one, directory(one)) for one in (1, 2, 3)]
+            assert [voter.endpoints[0].host for voter in voters] == ["host1", "host2", "host3"]
+            assert member.driver.kraft_version == 1
+        gone = next(member for member in quorum.up() if member is not leader)
+        removal = RemoveRaftVoterRequest(voter_id=gone.id, voter_directory_id=directory(gone.id))
+        assert (await ask(leader.driver, removal)).error_code == 0
+        for member in list(quorum.up()):
+            member.kill()
+        for member in quorum.members.values():
+            await member.start()
+        # The configuration still names all three; the log counts.
+        assert (await quorum.leader()) is not gone
+        assert await quorum.agree() == ["a"]
+        assert gone.id not in gone.driver.state.voters.latest.ids
+
+
+@virtual
+async def test_voters_that_are_not_there_cannot_become_records():
+    async with Quorum([1, 2, 3]) as quorum:
+        away = await quorum.leader()
+        away.kill()
+        leader = await quorum.leader(apart_from=[away.id])
+        await leader.driver.append(["a"])
+        response = await leader.driver.upgrade_voters(5000)
+        assert response.error_code == ErrorCode.INVALID_UPDATE_VERSION
+        assert f"Controller {away.id} has not been heard of" in response.message
+        other = next(member for member in quorum.up() if member is not leader)
+        assert (await other.driver.upgrade_voters(5000)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+@virtual
 async def test_voters_stay_changed_after_a_restart_and_in_snapshots():
     config = MetadataLogConfig(max_record_bytes_between_snapshots=1, max_retention_bytes=1)
     async with dynamic_quorum([1, 2, 3], log_config=config) as quorum:

@@ -20,6 +20,11 @@ GROUP_VERSION_LEVEL: Final = 1
 ELIGIBLE_LEADER_REPLICAS_VERSION: Final = "eligible.leader.replicas.version"
 ELIGIBLE_LEADER_REPLICAS_LEVEL: Final = 1
 
+# Level 1: the voters of the quorum are records in its log and can be changed (KIP-853). The log itself knows
+# its level: it is no feature record.
+KRAFT_VERSION: Final = "kraft.version"
+KRAFT_VERSIONS: Final = (0, 1)
+
 # By name: the lowest and the highest level that this version can run at.
 SUPPORTED_FEATURES: Final[dict[str, tuple[int, int]]] = {
     METADATA_VERSION: (METADATA_VERSION_LEVEL, METADATA_VERSION_LEVEL),

@@ -31,6 +31,7 @@ from gralha.raft.events import (
     FetchSnapshot,
     LeaderResponse,
     ReplyRecords,
+    Request,
     Requested,
     Response,
     Send,
@@ -77,6 +78,7 @@ class Correspondence:
         self._sender = wire.Sender(settings.cluster_id, settings.endpoints)
         self._loop = asyncio.get_running_loop()
         self._questions: dict[int, _Question] = {}
+        self._own_questions: dict[int, asyncio.Future[Response]] = {}
         self._last_token = 0
         self._tasks: set[asyncio.Task[None]] = set()
         # Where nodes said that leaders listen, for those that no record of voters knows.
@@ -187,15 +189,31 @@ class Correspondence:
             self._learn_endpoints(request)
         except wire.WrongQuorumError as error:
             return wire.encode_refusal(request, error.error_code)
-        self._last_token += 1
-        token = self._last_token
+        token = self._next_token()
         question = _Question(request, version, self._loop.create_future())
         self._questions[token] = question
         self._take(Requested(token, asked))
         return question.answer.result() if question.answer.done() else question.answer
 
+    def ask_here(self, request: Request) -> "asyncio.Future[Response]":
+        """A request of this very process."""
+        token = self._next_token()
+        answer: asyncio.Future[Response] = self._loop.create_future()
+        self._own_questions[token] = answer
+        self._take(Requested(token, request))
+        return answer
+
+    def _next_token(self) -> int:
+        self._last_token += 1
+        return self._last_token
+
     def reply(self, token: int, response: Response) -> None:
-        """Answers a request that came in."""
+        """Answers a request."""
+        own = self._own_questions.pop(token, None)
+        if own is not None:
+            if not own.done():
+                own.set_result(response)
+            return
         question = self._questions.pop(token)
         leader = self.endpoint_of(response.leader_id)
         self._settle(question, wire.encode_response(question.request, question.version, response, leader))
@@ -267,3 +285,8 @@ class Correspondence:
             if not question.answer.done():
                 question.answer.set_exception(NotLeaderError())
                 question.answer.exception()
+        own, self._own_questions = self._own_questions, {}
+        for answer in own.values():
+            if not answer.done():
+                answer.set_exception(NotLeaderError())
+                answer.exception()

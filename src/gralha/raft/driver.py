@@ -44,6 +44,8 @@ from gralha.raft.events import (
     Started,
     Tick,
     Truncate,
+    UpgradeVoters,
+    VoterResponse,
 )
 from gralha.raft.log import MetadataLog
 from gralha.raft.machine import NEVER
@@ -228,6 +230,19 @@ class RaftDriver:
         if self._stopped or self._failure is not None or not self.log.is_open:
             raise NotLeaderError
         return self._correspondence.handle(request, version)
+
+    @property
+    def kraft_version(self) -> int:
+        """1 once the voters are records in the log, which can be changed (KIP-853)."""
+        return int(self.state.voters.is_dynamic)
+
+    async def upgrade_voters(self, timeout_ms: int) -> VoterResponse:
+        """Make records of the configured voters: kraft.version 1."""
+        if self._stopped or self._failure is not None:
+            raise NotLeaderError
+        response = await self._correspondence.ask_here(UpgradeVoters(timeout_ms))
+        assert isinstance(response, VoterResponse)
+        return response
 
     def peer_lost(self, node_id: int) -> None:
         """A connection to a node broke. If that is the leader, this voter soon asks whether it is dead."""

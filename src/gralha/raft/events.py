@@ -121,6 +121,12 @@ class UpdateVoter(NamedTuple):
     timeout_ms: int
 
 
+class UpgradeVoters(NamedTuple):
+    """Somebody wants the configured voters to be records, so that they can be changed (kraft.version 1)."""
+
+    timeout_ms: int
+
+
 class VoterResponse(NamedTuple):
     """The answer to a change of voters."""
 
@@ -131,7 +137,7 @@ class VoterResponse(NamedTuple):
 
 
 Outgoing = VoteRequest | BeginEpochRequest | EndEpochRequest | FetchRequest | UpdateVoter
-Request = Outgoing | SnapshotRequest | AddVoter | RemoveVoter
+Request = Outgoing | SnapshotRequest | AddVoter | RemoveVoter | UpgradeVoters
 Response = VoteResponse | LeaderResponse | FetchResponse | VoterResponse
 
 # Events
@@ -238,10 +244,11 @@ class AppendLeaderChange(NamedTuple):
 
 
 class AppendVoters(NamedTuple):
-    """Record new voters."""
+    """Record new voters; `is_first` if they were configured so far: that raises the quorum's version."""
 
     epoch: int
     voters: VoterSet
+    is_first: bool = False
 
 
 class AppendFetched(NamedTuple):

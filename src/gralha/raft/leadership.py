@@ -53,6 +53,8 @@ class Leadership:
         self.progress: dict[ReplicaKey, Progress] = {}
         self.parked: list[Parked] = []
         self.change: PendingChange | None = None
+        # Which disks the voters have, as their fetches tell: what a configuration of voters does not know.
+        self.directories: dict[int, bytes] = {key.id: key.directory_id}
         self._quorum_timeout_ms = quorum_timeout_ms
         self.quorum_deadline_ms = now_ms + quorum_timeout_ms
         self._heard: set[int] = set()

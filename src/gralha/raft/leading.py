@@ -6,6 +6,7 @@ other differ by one voter, and any majorities of them overlap (KIP-853).
 """
 
 from gralha.protocol.errors import ErrorCode
+from gralha.protocol.primitives import ZERO_UUID
 from gralha.raft.elections import Role
 from gralha.raft.events import (
     AddVoter,
@@ -21,12 +22,13 @@ from gralha.raft.events import (
     ReplySnapshot,
     SnapshotRequest,
     UpdateVoter,
+    UpgradeVoters,
     VoterResponse,
 )
 from gralha.raft.following import Following
 from gralha.raft.leadership import Leadership, Parked, PendingChange
 from gralha.raft.quorum_state import ElectionState
-from gralha.raft.voters import VoterSet
+from gralha.raft.voters import ReplicaKey, Voter, VoterSet
 
 
 class Leading(Following):
@@ -64,6 +66,7 @@ class Leading(Following):
         if self.voters.latest.match(key) is not None:
             leadership.replica(key).begin_due_ms = self._after(self._timeouts.fetch_ms // 2)
             leadership.heard(key, self.voters.latest, self._now_ms)
+            leadership.directories[key.id] = request.replica.directory_id
 
     # Fetches
 
@@ -172,14 +175,19 @@ class Leading(Following):
             return self._voter_response(int(ErrorCode.REQUEST_TIMED_OUT), text)
         return None
 
-    def _change_requested(self, token: int, request: AddVoter | RemoveVoter | UpdateVoter) -> None:
+    def _change_requested(
+        self, token: int, request: AddVoter | RemoveVoter | UpdateVoter | UpgradeVoters
+    ) -> None:
         leadership = self.leadership
         error = self._not_leading(request.epoch if isinstance(request, UpdateVoter) else self.epoch)
         if error or leadership is None:
             self._emit(Reply(token, self._voter_response(error, "This node does not lead the quorum")))
             return
+        is_first = isinstance(request, UpgradeVoters)
         if isinstance(request, UpdateVoter):
             outcome = self._updated(request)
+        elif isinstance(request, UpgradeVoters):
+            outcome = self._upgraded(leadership)
         else:
             refusal = self._change_refusal(leadership)
             outcome = refusal or (
@@ -188,18 +196,19 @@ class Leading(Following):
         if isinstance(outcome, VoterResponse):
             self._emit(Reply(token, outcome))
             return
-        self._append_voters(outcome)
+        self._append_voters(outcome, is_first)
         wait = not isinstance(request, AddVoter) or request.wait_for_commit
         if not wait:
             self._emit(Reply(token, self._voter_response()))
         deadline_ms = self._after(max(request.timeout_ms, 0))
         leadership.change = PendingChange(token, self.log.end_offset - 1, deadline_ms, not wait)
 
-    def _append_voters(self, voters: VoterSet) -> None:
-        self._emit(AppendVoters(self.epoch, voters))
-        offset = self.log.end_offset
-        self.log.append(self.epoch, offset, offset + 1)
-        self.voters.append(offset, voters)
+    def _append_voters(self, voters: VoterSet, is_first: bool) -> None:
+        self._emit(AppendVoters(self.epoch, voters, is_first))
+        base_offset = self.log.end_offset
+        end_offset = base_offset + (2 if is_first else 1)
+        self.log.append(self.epoch, base_offset, end_offset)
+        self.voters.append(end_offset - 1, voters)
 
     def _added(self, leadership: Leadership, request: AddVoter) -> VoterSet | VoterResponse:
         voters, key = self.voters.latest, request.voter.key
@@ -232,6 +241,25 @@ class Leading(Following):
         if not self.voters.is_dynamic or known == request.voter:
             return self._voter_response()
         return self._change_refusal(self.leadership) or voters.updating(request.voter)
+
+    def _upgraded(self, leadership: Leadership) -> VoterSet | VoterResponse:
+        """The configured voters, with the disks that they have."""
+        if self.voters.is_dynamic:
+            return self._voter_response()
+        if not leadership.may_commit(self.high_watermark):
+            text = "Timed out: the leader has not committed anything in its epoch yet"
+            return self._voter_response(int(ErrorCode.REQUEST_TIMED_OUT), text)
+        found: list[Voter] = []
+        for voter in self.voters.latest.voters:
+            directory_id = leadership.directories.get(voter.key.id, ZERO_UUID)
+            if directory_id == ZERO_UUID:
+                text = f"Controller {voter.key.id} has not been heard of since controller {self.key.id} leads"
+                return self._voter_response(int(ErrorCode.INVALID_UPDATE_VERSION), text)
+            if not voter.endpoints:
+                text = f"Controller {voter.key.id} has no listener for controllers"
+                return self._voter_response(int(ErrorCode.INVALID_UPDATE_VERSION), text)
+            found.append(voter._replace(key=ReplicaKey(voter.key.id, directory_id)))
+        return VoterSet.of(found)
 
     def _expire_change(self, leadership: Leadership) -> None:
         change = leadership.change

@@ -190,7 +190,7 @@ class MetadataLog:
     def append_voters(self, change: AppendVoters) -> tuple[int, int]:
         """Records new voters; the first and the last offset."""
         now_ms = self._clock()
-        return self._append(voters_batch(change.voters, now_ms), change.epoch, now_ms)
+        return self._append(voters_batch(change, now_ms), change.epoch, now_ms)
 
     def append_fetched(self, records: RecordBytes) -> None:
         """Writes whole batches as the leader has sent them."""

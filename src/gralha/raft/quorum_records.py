@@ -21,7 +21,7 @@ from gralha.protocol.messages.raft_records import (
 from gralha.protocol.messages.raft_records import Voter as VoterRecord
 from gralha.protocol.primitives import Reader, RecordBytes
 from gralha.protocol.records import Record, batches, crc_is_valid, decode_records, encode_batch
-from gralha.raft.events import AppendLeaderChange, BatchShape
+from gralha.raft.events import AppendLeaderChange, AppendVoters, BatchShape
 from gralha.raft.snapshots import encode_message
 from gralha.raft.voters import ReplicaKey, Voter, VoterEndpoint, VoterSet
 
@@ -60,9 +60,15 @@ def decode_voters(value: bytes) -> VoterSet:
     )
 
 
-def voters_batch(voters: VoterSet, now_ms: int) -> bytes:
+def voters_batch(change: AppendVoters, now_ms: int) -> bytes:
     """A batch that sets the voters."""
-    return _control_batch([(KRAFT_VOTERS, encode_voters(voters))], now_ms)
+    first = _first_voters() if change.is_first else []
+    return _control_batch([*first, (KRAFT_VOTERS, encode_voters(change.voters))], now_ms)
+
+
+def _first_voters() -> list[tuple[int, bytes]]:
+    """What says that voters are records."""
+    return [(KRAFT_VERSION, encode_message(KRaftVersionRecord(kraft_version=DYNAMIC_KRAFT_VERSION)))]
 
 
 def leader_change_batch(change: AppendLeaderChange, now_ms: int) -> bytes:
@@ -79,9 +85,7 @@ def leader_change_batch(change: AppendLeaderChange, now_ms: int) -> bytes:
     )
     records = [(LEADER_CHANGE, encode_message(message, version))]
     if change.record_voters:
-        kraft_version = KRaftVersionRecord(kraft_version=DYNAMIC_KRAFT_VERSION)
-        records.append((KRAFT_VERSION, encode_message(kraft_version)))
-        records.append((KRAFT_VOTERS, encode_voters(change.voters)))
+        records += [*_first_voters(), (KRAFT_VOTERS, encode_voters(change.voters))]
     return _control_batch(records, now_ms)
 
 

@@ -34,6 +34,7 @@ from gralha.raft.events import (
     SnapshotRequest,
     Started,
     UpdateVoter,
+    UpgradeVoters,
     VoteRequest,
     VoteResponse,
 )
@@ -243,7 +244,7 @@ class RaftState(Leading):
                 self._fetch_requested(token, fetch)
             case SnapshotRequest() as snapshot:
                 self._snapshot_requested(token, snapshot)
-            case AddVoter() | RemoveVoter() | UpdateVoter() as change:
+            case AddVoter() | RemoveVoter() | UpdateVoter() | UpgradeVoters() as change:
                 self._change_requested(token, change)
 
     def _answered(self, event: Answered) -> None:

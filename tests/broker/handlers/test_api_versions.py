@@ -59,6 +59,7 @@ async def test_features_are_those_of_the_cluster(broker, client):
     assert [(one.name, one.min_version, one.max_version) for one in response.supported_features] == [
         ("eligible.leader.replicas.version", 0, 1),
         ("group.version", 0, 1),
+        ("kraft.version", 0, 1),
         ("metadata.version", 30, 30),
     ]
     assert response.finalized_features_epoch == broker.image.offset
@@ -67,5 +68,9 @@ async def test_features_are_those_of_the_cluster(broker, client):
 
 async def test_features_with_level_0_are_kept_from_old_clients(client, monkeypatch):
     monkeypatch.setattr("gralha.broker.handlers.api_versions.SUPPORTED_FEATURES", {"a": (0, 1), "b": (1, 1)})
-    assert [one.name for one in (await client.ask(CLIENT, 4)).supported_features] == ["a", "b"]
+    assert [one.name for one in (await client.ask(CLIENT, 4)).supported_features] == [
+        "a",
+        "b",
+        "kraft.version",
+    ]
     assert [one.name for one in (await client.ask(CLIENT, 3)).supported_features] == ["b"]

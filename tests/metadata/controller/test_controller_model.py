@@ -330,7 +330,7 @@ class Controller(RuleBasedStateMachine):
             upgrade_type=1 if level else 2,
         )
         request = UpdateFeaturesRequest(feature_updates=[update])
-        self.take(update_features(self.image, request, self.context, 2), may_add_fenced=True)
+        self.take(update_features(self.image, request, self.context, 2, 0), may_add_fenced=True)
 
     def partitions(self):
         return [one for topic in self.image.topics.values() for one in topic.partitions.values()]

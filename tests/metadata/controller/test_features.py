@@ -16,9 +16,10 @@ from gralha.protocol.messages.update_features import FeatureUpdateKey, UpdateFea
 ELIGIBLE = "eligible.leader.replicas.version"
 GROUP = "group.version"
 METADATA = "metadata.version"
+QUORUM = "kraft.version"
 
 
-def update(cluster, *updates, validate_only=False, version=2):
+def update(cluster, *updates, validate_only=False, version=2, kraft_version=0):
     """Updates are names, levels and upgrade types."""
     request = UpdateFeaturesRequest(
         feature_updates=[
@@ -27,7 +28,7 @@ def update(cluster, *updates, validate_only=False, version=2):
         ],
         validate_only=validate_only,
     )
-    return cluster.take(update_features(cluster.image, request, cluster.context, version))
+    return cluster.take(update_features(cluster.image, request, cluster.context, version, kraft_version))
 
 
 def code(response):
@@ -45,6 +46,16 @@ def test_levels_fall_and_rise():
     assert code(update(cluster, (GROUP, 1, 3))) == "INVALID_UPDATE_VERSION"
     assert code(update(cluster, (GROUP, 1, 1))) == "NONE"
     assert cluster.image.features[GROUP] == 1
+
+
+def test_the_level_of_the_quorum_is_checked_and_left_to_the_quorum():
+    cluster = Cluster(2)
+    before = cluster.image.features
+    assert code(update(cluster, (QUORUM, 1, 1))) == "NONE"
+    assert code(update(cluster, (QUORUM, 1, 1), kraft_version=1)) == "NONE"
+    assert code(update(cluster, (QUORUM, 0, 2), kraft_version=1)) == "INVALID_UPDATE_VERSION"
+    assert code(update(cluster, (QUORUM, 2, 1))) == "INVALID_UPDATE_VERSION"
+    assert cluster.image.features == before
 
 
 @pytest.mark.parametrize(
@@ -83,7 +94,7 @@ def test_old_versions_are_answered_for_each_feature():
         feature_updates=[FeatureUpdateKey(feature=GROUP, max_version_level=0, allow_downgrade=True)]
     )
     cluster = Cluster(1)
-    cluster.take(update_features(cluster.image, request, cluster.context, 0))
+    cluster.take(update_features(cluster.image, request, cluster.context, 0, 0))
     assert GROUP not in cluster.image.features
 
 

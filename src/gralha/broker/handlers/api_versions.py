@@ -15,7 +15,7 @@ from typing import Final
 
 from gralha.broker.broker import Broker
 from gralha.broker.pipeline import API_VERSIONS, Api, RequestContext
-from gralha.metadata.features import SUPPORTED_FEATURES
+from gralha.metadata.features import KRAFT_VERSION, KRAFT_VERSIONS, SUPPORTED_FEATURES
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.api_versions import (
     ApiVersion,
@@ -40,13 +40,14 @@ def handle(
     if context.api_version >= SOFTWARE_FROM_VERSION and not _names_software(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     image = broker.image
+    levels = {**image.features, KRAFT_VERSION: broker.controller.driver.kraft_version}
     return ApiVersionsResponse(
         api_keys=[_advertised(api) for _, api in sorted(context.peer.apis.items())],
         supported_features=_supported_features(context.api_version),
         finalized_features_epoch=image.offset,
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in sorted(image.features.items())
+            for name, level in sorted(levels.items())
             if level > 0
         ],
     )
@@ -68,6 +69,6 @@ def _names_software(request: ApiVersionsRequest) -> bool:
 def _supported_features(version: int) -> list[SupportedFeatureKey]:
     return [
         SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
-        for name, (lowest, highest) in sorted(SUPPORTED_FEATURES.items())
+        for name, (lowest, highest) in sorted({**SUPPORTED_FEATURES, KRAFT_VERSION: KRAFT_VERSIONS}.items())
         if lowest > 0 or version >= LEVEL_ZERO_FROM_VERSION
     ]

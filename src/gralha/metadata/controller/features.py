@@ -8,7 +8,12 @@ from typing import Final
 from gralha.metadata.config_keys import broker_config_value
 from gralha.metadata.controller.decision import ControllerContext, Decision
 from gralha.metadata.controller.eligible_replicas import without_eligible_replicas
-from gralha.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION, SUPPORTED_FEATURES
+from gralha.metadata.features import (
+    ELIGIBLE_LEADER_REPLICAS_VERSION,
+    KRAFT_VERSION,
+    KRAFT_VERSIONS,
+    SUPPORTED_FEATURES,
+)
 from gralha.metadata.image import BROKER_RESOURCE, MetadataImage
 from gralha.protocol.errors import ErrorCode, InvalidRequestError, KafkaError, error_for
 from gralha.protocol.message import Message
@@ -27,22 +32,33 @@ _MIN_ISR: Final = "min.insync.replicas"
 
 
 def update_features(
-    image: MetadataImage, request: UpdateFeaturesRequest, context: ControllerContext, version: int
+    image: MetadataImage,
+    request: UpdateFeaturesRequest,
+    context: ControllerContext,
+    version: int,
+    kraft_version: int,
 ) -> Decision[UpdateFeaturesResponse]:
-    """From version 2 on a failure is told once, for the request; before that, for each feature."""
+    """From version 2 on a failure is told once, for the request; before that, for each feature.
+
+    kraft.version is only checked: raising it is up to the quorum itself.
+    """
     records: list[Message] = []
     try:
         names = [update.feature for update in request.feature_updates]
         if len(set(names)) < len(names):
             raise InvalidRequestError("Provided features are not unique.")
         for update in request.feature_updates:
-            records += _update(image, update, context, version)
+            current = (
+                kraft_version if update.feature == KRAFT_VERSION else image.features.get(update.feature, 0)
+            )
+            records += _update(image, update, context, version, current)
     except KafkaError as error:
-        return Decision(_answer(request, version, error), [])
-    return Decision(_answer(request, version, None), [] if request.validate_only else records)
+        return Decision(answer(request, version, error), [])
+    return Decision(answer(request, version, None), [] if request.validate_only else records)
 
 
-def _answer(request: UpdateFeaturesRequest, version: int, error: KafkaError | None) -> UpdateFeaturesResponse:
+def answer(request: UpdateFeaturesRequest, version: int, error: KafkaError | None) -> UpdateFeaturesResponse:
+    """The response to a request that failed as a whole, or not at all."""
     code = 0 if error is None else error.code
     message = None if error is None else error.message
     if version >= 2:
@@ -57,7 +73,7 @@ def _answer(request: UpdateFeaturesRequest, version: int, error: KafkaError | No
 
 
 def _update(
-    image: MetadataImage, update: FeatureUpdateKey, context: ControllerContext, version: int
+    image: MetadataImage, update: FeatureUpdateKey, context: ControllerContext, version: int, current: int
 ) -> list[Message]:
     name, level = update.feature, update.max_version_level
     upgrade_type = update.upgrade_type
@@ -70,7 +86,6 @@ def _update(
     why = _not_supported(image, context, name, level)
     if why is not None:
         raise _refusal(name, level, why)
-    current = image.features.get(name, 0)
     if level < current and upgrade_type == UPGRADE:
         raise _refusal(
             name,
@@ -80,7 +95,9 @@ def _update(
         )
     if level > current and upgrade_type != UPGRADE:
         raise _refusal(name, level, "Can't downgrade to a newer version.")
-    if level == current:
+    if level < current and name == KRAFT_VERSION:
+        raise _refusal(name, level, "Voters that are in the log stay there.")
+    if level == current or name == KRAFT_VERSION:
         return []
     records: list[Message] = [FeatureLevelRecord(name=name, feature_level=level)]
     if name == ELIGIBLE_LEADER_REPLICAS_VERSION:
@@ -95,9 +112,10 @@ def _refusal(name: str, level: int, why: str) -> KafkaError:
 
 
 def _not_supported(image: MetadataImage, context: ControllerContext, name: str, level: int) -> str | None:
-    nodes = [(f"Local controller {context.node_id}", SUPPORTED_FEATURES.get(name, (0, 0)))]
-    nodes += [(f"Broker {one.id}", one.features.get(name, (0, 0))) for one in image.brokers.values()]
-    nodes += [(f"Controller {one.id}", one.features.get(name, (0, 0))) for one in image.controllers.values()]
+    if name == KRAFT_VERSION:
+        nodes = [(f"Local controller {context.node_id}", KRAFT_VERSIONS)]
+    else:
+        nodes = _levels(image, context, name)
     for node, (lowest, highest) in nodes:
         if lowest <= level <= highest:
             continue
@@ -106,6 +124,14 @@ def _not_supported(image: MetadataImage, context: ControllerContext, name: str, 
         versions = f"{lowest}-{highest}" if lowest < highest else f"{lowest}"
         return f"{node} only supports versions {versions}"
     return None
+
+
+def _levels(image: MetadataImage, context: ControllerContext, name: str) -> list[tuple[str, tuple[int, int]]]:
+    """What each node can do, this one first."""
+    nodes = [(f"Local controller {context.node_id}", SUPPORTED_FEATURES.get(name, (0, 0)))]
+    nodes += [(f"Broker {one.id}", one.features.get(name, (0, 0))) for one in image.brokers.values()]
+    nodes += [(f"Controller {one.id}", one.features.get(name, (0, 0))) for one in image.controllers.values()]
+    return nodes
 
 
 def _eligible_leader_records(image: MetadataImage, context: ControllerContext, level: int) -> list[Message]:
