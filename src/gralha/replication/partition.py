@@ -111,6 +111,7 @@ class Partition:
             self.followers = {}
             self.untold_bytes = 0
             if self.is_leader():
+                assert not self.log.being_cut, "a log that is being cut cannot be led"
                 self.epoch_start_offset = self.log.log_end_offset
                 self.log.assign_epoch_start(leader_epoch, self.epoch_start_offset)
         self._know_followers()
@@ -438,6 +439,14 @@ class Partition:
     def end_offset(self, read_committed: bool) -> int:
         """The first offset that a consumer may not read yet."""
         return self.log.last_stable_offset() if read_committed else self.log.high_watermark
+
+    def told_high_watermark(self) -> int:
+        """What consumers are told of the high watermark. That may be more than they can read yet.
+
+        A new leader's own is old, and consumers have been told of a higher one: they would take what was
+        acknowledged back, or believe that they are at the end. The start of its epoch is not below any.
+        """
+        return self.epoch_start_offset if self.is_behind() else self.log.high_watermark
 
     def is_behind(self) -> bool:
         """Whether a new leader does not know yet how far its predecessor had acknowledged (KIP-207)."""
