@@ -71,6 +71,16 @@ THREE_FLUSHED: Final = replace(
     faults=(*THREE.faults, "power_cut", "power_cut_everywhere"),
     topic_configs={**THREE.topic_configs, "flush.messages": "1"},
 )
+# Three nodes that are stopped cleanly, one after the other or all at once, under many writes: leaders change
+# all the time, and producers send again what may be in the log already.
+ROLLING: Final = replace(
+    THREE,
+    partitions=3,
+    seconds=30,
+    fault_interval_s=3,
+    faults=("roll", "roll", "stop", "stop", "stop_everywhere", "reset", "bad_network"),
+    pause_s=0.03,
+)
 
 PRESETS: Final[dict[str, Settings]] = {
     "flushed": FLUSHED,
@@ -78,4 +88,5 @@ PRESETS: Final[dict[str, Settings]] = {
     "power-cuts": POWER_CUTS,
     "three": THREE,
     "three-flushed": THREE_FLUSHED,
+    "rolling": ROLLING,
 }
