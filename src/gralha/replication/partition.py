@@ -440,14 +440,6 @@ class Partition:
         """The first offset that a consumer may not read yet."""
         return self.log.last_stable_offset() if read_committed else self.log.high_watermark
 
-    def told_high_watermark(self) -> int:
-        """What consumers are told of the high watermark. That may be more than they can read yet.
-
-        A new leader's own is old, and consumers have been told of a higher one: they would take what was
-        acknowledged back, or believe that they are at the end. The start of its epoch is not below any.
-        """
-        return self.epoch_start_offset if self.is_behind() else self.log.high_watermark
-
     def is_behind(self) -> bool:
         """Whether a new leader does not know yet how far its predecessor had acknowledged (KIP-207)."""
         return self.is_leader() and self.log.high_watermark < self.epoch_start_offset

@@ -165,7 +165,7 @@ class Consumer(Client):
         answers = response.responses[0].partitions
         for answer in answers:
             if not answer.error_code:
-                self._note_end(answer.partition_index, answer.high_watermark, known)
+                self._note_watermark(answer, known[answer.partition_index])
             self._take(answer, begun_at, loop.time(), was_stopping)
         return not any(answer.error_code for answer in answers)
 
@@ -208,14 +208,23 @@ class Consumer(Client):
     def _known_ends(self, partitions: list[int]) -> dict[int, int]:
         return {one: max(self.ends.get(one, 0), self.positions[one]) for one in partitions}
 
+    def _note_watermark(self, answer: PartitionData, known: int) -> None:
+        """A new leader may know an older one, but must not have who reads up to that believe in the end."""
+        partition, records = answer.partition_index, answer.records
+        is_empty = records is None or records.size() == 0
+        if is_empty and answer.high_watermark <= self.positions[partition] < known:
+            self._complain_of_end(partition, known, answer.high_watermark)
+        self.ends[partition] = max(self.ends.get(partition, 0), answer.high_watermark)
+
+    def _complain_of_end(self, partition: int, known: int, told: int) -> None:
+        now = asyncio.get_running_loop().time()
+        name = f"{self.topic}-{partition}"
+        self._complain(f"{self.name} saw the end of {name} go from {known} to {told} at {now:.3f}")
+
     def _note_end(self, partition: int, end: int, known: dict[int, int]) -> None:
-        """The end that a consumer is told of, by whatever answer, is not before the one that it knew."""
+        """The end that a consumer is told of is not before the one that it knew."""
         if end < known[partition]:
-            now = asyncio.get_running_loop().time()
-            name = f"{self.topic}-{partition}"
-            self._complain(
-                f"{self.name} saw the end of {name} go from {known[partition]} to {end} at {now:.3f}"
-            )
+            self._complain_of_end(partition, known[partition], end)
         self.ends[partition] = end
 
     def _records(self, partition: int, data: RecordBytes | None) -> list[tuple[int, str]]:

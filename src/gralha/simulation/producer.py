@@ -65,6 +65,7 @@ class _Stream:
         # In the order of their sequence numbers; sent and not, but none that was acknowledged.
         self.pending: list[_Batch] = []
         self.next_batch_at = 0.0
+        self.leader_id = -1
         # After trouble: nothing goes out before all that is out has come back.
         self.is_draining = False
         self.changed = asyncio.Event()
@@ -114,9 +115,15 @@ class Producer(Client):
             elif stream.producer_id < 0:
                 await self._introduce(stream)
                 continue
-            else:
+            elif self._may_send(stream):
                 self._send_all(stream, loop.time())
             await self._rest(stream, loop.time())
+
+    def _may_send(self, stream: _Stream) -> bool:
+        """A new leader gets nothing before all that the old one got has come back."""
+        if not stream.is_anything_out:
+            stream.leader_id, _ = self.leaders[stream.partition]
+        return stream.leader_id == self.leaders[stream.partition][0]
 
     async def _rest(self, stream: _Stream, now: float) -> None:
         """Until an answer has come, or the next batch is due."""
@@ -184,7 +191,7 @@ class Producer(Client):
 
     async def _attempt(self, stream: _Stream, batch: _Batch, request: ProduceRequest) -> None:
         """Send a batch and take its answer."""
-        leader, _ = self.leaders[stream.partition]
+        leader = stream.leader_id
         response = None if leader < 0 else await self.ask(leader, request, PRODUCE_VERSION)
         if batch not in stream.pending:
             return  # it was given up meanwhile

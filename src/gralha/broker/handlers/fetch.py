@@ -189,26 +189,16 @@ class Fetch(Waiter):
         self.ends.append(end_offset)
         self.epochs.append(leader_epoch)
         self.unstable_bytes.append(0)
-        last_stable_offset: int = partition_log.last_stable_offset()
-        if self.replica_id < 0 and high_watermark < partition.epoch_start_offset and partition.is_behind():
-            if last_stable_offset == high_watermark:
-                last_stable_offset = self._told_stable_offset(partition)
-            high_watermark = partition.told_high_watermark()
         return PartitionData(
             partition_index=wanted.index,
             high_watermark=high_watermark,
-            last_stable_offset=last_stable_offset,
+            last_stable_offset=partition_log.last_stable_offset(),
             log_start_offset=partition_log.log_start_offset,
             aborted_transactions=self._aborted(partition, wanted, end_offset)
             if self.read_committed
             else None,
             records=records,
         )
-
-    def _told_stable_offset(self, partition: Partition) -> int:
-        unstable = partition.log.first_unstable_offset()
-        told = partition.told_high_watermark()
-        return min(unstable, told) if unstable >= 0 else told
 
     def _end_of(self, partition: Partition) -> int:
         """Up to where this reader may read."""
@@ -255,8 +245,9 @@ class Fetch(Waiter):
             self._check_follower_may_serve(partition, wanted)
             return None
         partition.check_epoch(wanted.leader_epoch)
-        if wanted.fetch_offset > high_watermark and partition.is_behind():
-            # It has read what the leader before us had acknowledged, and must not see that taken back.
+        if wanted.fetch_offset >= high_watermark and partition.is_behind():
+            # It has read what the leader before us had acknowledged, and must not see that taken back; or
+            # there is more that was acknowledged, and it must not believe to be at the end.
             if self.finishing or self.min_bytes == 0:
                 raise OffsetNotAvailableError()
             return None
