@@ -22,6 +22,7 @@ FLUSHED: Final = Settings(
         "freeze",
         "full_disk",
         "failing_write",
+        "failing_sync",
         "failing_read",
         "reset",
         "bad_network",
@@ -68,7 +69,7 @@ THREE: Final = Settings(
 # Three nodes, power cuts of all of them included: what is acknowledged is on the device of two.
 THREE_FLUSHED: Final = replace(
     THREE,
-    faults=(*THREE.faults, "power_cut", "power_cut_everywhere"),
+    faults=(*THREE.faults, "failing_sync", "power_cut", "power_cut_everywhere"),
     topic_configs={**THREE.topic_configs, "flush.messages": "1"},
 )
 # Three nodes that are stopped cleanly, one after the other or all at once, under many writes: leaders change
