@@ -62,12 +62,9 @@ class MemoryPeers:
             raise PeerError("nobody is there")
         api = apis.APIS[request.API_KEY]
         version = request.MAX_VERSION
-        try:
-            answer = driver.handle(over_the_wire(type(request), request, version), version)
-            if asyncio.isfuture(answer):
-                answer = await answer
-        except NotLeaderError:
-            raise PeerError("it is closing") from None
+        answer = driver.handle(over_the_wire(type(request), request, version), version)
+        if asyncio.isfuture(answer):
+            answer = await answer
         await self.travel(target, self.node_id)
         if network.drivers.get(target) is not driver:
             raise PeerError("the connection was lost")

@@ -353,6 +353,20 @@ async def test_requests_for_another_cluster_are_refused():
         assert (await ask(leader.driver, VoteRequest())).error_code == ErrorCode.INVALID_REQUEST
 
 
+@virtual
+async def test_a_node_that_goes_refuses_what_it_is_asked():
+    """Rather than fail: a stop is no error."""
+    async with dynamic_quorum([1, 2, 3]) as quorum:
+        leader = await quorum.leader()
+        driver = leader.driver
+        waiting = asyncio.ensure_future(ask(driver, addition(4)))
+        await asyncio.sleep(0.01)
+        await leader.close()
+        for request in (description(), VoteRequest(), addition(4)):
+            assert (await ask(driver, request)).error_code == ErrorCode.NOT_CONTROLLER
+        assert (await waiting).error_code != 0
+
+
 # Everything at once
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import gralha
 from gralha.simulation.cluster import Report, Settings
-from gralha.simulation.presets import FLUSHED, POWER_CUTS, THREE, THREE_FLUSHED, UNFLUSHED
+from gralha.simulation.presets import FLUSHED, POWER_CUTS, ROLLING, THREE, THREE_FLUSHED, UNFLUSHED
 from gralha.simulation.run import run_seed
 
 
@@ -38,6 +38,12 @@ def test_three_nodes_lose_nothing(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(400, 420))
 def test_three_nodes_that_flush_survive_power_cuts_everywhere(seed: int) -> None:
     judge(run_seed(seed, THREE_FLUSHED))
+
+
+@pytest.mark.parametrize("seed", [106, 113, *range(600, 604)])
+def test_rolling_restarts_write_nothing_twice(seed: int) -> None:
+    """Seeds 106 and 113 once ended a producer, and had three values twice in the log."""
+    judge(run_seed(seed, ROLLING))
 
 
 def test_what_flushes_are_for() -> None:

@@ -211,11 +211,16 @@ ENTRIES = st.lists(
         st.lists(st.tuples(st.integers(0, LAST), st.integers(0, 2**62), st.integers(0, LAST)), max_size=7),
     ),
     max_size=5,
+    unique_by=lambda described: described[0],
 )
 
 
+def vars_of(kept: BatchMetadata) -> tuple[int, int, int, int]:
+    return kept.last_sequence, kept.last_offset, kept.offset_delta, kept.timestamp
+
+
 @given(ENTRIES)
-def test_snapshots_keep_the_last_batch(
+def test_snapshots_keep_the_last_batches(
     described: list[tuple[int, int, int, int, list[tuple[int, int, int]]]],
 ) -> None:
     entries = []
@@ -237,7 +242,33 @@ def test_snapshots_keep_the_last_batch(
         assert after.last_offset() == before.last_offset()
         assert after.last_timestamp == before.last_timestamp
         assert after.transaction_first_offset == before.transaction_first_offset
-        assert len(after.batches) == min(len(before.batches), 1)
+        assert [vars_of(kept) for kept in after.batches] == [vars_of(kept) for kept in before.batches]
+
+
+def test_a_snapshot_with_older_batches_is_checked_as_a_whole() -> None:
+    entry = ProducerEntry(7)
+    for number in range(3):
+        entry.add_batch(number, number, 0, NOW)
+    data = encode_snapshot([entry])
+    assert len(decode_snapshot(data)[0].batches) == 3
+    for length in range(len(data)):
+        with pytest.raises(CorruptSnapshotError):
+            decode_snapshot(data[:length])
+
+
+def test_a_retry_of_any_of_the_last_five_is_known_after_a_start(tmp_path: Path) -> None:
+    disk = QuietDisk()
+    log = make_log(disk, tmp_path)
+    for number in range(7):
+        idempotent(log, number)
+    log.close()
+    log = make_log(disk, tmp_path, clean=True)
+    for number in range(2, 7):
+        result = idempotent(log, number)
+        assert (result.duplicate, result.first_offset) == (True, number)
+    with pytest.raises(OutOfOrderSequenceNumberError):
+        idempotent(log, 1)
+    assert idempotent(log, 7).first_offset == 7
 
 
 def test_a_full_entry_makes_no_new_objects() -> None:

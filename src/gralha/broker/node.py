@@ -54,7 +54,8 @@ from gralha.replication.fetcher import FetchSettings
 from gralha.replication.manager import ReplicaManager, ReplicationPorts
 from gralha.storage.cleaning import CleanerSettings, CleaningWorker
 from gralha.storage.config import LogConfig
-from gralha.storage.disk import Disk, FolderLock
+from gralha.storage.disk import Disk, DiskError, FolderLock
+from gralha.storage.failed_sync import mark_failed_sync, write_unsynced_again
 from gralha.storage.manager import FolderLockedError, LogManager
 from gralha.transactions.producer_ids import Block, ProducerIds
 
@@ -128,11 +129,15 @@ class Node:
             else:
                 on_ready(self)
                 await self._ended_before(None)
-        except BaseException:
+        except BaseException as error:
             await _cancel([starting])
-            await self._abandon()
+            await self._abandon(error)
             raise
-        await self._close()
+        try:
+            await self._close()
+        except DiskError as error:
+            self._note_failed_sync(error)
+            raise
 
     async def _ended_before(self, work: "asyncio.Future[None] | None") -> bool:
         """Wait for some work, or for the node's end: whether that came first. A failure is raised."""
@@ -249,6 +254,7 @@ class Node:
                 self._metadata_lock = self._disk.lock_folder(config.metadata_log_dir)
                 if self._metadata_lock is None:
                     raise FolderLockedError(f"{config.metadata_log_dir} is in use by another broker")
+            write_unsynced_again(self._disk, self._folders())
             return prepare_folders(
                 self._disk,
                 config.log_dirs,
@@ -504,7 +510,7 @@ class Node:
         self._controllers.close()
         self._brokers.close()
 
-    async def _abandon(self) -> None:
+    async def _abandon(self, error: BaseException) -> None:
         """After a failure: let go of everything, and leave no mark of a clean end."""
         await self._server.close()
         await self._controller_server.close()
@@ -516,8 +522,17 @@ class Node:
         await _cancel(self._tasks)
         await self._are_logs_open()
         self._logs.release()
+        self._note_failed_sync(error)
         if self._metadata_lock is not None:
             self._metadata_lock.release()
+
+    def _note_failed_sync(self, error: BaseException) -> None:
+        """Have the next process mistrust the page cache, if that is why this one ends."""
+        if isinstance(error, DiskError) and error.is_fatal:
+            mark_failed_sync(self._disk, self._folders())
+
+    def _folders(self) -> list[str]:
+        return sorted({*self.config.log_dirs, self.config.metadata_log_dir})
 
 
 def _cleaner_settings(config: NodeConfig, value_of: Callable[[str], str]) -> CleanerSettings:

@@ -40,7 +40,7 @@ from gralha.raft.events import (
 )
 from gralha.raft.log import MetadataLog
 from gralha.raft.quorum_records import decode_voters
-from gralha.raft.settings import NotLeaderError, QuorumSettings
+from gralha.raft.settings import QuorumSettings
 from gralha.raft.snapshots import SnapshotError, SnapshotId
 from gralha.raft.state import RaftState
 from gralha.storage.disk import DiskError, File, WouldBlock
@@ -282,9 +282,7 @@ class Correspondence:
         """Nobody will be answered any more."""
         questions, self._questions = self._questions, {}
         for question in questions.values():
-            if not question.answer.done():
-                question.answer.set_exception(NotLeaderError())
-                question.answer.exception()
+            self._settle(question, wire.encode_refusal(question.request, int(ErrorCode.NOT_CONTROLLER)))
         own, self._own_questions = self._own_questions, {}
         for answer in own.values():
             if not answer.done():

@@ -19,6 +19,7 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
+from gralha.protocol.errors import ErrorCode
 from gralha.protocol.message import Message
 from gralha.protocol.primitives import RecordBytes
 from gralha.raft.delivery import Delivery
@@ -226,9 +227,11 @@ class RaftDriver:
         return self._known_correspondence
 
     def handle(self, request: Message, version: int) -> Message | Awaitable[Message]:
-        """Answers a request of another node, or about the quorum."""
+        """Answers a request of another node, or about the quorum. A node that goes refuses all."""
         if self._stopped or self._failure is not None or not self.log.is_open:
-            raise NotLeaderError
+            from gralha.raft.wire import encode_refusal
+
+            return encode_refusal(request, int(ErrorCode.NOT_CONTROLLER))
         return self._correspondence.handle(request, version)
 
     @property

@@ -8,6 +8,7 @@ from gralha.protocol.message import Message
 from gralha.protocol.messages import (
     add_raft_voter,
     begin_quorum_epoch,
+    describe_quorum,
     end_quorum_epoch,
     fetch,
     fetch_snapshot,
@@ -362,8 +363,10 @@ def _encode_voter_response(
 
 
 def encode_refusal(request: Message, error_code: int) -> Message:
-    """The answer to a request that is not for this quorum."""
+    """The answer to a request that is not for this quorum, or that this node will not answer any more."""
     match request:
+        case describe_quorum.DescribeQuorumRequest():
+            return describe_quorum.DescribeQuorumResponse(error_code=error_code)
         case vote.VoteRequest():
             return vote.VoteResponse(error_code=error_code)
         case begin_quorum_epoch.BeginQuorumEpochRequest():

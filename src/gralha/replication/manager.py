@@ -26,6 +26,7 @@ from gralha.replication.fetchers import Fetchers
 from gralha.replication.followers import ALONE, DEFAULT_LAG_TIME_MAX_MS, Cluster
 from gralha.replication.isr_changes import IsrChanges
 from gralha.replication.partition import NO_LEADER, Partition
+from gralha.replication.refusals import Refusals
 from gralha.storage.config import LogConfig
 from gralha.storage.log import Log
 from gralha.storage.manager import LogManager
@@ -72,6 +73,7 @@ class ReplicaManager:
         self.leader_listeners: list[Callable[[Partition], None]] = []
         self.by_name: dict[str, dict[int, Partition]] = {}
         self.by_id: dict[bytes, dict[int, Partition]] = {}
+        self.refusals = Refusals()
         self._lag_time_max_ms = DEFAULT_LAG_TIME_MAX_MS
         self._cluster = ALONE
         self._fetchers: Fetchers | None = None

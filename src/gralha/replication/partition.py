@@ -111,6 +111,7 @@ class Partition:
             self.followers = {}
             self.untold_bytes = 0
             if self.is_leader():
+                assert not self.log.being_cut, "a log that is being cut cannot be led"
                 self.epoch_start_offset = self.log.log_end_offset
                 self.log.assign_epoch_start(leader_epoch, self.epoch_start_offset)
         self._know_followers()

@@ -1,10 +1,7 @@
-"""Clients inside the simulation: a producer and a consumer that behave as real ones do, and write down what
-they did and saw.
+"""Clients inside the simulation that behave as real ones do: what they know of the cluster, and the consumer.
 
-The producer is idempotent with acks=all: each partition has a few batches under way at once, a batch without
-a good answer is sent again with its sequence numbers until the delivery times out, and what then became of it
-is unknown. The consumer follows each partition from its start. Both find leaders by asking for metadata anew
-after every trouble.
+A consumer follows each partition from its start, and writes down what it saw. Leaders are found by asking for
+metadata anew after every trouble. The producer is in `producer.py`.
 """
 
 import asyncio
@@ -29,7 +26,6 @@ from gralha.protocol.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
-from gralha.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from gralha.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -37,35 +33,17 @@ from gralha.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from gralha.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from gralha.protocol.messages.produce import (
-    PartitionProduceData,
-    PartitionProduceResponse,
-    ProduceRequest,
-    ProduceResponse,
-    TopicProduceData,
-)
 from gralha.protocol.peers import PeerError
 from gralha.protocol.primitives import RecordBytes
-from gralha.protocol.records import Record, decode_records, encode_batch
-from gralha.simulation.history import Event, Outcome, Poll, Seek, Send
+from gralha.protocol.records import decode_records
+from gralha.simulation.history import Event, Poll, Seek
 
 REQUEST_TIMEOUT_MS: Final = 5_000
-DELIVERY_TIMEOUT_S: Final = 30.0
 BACKOFF_S: Final = (0.05, 0.15)
-# Versions that name topics by their names.
-PRODUCE_VERSION: Final = 12
+# A version that names topics by their names.
 FETCH_VERSION: Final = 12
-# Answers after which a batch is in no log for certain, if all its answers were such.
-REFUSALS: Final = (
-    ErrorCode.NOT_ENOUGH_REPLICAS,
-    ErrorCode.MESSAGE_TOO_LARGE,
-    ErrorCode.INVALID_RECORD,
-    ErrorCode.CORRUPT_MESSAGE,
-)
 LATEST: Final = -1
 ENDS_CHANCE: Final = 0.2
-# Without an answer, and without one that counts.
-NO_ANSWER: Final = -2
 
 
 class Client:
@@ -135,148 +113,6 @@ class Client:
             await self.back_off()
 
 
-class _Batch:
-    def __init__(self, values: list[str], sequence: int, now: float) -> None:
-        self.values = values
-        self.sequence = sequence
-        self.begun_at = now
-        self.was_refused_only = True
-
-
-class _Stream:
-    """A partition as a producer writes it: a producer id, the next sequence number, what is under way."""
-
-    def __init__(self, partition: int) -> None:
-        self.partition = partition
-        self.producer_id = -1
-        self.producer_epoch = -1
-        self.next_sequence = 0
-        self.pending: list[_Batch] = []
-
-
-class Producer(Client):
-    def __init__(
-        self,
-        name: str,
-        bootstrap: list[Address],
-        topic: str,
-        random: Random,
-        record: Callable[[Event], None],
-        clock: Callable[[], int],
-    ) -> None:
-        super().__init__(name, bootstrap, topic, random)
-        self.acknowledged = 0
-        self.last_acknowledged_at = 0.0
-        # The longest time between two acknowledgements.
-        self.longest_silence_s = 0.0
-        self.pause_s = 0.1
-        self.batches_at_once = 3
-        self._record = record
-        self._clock = clock
-        self._values = 0
-
-    async def run(self) -> None:
-        while not self.leaders:
-            await self.back_off()
-        await asyncio.gather(*(self._write(_Stream(partition)) for partition in sorted(self.leaders)))
-
-    async def _write(self, stream: _Stream) -> None:
-        loop = asyncio.get_running_loop()
-        while stream.pending or not self.is_stopping:
-            if stream.producer_id < 0 and not await self._introduce(stream):
-                await self.back_off()
-                continue
-            if not self.is_stopping:
-                wanted = self.random.randint(1, self.batches_at_once)
-                while len(stream.pending) < wanted:
-                    self._add_batch(stream, loop.time())
-            codes = await asyncio.gather(*(self._attempt(stream, batch) for batch in stream.pending[:5]))
-            if self._settle(stream, codes, loop.time()):
-                await asyncio.sleep(self.random.expovariate(1 / self.pause_s))
-            else:
-                await self.back_off()
-
-    async def _introduce(self, stream: _Stream) -> bool:
-        """A producer id of its own for each partition: one that has to be given up takes only that along."""
-        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
-        response = cast("InitProducerIdResponse | None", await self.ask(self.any_node(), request))
-        if response is None or response.error_code:
-            return False
-        stream.producer_id, stream.producer_epoch = response.producer_id, response.producer_epoch
-        stream.next_sequence = 0
-        return True
-
-    def _add_batch(self, stream: _Stream, now: float) -> None:
-        values = []
-        for _ in range(self.random.randint(1, 4)):
-            self._values += 1
-            values.append(f"{self.name}:{self._values}")
-        stream.pending.append(_Batch(values, stream.next_sequence, now))
-        stream.next_sequence += len(values)
-
-    async def _attempt(self, stream: _Stream, batch: _Batch) -> int:
-        """Send a batch; the error code. A batch that was acknowledged leaves the pending ones."""
-        leader, _ = self.leaders[stream.partition]
-        data = encode_batch(
-            [Record(None, value.encode(), self._clock()) for value in batch.values],
-            producer_id=stream.producer_id,
-            producer_epoch=stream.producer_epoch,
-            base_sequence=batch.sequence,
-        )
-        part = PartitionProduceData(stream.partition, RecordBytes(data, 0, len(data)))
-        request = ProduceRequest(
-            acks=-1,
-            timeout_ms=REQUEST_TIMEOUT_MS - 1000,
-            topic_data=[TopicProduceData(name=self.topic, partition_data=[part])],
-        )
-        if leader < 0:
-            return NO_ANSWER
-        response = cast("ProduceResponse | None", await self.ask(leader, request, PRODUCE_VERSION))
-        if response is None:
-            batch.was_refused_only = False
-            return NO_ANSWER
-        answer = response.responses[0].partition_responses[0]
-        if answer.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-            self._acknowledge(stream, batch, answer)
-            return ErrorCode.NONE
-        if answer.error_code not in REFUSALS:
-            batch.was_refused_only = False
-        return answer.error_code
-
-    def _acknowledge(self, stream: _Stream, batch: _Batch, answer: PartitionProduceResponse) -> None:
-        now = asyncio.get_running_loop().time()
-        self.longest_silence_s = max(self.longest_silence_s, now - self.last_acknowledged_at)
-        self.last_acknowledged_at = now
-        self.acknowledged += len(batch.values)
-        stream.pending.remove(batch)
-        offset = answer.base_offset if answer.base_offset >= 0 else None
-        self._complete(stream, batch, now, Outcome.OK, offset)
-
-    def _complete(
-        self, stream: _Stream, batch: _Batch, now: float, outcome: Outcome, offset: int | None
-    ) -> None:
-        for index, value in enumerate(batch.values):
-            place = None if offset is None else offset + index
-            partition = f"{self.topic}-{stream.partition}"
-            self._record(Send(self.name, partition, value, batch.begun_at, now, outcome, place))
-
-    def _settle(self, stream: _Stream, codes: list[int], now: float) -> bool:
-        """Decide on what was not acknowledged; False when it should be tried again after a moment."""
-        if not stream.pending:
-            return True
-        first = next((code for code in codes if code), NO_ANSWER)
-        is_late = now - stream.pending[0].begun_at > DELIVERY_TIMEOUT_S
-        is_final = first != NO_ANSWER and not ErrorCode(first).retriable
-        if is_late or is_final:
-            # Nobody knows whether they will be there, and those behind them cannot be sent without them.
-            for batch in stream.pending:
-                outcome = Outcome.FAILED if batch.was_refused_only else Outcome.UNKNOWN
-                self._complete(stream, batch, now, outcome, None)
-            stream.pending.clear()
-            stream.producer_id = -1
-        return False
-
-
 class Consumer(Client):
     def __init__(
         self,
@@ -322,11 +158,14 @@ class Consumer(Client):
         )
         if self.random.random() < ENDS_CHANCE:
             await self._ask_for_ends(leader, partitions)
+        known = self._known_ends(partitions)
         response = cast("FetchResponse | None", await self.ask(leader, request, FETCH_VERSION))
         if response is None or response.error_code or not response.responses:
             return False
         answers = response.responses[0].partitions
         for answer in answers:
+            if not answer.error_code:
+                self._note_watermark(answer, known[answer.partition_index])
             self._take(answer, begun_at, loop.time(), was_stopping)
         return not any(answer.error_code for answer in answers)
 
@@ -353,28 +192,40 @@ class Consumer(Client):
             self.finished[partition] = None
 
     async def _ask_for_ends(self, leader: int, partitions: list[int]) -> None:
-        """The end that consumers are told of never goes back, whoever leads: Spark gives up when it does."""
+        """Spark gives up when it goes back."""
         parts = [
             ListOffsetsPartition(partition, self.leaders[partition][1], LATEST) for partition in partitions
         ]
         request = ListOffsetsRequest(
             replica_id=-1, topics=[ListOffsetsTopic(self.topic, parts)], timeout_ms=REQUEST_TIMEOUT_MS
         )
-        known = {
-            partition: max(self.ends.get(partition, 0), self.positions[partition]) for partition in partitions
-        }
+        known = self._known_ends(partitions)
         response = cast("ListOffsetsResponse | None", await self.ask(leader, request))
         for answer in response.topics[0].partitions if response else []:
-            if answer.error_code:
-                continue
-            partition, end = answer.partition_index, answer.offset
-            if end < known[partition]:
-                now = asyncio.get_running_loop().time()
-                name = f"{self.topic}-{partition}"
-                self._complain(
-                    f"{self.name} saw the end of {name} go from {known[partition]} to {end} at {now:.3f}"
-                )
-            self.ends[partition] = end
+            if not answer.error_code:
+                self._note_end(answer.partition_index, answer.offset, known)
+
+    def _known_ends(self, partitions: list[int]) -> dict[int, int]:
+        return {one: max(self.ends.get(one, 0), self.positions[one]) for one in partitions}
+
+    def _note_watermark(self, answer: PartitionData, known: int) -> None:
+        """A new leader may know an older one, but must not have who reads up to that believe in the end."""
+        partition, records = answer.partition_index, answer.records
+        is_empty = records is None or records.size() == 0
+        if is_empty and answer.high_watermark <= self.positions[partition] < known:
+            self._complain_of_end(partition, known, answer.high_watermark)
+        self.ends[partition] = max(self.ends.get(partition, 0), answer.high_watermark)
+
+    def _complain_of_end(self, partition: int, known: int, told: int) -> None:
+        now = asyncio.get_running_loop().time()
+        name = f"{self.topic}-{partition}"
+        self._complain(f"{self.name} saw the end of {name} go from {known} to {told} at {now:.3f}")
+
+    def _note_end(self, partition: int, end: int, known: dict[int, int]) -> None:
+        """The end that a consumer is told of is not before the one that it knew."""
+        if end < known[partition]:
+            self._complain_of_end(partition, known[partition], end)
+        self.ends[partition] = end
 
     def _records(self, partition: int, data: RecordBytes | None) -> list[tuple[int, str]]:
         position = self.positions[partition]

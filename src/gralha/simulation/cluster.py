@@ -18,11 +18,12 @@ from gralha.broker.config import NodeConfig
 from gralha.broker.node import Node, StartError
 from gralha.metadata.formatting import FormatPlan, format_folders, random_uuid
 from gralha.protocol.primitives import uuid_to_string
-from gralha.simulation.clients import Client, Consumer, Producer
+from gralha.simulation.clients import Client, Consumer
 from gralha.simulation.disk import HostDisk
 from gralha.simulation.history import Anomaly, Event, summary
 from gralha.simulation.loop import START_MS, ProcessLoop, World
 from gralha.simulation.network import Host, Network
+from gralha.simulation.producer import Producer
 from gralha.storage.disk import DiskError
 
 TOPIC: Final = "load"
@@ -132,6 +133,7 @@ class SimulatedNode:
         if self.is_running and self._stop is not None:
             assert self.host.loop is not None
             self.cluster.world.note(f"stop {self.node_id}")
+            self.is_ready = False
             self.host.loop.call_soon(self._stop.set)
 
     def kill(self) -> None:
@@ -208,7 +210,7 @@ class SimulatedCluster:
         self.world.note(f"end {node.node_id}: {error!r}")
         expected = isinstance(error, DiskError | StartError) and node.had_disk_faults
         if error is not None and not expected:
-            self.world.failures.append(f"node {node.node_id} ended: {error!r}")
+            self.world.fail(f"node {node.node_id} ended: {error!r}")
         self.world.call_later(0, self._clear_away, node, node.incarnation)
 
     def _clear_away(self, node: SimulatedNode, incarnation: int) -> None:
@@ -235,9 +237,15 @@ class SimulatedCluster:
         return Client(name, self.bootstrap(), TOPIC, self.world.random(name))
 
     def new_producer(self, name: str) -> Producer:
-        clock = self._client_clock
-        random = self.world.random(name)
-        producer = Producer(name, self.bootstrap(), TOPIC, random, self.history.append, clock)
+        producer = Producer(
+            name,
+            self.bootstrap(),
+            TOPIC,
+            self.world.random(name),
+            self.history.append,
+            self._client_clock,
+            self.world.fail,
+        )
         producer.pause_s = self.settings.pause_s
         return producer
 
@@ -248,7 +256,7 @@ class SimulatedCluster:
             TOPIC,
             self.world.random(name),
             self.history.append,
-            self.world.failures.append,
+            self.world.fail,
         )
 
     def _client_clock(self) -> int:
@@ -259,7 +267,7 @@ class SimulatedCluster:
     def run_until(self, is_done: Callable[[], bool], seconds: float, what: str) -> bool:
         if self.world.run(is_done, self.world.now + seconds):
             return True
-        self.world.failures.append(f"not within {seconds:g} s: {what}")
+        self.world.fail(f"not within {seconds:g} s: {what}")
         return False
 
     def run_for(self, seconds: float) -> None:

@@ -46,6 +46,15 @@ class Inode:
         self.durable[start:] = bytes(len(self.data) - start)
         self.same_bytes = len(self.data)
 
+    def differs_from(self, position: int) -> None:
+        """It was written to at the position. The same bytes as before are on the device all the time."""
+        while position < self.same_bytes:
+            end = min(position + PAGE_BYTES, self.same_bytes)
+            if self.data[position:end] != self.durable[position:end]:
+                break
+            position = end
+        self.same_bytes = min(self.same_bytes, position)
+
     def after_power_cut(self, random: Random) -> "Inode":
         survivor = Inode()
         survivor.modified_ms = self.modified_ms
@@ -198,7 +207,7 @@ class SimulatedFile(File):
         inode = self._open()
         self.disk.check("write to", self.path, needs_room=True)
         inode.data[position : position + len(data)] = data
-        inode.same_bytes = min(inode.same_bytes, position)
+        inode.differs_from(position)
         self.disk.written(inode, "write to", self.path, data)
 
     def truncate(self, size_bytes: int) -> None:

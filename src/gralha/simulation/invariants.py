@@ -66,6 +66,7 @@ class Invariants:
 
     def _break(self, kind: str, replica: Replica, detail: str) -> None:
         now = self.cluster.world.now
+        self.cluster.world.trace.hold()
         self.broken.append(f"{kind}: {replica.name} on node {replica.node_id} at {now:.6f}: {detail}")
 
     def _look_at(self, node: SimulatedNode, replica: Replica) -> None:
@@ -152,8 +153,9 @@ def _quorum(node: SimulatedNode) -> Iterator[Replica]:
     if controller is None:
         return
     driver = controller._driver
-    # After a disk error a node's state and its log may differ; it ends, and says nothing to anybody.
-    if driver.log.is_open and driver._failure is None:
+    # While a thread does what the machine has decided (a snapshot takes the log's place), the state is ahead
+    # of the log, and nobody is told anything. After a disk error they may differ for good: the node ends.
+    if driver.log.is_open and driver._failure is None and driver._working is None:
         yield Replica(
             QUORUM, node.node_id, driver.log.log, driver.epoch, driver.is_leader, driver.high_watermark
         )

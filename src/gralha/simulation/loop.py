@@ -63,6 +63,11 @@ class World:
     def note(self, text: str, data: bytes | bytearray | memoryview = b"") -> None:
         self.trace.note(self.now, text, data)
 
+    def fail(self, text: str) -> None:
+        """Something happened that must not happen."""
+        self.failures.append(text)
+        self.trace.hold()
+
     # What is to be called. Without a loop it is the world itself that acts: cables, kernels, fate.
 
     def soon(self, loop: "ProcessLoop | None", handle: asyncio.Handle) -> None:
@@ -251,7 +256,7 @@ class ProcessLoop(asyncio.BaseEventLoop):
         text = f"{self.name}: {context['message']}: {type(error).__name__} {error}"
         self.world.note(text)
         if not self.is_dead:
-            self.world.failures.append(text)
+            self.world.fail(text)
 
     # Threads
 

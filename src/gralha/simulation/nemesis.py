@@ -71,6 +71,31 @@ def stop(nemesis: Nemesis) -> Undo:
     return 0, _nothing
 
 
+def stop_everywhere(nemesis: Nemesis) -> Undo:
+    """The whole cluster is stopped cleanly, all nodes at the same time."""
+    for node in nemesis.cluster.nodes.values():
+        node.stop()
+    return 0, _nothing
+
+
+def roll(nemesis: Nemesis) -> Undo:
+    """A rolling restart: each node is stopped cleanly, the next one soon after the last is ready again."""
+    ids = list(nemesis.cluster.nodes)
+    nemesis.random.shuffle(ids)
+    waits_s = [nemesis.seconds(0, 1) for _ in ids]
+    world = nemesis.cluster.world
+
+    def stop_next() -> None:
+        if not nemesis.cluster.all_ready:
+            world.call_later(0.05, stop_next)
+        elif ids:
+            nemesis.cluster.nodes[ids.pop()].stop()
+            world.call_later(waits_s.pop(), stop_next)
+
+    stop_next()
+    return 0, _nothing
+
+
 def freeze(nemesis: Nemesis) -> Undo:
     victim = nemesis.victim()
     victim.freeze()
@@ -180,6 +205,8 @@ FAULTS: Final[dict[str, Callable[[Nemesis], Undo]]] = {
         power_cut,
         power_cut_everywhere,
         stop,
+        stop_everywhere,
+        roll,
         freeze,
         full_disk,
         failing_sync,

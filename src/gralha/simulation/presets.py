@@ -22,6 +22,7 @@ FLUSHED: Final = Settings(
         "freeze",
         "full_disk",
         "failing_write",
+        "failing_sync",
         "failing_read",
         "reset",
         "bad_network",
@@ -68,8 +69,18 @@ THREE: Final = Settings(
 # Three nodes, power cuts of all of them included: what is acknowledged is on the device of two.
 THREE_FLUSHED: Final = replace(
     THREE,
-    faults=(*THREE.faults, "power_cut", "power_cut_everywhere"),
+    faults=(*THREE.faults, "failing_sync", "power_cut", "power_cut_everywhere"),
     topic_configs={**THREE.topic_configs, "flush.messages": "1"},
+)
+# Three nodes that are stopped cleanly, one after the other or all at once, under many writes: leaders change
+# all the time, and producers send again what may be in the log already.
+ROLLING: Final = replace(
+    THREE,
+    partitions=3,
+    seconds=30,
+    fault_interval_s=3,
+    faults=("roll", "roll", "stop", "stop", "stop_everywhere", "reset", "bad_network"),
+    pause_s=0.03,
 )
 
 PRESETS: Final[dict[str, Settings]] = {
@@ -78,4 +89,5 @@ PRESETS: Final[dict[str, Settings]] = {
     "power-cuts": POWER_CUTS,
     "three": THREE,
     "three-flushed": THREE_FLUSHED,
+    "rolling": ROLLING,
 }

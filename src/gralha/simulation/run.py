@@ -2,12 +2,13 @@
 
 from typing import Final
 
-from gralha.simulation.clients import Consumer, Producer
+from gralha.simulation.clients import Consumer
 from gralha.simulation.cluster import FINISHING_S, STARTING_S, Report, Settings, SimulatedCluster, quiet
 from gralha.simulation.history import Send, check
 from gralha.simulation.invariants import Invariants
 from gralha.simulation.loop import no_threads
 from gralha.simulation.nemesis import Nemesis
+from gralha.simulation.producer import Producer
 
 FINAL_READER: Final = "final"
 
@@ -82,5 +83,5 @@ def _load(cluster: SimulatedCluster, producers: list[Producer], consumers: list[
     cluster.run_until(reading[-1].done, FINISHING_S, "a new consumer reads everything")
     for task in [*writing, *reading]:
         if task.done() and task.exception() is not None:
-            cluster.world.failures.append(f"a client ended: {task.exception()!r}")
+            cluster.world.fail(f"a client ended: {task.exception()!r}")
     return nemesis.struck

@@ -7,6 +7,9 @@ the open transactions and from those whose markers are not replicated yet follow
 Sequence numbers run from 0 to 2**31 - 1 and begin anew with each epoch. Snapshots of the state lie beside the
 segments (`<offset>.snapshot`, Kafka's binary format with a CRC), so that a start reads one of them and only
 the batches after it. Kafka's counterparts are ProducerStateManager and ProducerAppendInfo.
+
+Kafka's snapshot has the last batch of each producer only: after a start, a retry of the one before would be
+out of sequence. Ours has the others of the last five behind Kafka's entries, where Kafka does not look.
 """
 
 from __future__ import annotations
@@ -40,6 +43,8 @@ SNAPSHOT_SUFFIX: Final = ".snapshot"
 _SNAPSHOT_VERSION: Final = 1
 _SNAPSHOT_START: Final = struct.Struct(">hIi")
 _SNAPSHOT_ENTRY: Final = struct.Struct(">qhiqiqiq")
+_OLDER_BATCH: Final = struct.Struct(">qiqiq")
+_COUNT: Final = struct.Struct(">i")
 _CRC_COVERS_FROM: Final = 6
 
 
@@ -183,6 +188,13 @@ class ProducerState:
                 f"partition {self.name}: {sequence} (incoming seq. number), {last} (current end sequence "
                 "number)"
             )
+
+    def is_next(self, header: BatchHeader) -> bool:
+        """Whether the batch begins where the last one of its producer ended."""
+        entry = self.producers.get(header.producer_id)
+        if entry is None or entry.epoch != header.producer_epoch:
+            return False
+        return header.base_sequence == (entry.last_sequence() + 1) & _SEQUENCE_MAX
 
     def check_marker(self, header: BatchHeader, offset: i64, coordinator_epoch: i64) -> None:
         """Refuse an end marker of an old producer epoch or from an old coordinator."""
@@ -390,8 +402,26 @@ def encode_snapshot(entries: list[ProducerEntry]) -> bytes:
                 entry.transaction_first_offset,
             )
         )
+    body.append(_encode_older_batches(entries))
     covered = b"".join(body)
     return struct.pack(">hI", _SNAPSHOT_VERSION, crc32.iscsi(covered)) + covered
+
+
+def _encode_older_batches(entries: list[ProducerEntry]) -> bytes:
+    """All of the last five but the last, if there are any: how many, then each, a producer's oldest first."""
+    batches: list[bytes] = []
+    for entry in entries:
+        for batch in entry.batches[:-1]:
+            batches.append(
+                _OLDER_BATCH.pack(
+                    entry.producer_id,
+                    batch.last_sequence,
+                    batch.last_offset,
+                    batch.offset_delta,
+                    batch.timestamp,
+                )
+            )
+    return _COUNT.pack(len(batches)) + b"".join(batches) if batches else b""
 
 
 def decode_snapshot(data: bytes) -> list[ProducerEntry]:
@@ -402,10 +432,11 @@ def decode_snapshot(data: bytes) -> list[ProducerEntry]:
         raise CorruptSnapshotError(f"unknown version {version}")
     if crc != crc32.iscsi(data[_CRC_COVERS_FROM:]):
         raise CorruptSnapshotError("its CRC does not fit")
-    if len(data) != _SNAPSHOT_START.size + count * _SNAPSHOT_ENTRY.size:
+    end = _SNAPSHOT_START.size + count * _SNAPSHOT_ENTRY.size
+    if count < 0 or len(data) < end:
         raise CorruptSnapshotError(f"it does not hold {count} entries")
     entries: list[ProducerEntry] = []
-    for fields in _SNAPSHOT_ENTRY.iter_unpack(data[_SNAPSHOT_START.size :]):
+    for fields in _SNAPSHOT_ENTRY.iter_unpack(data[_SNAPSHOT_START.size : end]):
         entry = ProducerEntry(fields[0])
         entry.epoch = fields[1]
         entry.last_timestamp = fields[5]
@@ -414,4 +445,22 @@ def decode_snapshot(data: bytes) -> list[ProducerEntry]:
         if fields[3] >= 0:
             entry.batches.append(BatchMetadata(fields[2], fields[3], fields[4], fields[5]))
         entries.append(entry)
+    _take_older_batches(entries, data[end:])
     return entries
+
+
+def _take_older_batches(entries: list[ProducerEntry], data: bytes) -> None:
+    """Put the batches before the last one of each producer in their place; Apache Kafka writes none."""
+    if not data:
+        return
+    size = len(data) - _COUNT.size
+    if size < 0 or size != _COUNT.unpack_from(data)[0] * _OLDER_BATCH.size:
+        raise CorruptSnapshotError("it does not hold the older batches that it says it does")
+    by_id: dict[int, ProducerEntry] = {}
+    for entry in entries:
+        by_id[entry.producer_id] = entry
+    for fields in _OLDER_BATCH.iter_unpack(data[_COUNT.size :]):
+        known = by_id.get(fields[0])
+        if known is None or not known.batches or len(known.batches) == BATCHES_KEPT:
+            raise CorruptSnapshotError("it holds older batches of a producer that has no room for them")
+        known.batches.insert(len(known.batches) - 1, BatchMetadata(*fields[1:]))

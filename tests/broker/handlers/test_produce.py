@@ -214,6 +214,80 @@ async def test_too_few_in_sync_replicas(broker, client):
     assert await codes(client, {0: batch()}, acks=1) == {0: 0}
 
 
+# Rows of batches
+
+
+def row(*sequences):
+    return [batch(producer_id=7, producer_epoch=0, base_sequence=sequence) for sequence in sequences]
+
+
+@pytest.mark.parametrize("version", [BY_NAME, BY_ID])
+async def test_who_follows_a_refused_one_is_refused_until_the_row_comes_again(broker, client, version):
+    """Were it told to be out of sequence, librdkafka would send all again with another producer id."""
+    topic_id = await create_topic(broker, "a", min_insync_replicas=2)
+    options = {"version": version, "topic_id": topic_id} if version == BY_ID else {}
+    partition = broker.replicas.find("a", 0)
+    first, second, third, fourth = row(0, 1, 2, 3)
+    # The leader before this one wrote the first; it is not acknowledged.
+    partition.log.append_as_leader(RecordBytes(first, 0, len(first)), 0, NOW_MS)
+    partition.change_leader(1, 1, [1, 2], [1])
+    for data in (first, second):
+        assert await codes(client, {0: data}, **options) == {0: ErrorCode.NOT_ENOUGH_REPLICAS}
+    partition.change_leader(1, 1, [1], [1])
+    for data in (third, fourth):
+        assert await codes(client, {0: data}, **options) == {0: ErrorCode.NOT_ENOUGH_REPLICAS}
+    answers = [(await produce(client, {0: data}, **options))[0] for data in (first, second, third, fourth)]
+    assert [(one.error_code, one.base_offset) for one in answers] == [(0, 0), (0, 1), (0, 2), (0, 3)]
+    assert partition.log.log_end_offset == 4
+    assert await codes(client, {0: row(4)[0]}, **options) == {0: 0}
+    assert not broker.replicas.refusals.rows
+
+
+async def test_a_later_one_is_not_the_first_of_a_producer_whose_first_was_refused(client, partition):
+    """Here is no producer state yet: any sequence number would be taken."""
+    partition.change_leader(2, 4, [1, 2], [1, 2])
+    first, second = row(0, 1)
+    assert await codes(client, {0: first}) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+    partition.change_leader(1, 5, [1], [1])
+    assert await codes(client, {0: second}) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+    assert [await codes(client, {0: data}) for data in (first, second)] == [{0: 0}, {0: 0}]
+
+
+async def test_nor_if_the_topic_was_not_known_here(broker, client):
+    first, second = row(0, 1)
+    assert await codes(client, {0: first}) == {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    await create_topic(broker, "a", 1)
+    assert await codes(client, {0: second}) == {0: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert [await codes(client, {0: data}) for data in (first, second)] == [{0: 0}, {0: 0}]
+
+
+async def test_what_stays_out_of_sequence_is_told_the_second_time(client, disk, partition):
+    first, second, third = row(0, 1, 2)
+    assert await codes(client, {0: first}) == {0: 0}
+    disk.before = failing("append", LOG_OF_A_0)
+    assert await codes(client, {0: second}) == {0: ErrorCode.KAFKA_STORAGE_ERROR}
+    disk.before = None
+    assert await codes(client, {0: third}) == {0: ErrorCode.KAFKA_STORAGE_ERROR}
+    assert await codes(client, {0: third}) == {0: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER}
+
+
+async def test_a_new_producer_epoch_begins_another_row(client, partition):
+    partition.change_leader(2, 4, [1, 2], [1, 2])
+    assert await codes(client, {0: row(0)[0]}) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+    partition.change_leader(1, 5, [1], [1])
+    data = batch(producer_id=7, producer_epoch=1, base_sequence=1)
+    assert await codes(client, {0: data}) == {0: 0}
+
+
+async def test_rows_of_producers_that_never_come_back_are_forgotten(client, broker, partition, monkeypatch):
+    monkeypatch.setattr("gralha.replication.refusals.ROWS_MAX", 3)
+    partition.change_leader(2, 4, [1, 2], [1, 2])
+    for producer_id in range(5):
+        data = batch(producer_id=producer_id, producer_epoch=0, base_sequence=0)
+        assert await codes(client, {0: data}) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+    assert [key[0] for key in broker.replicas.refusals.rows] == [2, 3, 4]
+
+
 # acks=0
 
 

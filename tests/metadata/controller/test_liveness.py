@@ -48,6 +48,17 @@ def test_a_new_controller_begins_all_sessions_anew_but_for_suspects():
     assert liveness.expired(99_000) == [1]
 
 
+def test_a_new_process_does_not_wait_for_one_that_this_controller_never_heard_of():
+    """All nodes were killed and start again: else each waits for the session of its predecessor."""
+    cluster = Cluster(1)
+    liveness = Liveness(own_id=2)
+    liveness.begin(cluster.image.brokers, now_ms=0)
+    assert not liveness.has_session(1, cluster.epoch(1), 1)
+    assert liveness.expired(SESSION_TIMEOUT_MS) == []
+    liveness.touch(1, cluster.epoch(1), now_ms=1)
+    assert liveness.has_session(1, cluster.epoch(1), 2)
+
+
 def test_a_connection_lost_long_ago_makes_no_suspect():
     cluster = Cluster(1)
     liveness = Liveness(own_id=2)

@@ -245,8 +245,9 @@ class Fetch(Waiter):
             self._check_follower_may_serve(partition, wanted)
             return None
         partition.check_epoch(wanted.leader_epoch)
-        if wanted.fetch_offset > high_watermark and partition.is_behind():
-            # It has read what the leader before us had acknowledged, and must not see that taken back.
+        if wanted.fetch_offset >= high_watermark and partition.is_behind():
+            # It has read what the leader before us had acknowledged, and must not see that taken back; or
+            # there is more that was acknowledged, and it must not believe to be at the end.
             if self.finishing or self.min_bytes == 0:
                 raise OffsetNotAvailableError()
             return None

@@ -122,7 +122,7 @@ class Produce(Waiter):
             for data in topic.partition_data:
                 partition = None if partitions is None else partitions.get(data.index)
                 if partition is None:
-                    answers.append(self._refuse_missing(topic, data.index))
+                    answers.append(self._refuse_missing(topic, data))
                 elif not acks_are_valid:
                     answers.append(self._refuse(data.index, INVALID_REQUIRED_ACKS, None))
                 else:
@@ -131,11 +131,17 @@ class Produce(Waiter):
                 TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
             )
 
-    def _refuse_missing(self, topic: TopicProduceData, index: int) -> PartitionProduceResponse:
+    def _refuse_missing(
+        self, topic: TopicProduceData, data: PartitionProduceData
+    ) -> PartitionProduceResponse:
         image = self.broker.image
+        index = data.index
         known = image.topics_by_id.get(topic.topic_id) if self.by_id else image.topics.get(topic.name)
         answer = self._refuse(index, self._why_missing(known, index), None)
         self._name_leader(answer, None, known)
+        # The metadata that the client has may be newer than this broker's.
+        named = topic.topic_id if self.by_id else topic.name
+        self.broker.replicas.refusals.note(named, index, data.records, answer.error_code)
         return answer
 
     def _why_missing(self, known: TopicImage | None, index: int) -> int:
@@ -146,15 +152,21 @@ class Produce(Waiter):
         return NOT_LEADER_OR_FOLLOWER if index in known.partitions else UNKNOWN_TOPIC_OR_PARTITION
 
     def _append(self, partition: Partition, data: PartitionProduceData) -> PartitionProduceResponse:
+        refusals = self.broker.replicas.refusals
+        named: str | bytes = partition.topic_id if self.by_id else partition.topic
         try:
             records = self._one_batch(partition, data.records)
+            if refusals.rows:
+                refusals.check(named, data.index, records, partition.log)
             result = partition.append(records, self.acks, self.now_ms)
         except DiskError as failure:  # not `error`: compiled code gives a name one type in a function
             # Nothing of the batch is in the log: a full disk may have room again for the next try.
             log.error("%s", failure)
+            refusals.note(named, data.index, data.records, KAFKA_STORAGE_ERROR)
             return self._refuse(data.index, KAFKA_STORAGE_ERROR, str(failure))
         except KafkaError as error:
             answer = self._refuse(data.index, error.code, error.message)
+            refusals.note(named, data.index, data.records, error.code)
             if isinstance(error, RecordsRejectedError):
                 answer.record_errors = [
                     BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=reason)

@@ -21,11 +21,13 @@ SESSION_TIMEOUT_MS: Final = 9000
 class _Contact:
     """What is known of one registration of a broker."""
 
-    __slots__ = ("epoch", "lost_ms", "metadata_offset", "seen_ms")
+    __slots__ = ("epoch", "lost_ms", "metadata_offset", "seen_ms", "was_heard")
 
     def __init__(self, epoch: int, seen_ms: int) -> None:
         self.epoch = epoch
         self.seen_ms = seen_ms
+        # By this controller; before it became active another may have heard of the broker.
+        self.was_heard = False
         # When its connection was lost, unless it was heard of since.
         self.lost_ms: int | None = None
         # How far it has followed the metadata log.
@@ -66,6 +68,7 @@ class Liveness:
         if contact is None or contact.epoch != epoch:
             contact = self._contacts[broker_id] = _Contact(epoch, now_ms)
         contact.seen_ms = now_ms
+        contact.was_heard = True
         contact.lost_ms = None
         contact.metadata_offset = max(contact.metadata_offset, metadata_offset)
         self._suspects.pop(broker_id, None)
@@ -82,10 +85,15 @@ class Liveness:
             contact.lost_ms = now_ms
 
     def has_session(self, broker_id: int, epoch: int, now_ms: int) -> bool:
-        """Does the registration's process live? One that lost its connection need not be waited for."""
+        """Does the registration's process live, for all that this controller has heard itself?
+
+        One that lost its connection need not be waited for. Nor one that only the controller before has heard
+        of: if all nodes were started anew, each would wait for the session of the process that it replaces.
+        """
         contact = self._contacts.get(broker_id)
         return (
             contact is not None
+            and contact.was_heard
             and contact.epoch == epoch
             and contact.lost_ms is None
             and now_ms - contact.seen_ms <= self.session_timeout_ms

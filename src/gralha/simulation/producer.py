@@ -1,0 +1,250 @@
+"""The producer inside the simulation: idempotent, acks=all, and in trouble as stubborn as librdkafka.
+
+Each partition has up to five batches under way at once. After any answer that is no good one it lets those
+that are out come back, and sends all again, in their order and with their sequence numbers, until the
+delivery times out; what then became of them is unknown.
+
+Out of sequence is an answer of its own. The first of the batches under way cannot be, in a cluster that loses
+nothing: real producers give up then, so that is a failure of the run. For a later one librdkafka takes a new
+producer id and sends all again with that, since it believes that none of them is in the log; the Java client
+just sends them again. Which of the two a producer is like is drawn.
+"""
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import Final, cast
+
+from gralha.broker.peers import Address
+from gralha.protocol.errors import ErrorCode
+from gralha.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from gralha.protocol.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from gralha.protocol.primitives import RecordBytes
+from gralha.protocol.records import Record, encode_batch
+from gralha.simulation.clients import REQUEST_TIMEOUT_MS, Client
+from gralha.simulation.history import Event, Outcome, Send
+
+DELIVERY_TIMEOUT_S: Final = 30.0
+BATCHES_AT_ONCE: Final = 5
+# A version that names topics by their names.
+PRODUCE_VERSION: Final = 12
+# Answers after which a batch is in no log for certain, if all its answers were such.
+REFUSALS: Final = (
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.INVALID_RECORD,
+    ErrorCode.CORRUPT_MESSAGE,
+)
+# Without an answer, and without one that counts.
+NO_ANSWER: Final = -2
+
+
+class _Batch:
+    def __init__(self, values: list[str], sequence: int, now: float) -> None:
+        self.values = values
+        self.sequence = sequence
+        self.begun_at = now
+        self.is_out = False
+        self.was_refused_only = True
+
+
+class _Stream:
+    """A partition as a producer writes it: a producer id, the next sequence number, what is under way."""
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.producer_id = -1
+        self.producer_epoch = -1
+        self.next_sequence = 0
+        # In the order of their sequence numbers; sent and not, but none that was acknowledged.
+        self.pending: list[_Batch] = []
+        self.next_batch_at = 0.0
+        self.leader_id = -1
+        # After trouble: nothing goes out before all that is out has come back.
+        self.is_draining = False
+        self.changed = asyncio.Event()
+
+    @property
+    def is_anything_out(self) -> bool:
+        return any(batch.is_out for batch in self.pending)
+
+
+class Producer(Client):
+    def __init__(
+        self,
+        name: str,
+        bootstrap: list[Address],
+        topic: str,
+        random: Random,
+        record: Callable[[Event], None],
+        clock: Callable[[], int],
+        complain: Callable[[str], None],
+    ) -> None:
+        super().__init__(name, bootstrap, topic, random)
+        self.acknowledged = 0
+        self.last_acknowledged_at = 0.0
+        # The longest time between two acknowledgements.
+        self.longest_silence_s = 0.0
+        self.pause_s = 0.1
+        self.takes_new_ids = random.random() < 0.5
+        self._record = record
+        self._clock = clock
+        self._complain = complain
+        self._values = 0
+        self._attempts: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        while not self.leaders:
+            await self.back_off()
+        await asyncio.gather(*(self._write(_Stream(partition)) for partition in sorted(self.leaders)))
+
+    async def _write(self, stream: _Stream) -> None:
+        loop = asyncio.get_running_loop()
+        while stream.pending or not self.is_stopping:
+            stream.changed.clear()
+            if stream.is_draining:
+                if not stream.is_anything_out:
+                    await self._recover(stream)
+                    continue
+            elif stream.producer_id < 0:
+                await self._introduce(stream)
+                continue
+            elif self._may_send(stream):
+                self._send_all(stream, loop.time())
+            await self._rest(stream, loop.time())
+
+    def _may_send(self, stream: _Stream) -> bool:
+        """A new leader gets nothing before all that the old one got has come back."""
+        if not stream.is_anything_out:
+            stream.leader_id, _ = self.leaders[stream.partition]
+        return stream.leader_id == self.leaders[stream.partition][0]
+
+    async def _rest(self, stream: _Stream, now: float) -> None:
+        """Until an answer has come, or the next batch is due."""
+        try:
+            async with asyncio.timeout(max(stream.next_batch_at - now, 0.01)):
+                await stream.changed.wait()
+        except TimeoutError:
+            pass
+
+    async def _recover(self, stream: _Stream) -> None:
+        """All are back: look for the leader, and begin anew with the first."""
+        await self.back_off()
+        stream.is_draining = False
+        now = asyncio.get_running_loop().time()
+        if stream.pending and now - stream.pending[0].begun_at > DELIVERY_TIMEOUT_S:
+            self._give_up(stream, now)
+
+    async def _introduce(self, stream: _Stream) -> None:
+        """A producer id of its own for each partition: one that has to be given up takes only that along."""
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+        response = cast("InitProducerIdResponse | None", await self.ask(self.any_node(), request))
+        if response is None or response.error_code:
+            await self.back_off()
+            return
+        stream.producer_id, stream.producer_epoch = response.producer_id, response.producer_epoch
+        stream.next_sequence = 0
+        for batch in stream.pending:
+            batch.sequence = stream.next_sequence
+            stream.next_sequence += len(batch.values)
+
+    def _send_all(self, stream: _Stream, now: float) -> None:
+        if not self.is_stopping and now >= stream.next_batch_at and len(stream.pending) < BATCHES_AT_ONCE:
+            stream.next_batch_at = now + self.random.expovariate(1 / self.pause_s)
+            self._add_batch(stream, now)
+        for batch in stream.pending:
+            if not batch.is_out:
+                batch.is_out = True
+                # What it says is fixed now: the stream may get another producer id before it leaves.
+                request = self._request(stream, batch)
+                attempt = asyncio.ensure_future(self._attempt(stream, batch, request))
+                self._attempts.add(attempt)
+                attempt.add_done_callback(self._attempts.discard)
+
+    def _add_batch(self, stream: _Stream, now: float) -> None:
+        values = []
+        for _ in range(self.random.randint(1, 4)):
+            self._values += 1
+            values.append(f"{self.name}:{self._values}")
+        stream.pending.append(_Batch(values, stream.next_sequence, now))
+        stream.next_sequence += len(values)
+
+    def _request(self, stream: _Stream, batch: _Batch) -> ProduceRequest:
+        data = encode_batch(
+            [Record(None, value.encode(), self._clock()) for value in batch.values],
+            producer_id=stream.producer_id,
+            producer_epoch=stream.producer_epoch,
+            base_sequence=batch.sequence,
+        )
+        part = PartitionProduceData(stream.partition, RecordBytes(data, 0, len(data)))
+        return ProduceRequest(
+            acks=-1,
+            timeout_ms=REQUEST_TIMEOUT_MS - 1000,
+            topic_data=[TopicProduceData(name=self.topic, partition_data=[part])],
+        )
+
+    async def _attempt(self, stream: _Stream, batch: _Batch, request: ProduceRequest) -> None:
+        """Send a batch and take its answer."""
+        leader = stream.leader_id
+        response = None if leader < 0 else await self.ask(leader, request, PRODUCE_VERSION)
+        if batch not in stream.pending:
+            return  # it was given up meanwhile
+        batch.is_out = False
+        code: int = NO_ANSWER
+        if response is not None:
+            answer = cast(ProduceResponse, response).responses[0].partition_responses[0]
+            code = answer.error_code
+            if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+                self._acknowledge(stream, batch, answer)
+        if batch in stream.pending:
+            if code not in REFUSALS and leader >= 0:
+                batch.was_refused_only = False
+            self._note_trouble(stream, batch, code)
+        stream.changed.set()
+
+    def _acknowledge(self, stream: _Stream, batch: _Batch, answer: PartitionProduceResponse) -> None:
+        now = asyncio.get_running_loop().time()
+        self.longest_silence_s = max(self.longest_silence_s, now - self.last_acknowledged_at)
+        self.last_acknowledged_at = now
+        self.acknowledged += len(batch.values)
+        stream.pending.remove(batch)
+        offset = answer.base_offset if answer.base_offset >= 0 else None
+        self._complete(stream, batch, now, Outcome.OK, offset)
+
+    def _complete(
+        self, stream: _Stream, batch: _Batch, now: float, outcome: Outcome, offset: int | None
+    ) -> None:
+        for index, value in enumerate(batch.values):
+            place = None if offset is None else offset + index
+            partition = f"{self.topic}-{stream.partition}"
+            self._record(Send(self.name, partition, value, batch.begun_at, now, outcome, place))
+
+    def _note_trouble(self, stream: _Stream, batch: _Batch, code: int) -> None:
+        stream.is_draining = True
+        if code == NO_ANSWER or ErrorCode(code).retriable:
+            return
+        now = asyncio.get_running_loop().time()
+        is_first = batch is stream.pending[0]
+        if code != ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER or is_first:
+            self._complain(
+                f"{self.name} was told {ErrorCode(code).name} for {batch.values[0]} of "
+                f"{self.topic}-{stream.partition}, sequence {batch.sequence}, at {now:.3f}"
+            )
+            self._give_up(stream, now)
+        elif self.takes_new_ids:
+            stream.producer_id = -1
+
+    def _give_up(self, stream: _Stream, now: float) -> None:
+        """Nobody knows whether they will be there, and those behind them cannot be sent without them."""
+        for batch in stream.pending:
+            is_nowhere = batch.was_refused_only and not batch.is_out
+            outcome = Outcome.FAILED if is_nowhere else Outcome.UNKNOWN
+            self._complete(stream, batch, now, outcome, None)
+        stream.pending = []
+        stream.producer_id = -1
