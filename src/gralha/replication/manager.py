@@ -121,6 +121,10 @@ class ReplicaManager:
             if partition.is_leader()
         ]
 
+    def time_ms(self) -> int:
+        """The time that followers' fetches are noted with; it only ever rises."""
+        return self._cluster.time_ms()
+
     def find_by_id(self, topic_id: bytes, index: int) -> Partition | None:
         partitions = self.by_id.get(topic_id)
         return None if partitions is None else partitions.get(index)
