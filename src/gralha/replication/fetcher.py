@@ -2,8 +2,8 @@
 
 No I/O but appends to logs, which never wait. A partition is in one of these states:
 
-    loose      no request asks for it: it is new, or it is delayed after an error, or its log is being cut, or
-               not flushed yet (where flush.messages wants that)
+    loose      no request asks for it: it is new, or delayed after an error or by a throttle, or its log is
+               being cut, or not flushed yet (where flush.messages wants that)
     asked      a lane has it: the request that is out, or the next one, asks for it
 
 A lane is a fetch session with the leader (KIP-227): its requests name only the partitions of which something
@@ -30,6 +30,7 @@ from gralha.protocol.messages.fetch import (
     ReplicaState,
 )
 from gralha.replication.partition import Partition
+from gralha.replication.quota import ReplicationQuota
 from gralha.storage.disk import DiskError
 
 FIRST_BACKOFF_MS: Final = 20
@@ -39,6 +40,8 @@ MAX_INT32: Final = 0x7FFFFFFF
 NO_EPOCH: Final = -1
 # Retention moves the start of a log without a word; the leader hears of that not much later.
 CHECK_ALL_MS: Final = 5_000
+# How soon a throttled partition is looked at again.
+THROTTLED_MS: Final = 50
 _SESSION_ERRORS: Final = (
     int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND),
     int(ErrorCode.INVALID_FETCH_SESSION_EPOCH),
@@ -73,6 +76,7 @@ class Following:
         self.is_working: bool = False
         self.resume_ms: int = 0
         self.failures: int = 0
+        self.is_in_sync: bool = False  # as far as the last answer told
 
     def may_be_asked_for(self, now_ms: int) -> bool:
         """To ask for the next record vouches for the last: flush.messages may want that on the disk first."""
@@ -141,11 +145,17 @@ Work = Truncate | FindRange
 
 class FetchState:
     def __init__(
-        self, broker_id: int, broker_epoch: Callable[[], int], settings: FetchSettings, lanes: int = 1
+        self,
+        broker_id: int,
+        broker_epoch: Callable[[], int],
+        settings: FetchSettings,
+        lanes: int = 1,
+        quota: ReplicationQuota | None = None,
     ) -> None:
         self._broker_id = broker_id
         self._broker_epoch = broker_epoch
         self._settings = settings
+        self._quota = ReplicationQuota() if quota is None else quota
         self.partitions: dict[PartitionKey, Following] = {}
         self.loose: dict[PartitionKey, Following] = {}
         self.lanes: list[Lane] = [Lane(number) for number in range(lanes)]
@@ -256,8 +266,19 @@ class FetchState:
                 lane.touched[key] = None
         for key in lane.touched:
             one = lane.partitions.get(key)
-            if one is not None and not one.may_be_asked_for(now_ms):
+            if one is not None and (self._is_throttled(one, now_ms) or not one.may_be_asked_for(now_ms)):
                 self._leave(lane, one)
+
+    def _is_throttled(self, following: Following, now_ms: int) -> bool:
+        """Whether it has to wait because too much is fetched for throttled replicas; then it does."""
+        if (
+            not following.partition.is_follower_throttled
+            or following.is_in_sync
+            or not self._quota.is_exceeded(now_ms)
+        ):
+            return False
+        following.resume_ms = now_ms + THROTTLED_MS
+        return True
 
     def _named(self, lane: Lane) -> list[Following]:
         named: list[Following] = []
@@ -275,6 +296,8 @@ class FetchState:
         if not self.loose:
             return
         for one in [one for one in self.loose.values() if one.may_be_asked_for(now_ms)]:
+            if self._is_throttled(one, now_ms):
+                continue
             del self.loose[one.key]
             lane.partitions[one.key] = one
             named.append(one)
@@ -396,6 +419,9 @@ class FetchState:
             self.delay(following, now_ms)
             return None
         following.failures = 0
+        following.is_in_sync = data.high_watermark <= partition.log.log_end_offset
+        if partition.is_follower_throttled and data.records is not None:
+            self._quota.record(data.records.end - data.records.start, now_ms)
         return None
 
     def resumed(self, following: Following, now_ms: int, succeeded: bool) -> None:

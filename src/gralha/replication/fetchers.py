@@ -38,6 +38,7 @@ from gralha.replication.fetcher import (
     cut_to_range,
 )
 from gralha.replication.partition import NO_LEADER, Partition
+from gralha.replication.quota import ReplicationQuota
 from gralha.storage.disk import DiskError
 from gralha.storage.manager import LogManager
 
@@ -61,6 +62,7 @@ class Fetchers:
         clock: Callable[[], int],
         settings: FetchSettings,
         on_failure: Callable[[BaseException], None],
+        quota: ReplicationQuota | None = None,
     ) -> None:
         self.broker_id = broker_id
         self.broker_epoch = broker_epoch
@@ -69,6 +71,7 @@ class Fetchers:
         self.clock = clock
         self.settings = settings
         self.on_failure = on_failure
+        self.quota = ReplicationQuota() if quota is None else quota
         self.truncations: dict[PartitionKey, asyncio.Task[None]] = {}
         self._by_leader: dict[int, LeaderFetcher] = {}
         self._leaders: dict[PartitionKey, int] = {}
@@ -114,7 +117,9 @@ class LeaderFetcher:
     def __init__(self, fetchers: Fetchers, leader_id: int) -> None:
         self._fetchers = fetchers
         self._leader_id = leader_id
-        self.state = FetchState(fetchers.broker_id, fetchers.broker_epoch, fetchers.settings, len(LANES))
+        self.state = FetchState(
+            fetchers.broker_id, fetchers.broker_epoch, fetchers.settings, len(LANES), fetchers.quota
+        )
         self._work: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False

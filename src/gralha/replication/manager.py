@@ -26,6 +26,7 @@ from gralha.replication.fetchers import Fetchers
 from gralha.replication.followers import ALONE, DEFAULT_LAG_TIME_MAX_MS, Cluster
 from gralha.replication.isr_changes import IsrChanges
 from gralha.replication.partition import NO_LEADER, Partition
+from gralha.replication.quota import ReplicationQuota, is_throttled
 from gralha.storage.config import LogConfig
 from gralha.storage.log import Log
 from gralha.storage.manager import LogManager
@@ -75,6 +76,8 @@ class ReplicaManager:
         self._lag_time_max_ms = DEFAULT_LAG_TIME_MAX_MS
         self._cluster = ALONE
         self._fetchers: Fetchers | None = None
+        self.leader_quota = ReplicationQuota()
+        self.follower_quota = ReplicationQuota()
         self._isr_changes: IsrChanges | None = None
         if ports is not None:
             self._join(ports)
@@ -96,6 +99,7 @@ class ReplicaManager:
             self._clock,
             ports.fetch,
             self._on_failure,
+            self.follower_quota,
         )
 
     async def run(self) -> None:
@@ -306,7 +310,16 @@ class ReplicaManager:
             return None
         if opened.topic_id == ZERO_UUID:
             opened.set_topic_id(topic.id)
-        return Partition(topic.name, topic.id, index, opened, self._broker_id, self._cluster)
+        partition = Partition(topic.name, topic.id, index, opened, self._broker_id, self._cluster)
+        self._throttle(partition)
+        return partition
+
+    def _throttle(self, partition: Partition) -> None:
+        texts = partition.log.config.texts
+        leader_replicas = texts.get("leader.replication.throttled.replicas", "")
+        follower_replicas = texts.get("follower.replication.throttled.replicas", "")
+        partition.is_leader_throttled = is_throttled(leader_replicas, partition.index, self._broker_id)
+        partition.is_follower_throttled = is_throttled(follower_replicas, partition.index, self._broker_id)
 
     def _unlist(self, topic: TopicImage) -> None:
         """No request finds the topic any more; those that wait for it are told."""
@@ -340,6 +353,7 @@ class ReplicaManager:
             config = self._config_for(name)
             for partition in partitions.values():
                 partition.log.config = config
+                self._throttle(partition)
                 partition.advance_high_watermark()
 
 

@@ -100,6 +100,9 @@ class Partition:
         self.start_waiters: list[Waiter] = []
         self.watches: list[Watch] = []
         self.untold_bytes: int = 0  # appended, but above the high watermark
+        # Whether its bytes count for, and wait for, the throttle of replication; see quota.py.
+        self.is_leader_throttled: bool = False
+        self.is_follower_throttled: bool = False
         # Called when a follower vouches for more of its log than before, because it was flushed.
         self.on_vouching: Callable[[], None] | None = None
         log.on_flushed = self.flushed

@@ -180,7 +180,7 @@ class Fetch(Waiter):
             self.left_over.append(wanted)
             return other
         first = self.bytes_read == 0
-        if left > 0 or first:
+        if (left > 0 or first) and not self._is_throttled(partition):
             max_bytes = min(wanted.max_bytes, left)
             records = partition_log.read(wanted.fetch_offset, max_bytes, end_offset, first, blocking)
         else:
@@ -198,6 +198,15 @@ class Fetch(Waiter):
             if self.read_committed
             else None,
             records=records,
+        )
+
+    def _is_throttled(self, partition: Partition) -> bool:
+        """Whether this follower has to wait because too much is sent to throttled replicas."""
+        if not partition.is_leader_throttled or self.replica_id < 0:
+            return False
+        replicas = self.broker.replicas
+        return self.replica_id not in partition.in_sync_replicas and replicas.leader_quota.is_exceeded(
+            replicas.time_ms()
         )
 
     def _end_of(self, partition: Partition) -> int:
@@ -376,6 +385,8 @@ class Fetch(Waiter):
         Without new bytes it is the leader or its epoch that changed: what was asked may be an error now.
         """
         if new_bytes > 0:
+            if self._is_throttled(partition):
+                return self.awake
             self.bytes_read += self._stable_bytes(partition, new_bytes) if self.read_committed else new_bytes
         if not self.awake and (self.bytes_read >= self.min_bytes or new_bytes == 0):
             self.awake = True
@@ -459,6 +470,8 @@ class Fetch(Waiter):
                 topic = FetchableTopicResponse(topic=wanted.topic, topic_id=wanted.topic_id, partitions=[])
                 topics.append(topic)
             topic.partitions.append(data)
+            if self.replica_id >= 0 and data.records is not None:
+                self._count_throttled(wanted, data.records)
         if plan.watching is not None:
             plan.watching.look_again(self.left_over)
         elif plan.session is not None and served:
@@ -467,6 +480,12 @@ class Fetch(Waiter):
         if self.failed and self.version >= LEADERS_FROM_VERSION:
             response.node_endpoints = self._leaders()
         return response
+
+    def _count_throttled(self, wanted: Wanted, records: RecordBytes) -> None:
+        partition = self._find(wanted)
+        if partition is not None and partition.is_leader_throttled and records.end > records.start:
+            replicas = self.broker.replicas
+            replicas.leader_quota.record(records.end - records.start, replicas.time_ms())
 
     def _leaders(self) -> list[NodeEndpoint]:
         ids = [data.current_leader.leader_id for data in self.results if data.current_leader is not None]
