@@ -1,9 +1,9 @@
 """Replication throttles: how many bytes a second brokers may copy to replicas that are not in sync.
 
 `leader.replication.throttled.replicas` and `follower.replication.throttled.replicas` of a topic say which
-replicas are meant, `...throttled.rate` of a broker how fast. A broker over its rate leaves such partitions out,
-the leader of its answers, the follower of its requests, until the rate is low enough again. Replicas in sync are
-never held back, since acknowledgements wait for them; but their bytes count.
+replicas are meant, `...throttled.rate` of a broker how fast. A broker over its rate leaves such partitions
+out, the leader of its answers, the follower of its requests, until the rate is low enough again. Replicas in
+sync are never held back, since acknowledgements wait for them; but their bytes count.
 
 Pure: time comes in as an argument.
 """
