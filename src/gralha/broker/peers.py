@@ -29,16 +29,25 @@ _FRAME_STEP_BYTES: Final = 64 * 1024
 _TIMER_TOLERANCE_S: Final = 0.001  # event loops round the time of a timer to milliseconds
 
 
+class _Form:
+    """How requests of one API and version, and the answers to them, are written. Looked up once."""
+
+    __slots__ = ("decode", "request_has_tags", "response_has_tags", "version")
+
+    def __init__(self, api_key: int, version: int) -> None:
+        self.version = version
+        self.request_has_tags = apis.request_header_version(api_key, version) >= 2
+        self.response_has_tags = apis.response_header_version(api_key, version) == 1
+        self.decode = apis.APIS[api_key].response.decode
+
+
 class _Waiting:
     """A request that was sent, and who gets its answer; after the deadline, if there is one, an error."""
 
-    __slots__ = ("answered", "api", "correlation_id", "deadline", "version")
+    __slots__ = ("answered", "correlation_id", "deadline", "form")
 
-    def __init__(
-        self, api: apis.Api, version: int, correlation_id: int, answered: Answered, deadline: float | None
-    ) -> None:
-        self.api = api
-        self.version = version
+    def __init__(self, form: _Form, correlation_id: int, answered: Answered, deadline: float | None) -> None:
+        self.form = form
         self.correlation_id = correlation_id
         self.answered = answered
         self.deadline = deadline
@@ -66,6 +75,7 @@ class _Connection(asyncio.BufferedProtocol):
         self._waiting: deque[_Waiting] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._next_correlation_id = 0
+        self._forms: dict[tuple[int, int], _Form] = {}
         self.versions: dict[int, int] = {}  # the newest that the other side serves, by API key
         self.is_open = False
 
@@ -136,9 +146,10 @@ class _Connection(asyncio.BufferedProtocol):
             reader = Reader(data, start, end)
             if reader.int32() != waiting.correlation_id:
                 raise ProtocolError("an answer to another request")
-            if apis.response_header_version(waiting.api.key, waiting.version) == 1:
+            form = waiting.form
+            if form.response_has_tags:
                 reader.tagged_fields()
-            response = waiting.api.response.decode(reader, waiting.version)
+            response = form.decode(reader, form.version)
         except (ProtocolError, IndexError):
             self._waiting.appendleft(waiting)
             raise
@@ -170,7 +181,9 @@ class _Connection(asyncio.BufferedProtocol):
         """Send, and have somebody told the answer; PeerError if the connection has ended."""
         if not self.is_usable:
             raise PeerError("the connection was lost")
-        api = apis.APIS[request.API_KEY]
+        form = self._forms.get((request.API_KEY, version))
+        if form is None:
+            form = self._forms[request.API_KEY, version] = _Form(request.API_KEY, version)
         self._next_correlation_id += 1
         writer = Writer()
         writer.begin_frame()
@@ -178,7 +191,7 @@ class _Connection(asyncio.BufferedProtocol):
         writer.write_int16(version)
         writer.write_int32(self._next_correlation_id)
         writer.write_nullable_string(self._client_id)
-        if apis.request_header_version(request.API_KEY, version) >= 2:
+        if form.request_has_tags:
             writer.write_int8(0)  # no tagged fields
         request.encode(writer, version)
         writer.end_frame()
@@ -189,7 +202,7 @@ class _Connection(asyncio.BufferedProtocol):
             deadline = self._loop.time() + timeout_ms / 1000
             if self._timer is None:
                 self._timer = self._loop.call_at(deadline, self._expire)
-        self._waiting.append(_Waiting(api, version, self._next_correlation_id, answered, deadline))
+        self._waiting.append(_Waiting(form, self._next_correlation_id, answered, deadline))
 
     def _expire(self) -> None:
         """One timer for all: it was set for a request that is long answered, most of the time."""
@@ -225,6 +238,9 @@ class PeerConnections:
         self._client_id = client_id
         self._address_of = address_of
         self._connections: dict[tuple[int, str], tuple[Address, asyncio.Task[_Connection]]] = {}
+        # Those that polls went out on: looked up without a question of where the node is. One that has moved
+        # has let go of its connections first.
+        self._polled: dict[tuple[int, str], _Connection] = {}
         self._polls: set[asyncio.Task[None]] = set()  # those that need a connection first
         self._buffer: ReceiveBuffer | None = None
         self.made_listeners: list[Callable[[int], None]] = []
@@ -250,8 +266,8 @@ class PeerConnections:
 
     def poll(self, node_id: int, request: Message, *, timeout_ms: int, lane: str, answered: Answered) -> None:
         """Send a request; somebody is told the answer, or the PeerError, later."""
-        connection = self._made_connection(node_id, lane)
-        if connection is not None:
+        connection = self._polled.get((node_id, lane))
+        if connection is not None and connection.is_usable:
             try:
                 connection.send_then(
                     request, self._newest_version(connection, node_id, request), answered, timeout_ms
@@ -263,18 +279,13 @@ class PeerConnections:
         self._polls.add(task)
         task.add_done_callback(self._polls.discard)
 
-    def _made_connection(self, node_id: int, lane: str) -> _Connection | None:
-        known = self._connections.get((node_id, lane))
-        if known is None or not known[1].done() or _has_ended(known[1]):
-            return None
-        return known[1].result() if known[0] == self._address_of(node_id) else None
-
     async def _connect_and_poll(
         self, node_id: int, request: Message, timeout_ms: int, lane: str, answered: Answered
     ) -> None:
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 connection = await self._connection(node_id, lane, timeout_ms)
+            self._polled[node_id, lane] = connection
             connection.send_then(
                 request, self._newest_version(connection, node_id, request), answered, timeout_ms
             )

@@ -84,6 +84,10 @@ class RequestContext:
         self.client_id = client_id
 
 
+def _nothing() -> None:
+    """What an answer that was given calls."""
+
+
 class Deferred:
     """An answer that is still to come, without a future and a timer of its own.
 
@@ -111,25 +115,35 @@ class Deferred:
         """
         if self.done:
             return
-        self.done = True
-        if self.slot is not None:
-            self.slot.pipeline.resolved(self.slot, response, at_once)
+        slot = self.slot
+        self._end()
+        if slot is not None:
+            slot.pipeline.resolved(slot, response, at_once)
         elif self.future is not None and not self.future.done():
             self.future.set_result(response)
 
     def fail(self, error: BaseException) -> None:
         if self.done:
             return
-        self.done = True
-        if self.slot is not None:
-            self.slot.pipeline.failed(self.slot, error)
+        slot = self.slot
+        self._end()
+        if slot is not None:
+            slot.pipeline.failed(slot, error)
         elif self.future is not None and not self.future.done():
             self.future.set_exception(error)
 
     def abandon(self) -> None:
         if not self.done:
-            self.done = True
-            self.on_gone()
+            on_gone = self.on_gone
+            self._end()
+            on_gone()
+
+    def _end(self) -> None:
+        """Refer to nobody any more, so that no cycle is left for the garbage collector."""
+        self.done = True
+        self.slot = None
+        self.on_timeout = _nothing
+        self.on_gone = _nothing
 
     def __await__(self) -> Generator[Any, None, Message | None]:
         """Without a pipeline."""
@@ -223,7 +237,7 @@ class Pipeline:
                 slot.future.cancel()
             deferred = slot.deferred
             if deferred is not None:
-                deferred.slot = None
+                slot.deferred = None
                 deferred.abandon()
         if self.timer is not None:
             self.timer.cancel()

@@ -135,9 +135,10 @@ class LeaderFetcher:
         """Something may be ready: ask for it, unless all lanes are taken. Or wait until it is."""
         if self._closed:
             return
-        lane = self.state.free_lane(_now_ms())
+        now_ms = _now_ms()
+        lane = self.state.free_lane(now_ms)
         if lane is not None:
-            self._poll(lane)
+            self._poll(lane, now_ms)
         self._set_timer()
 
     def _set_timer(self) -> None:
@@ -160,8 +161,8 @@ class LeaderFetcher:
         except BaseException as error:
             self._fetchers.on_failure(error)
 
-    def _poll(self, lane: Lane) -> None:
-        poll = self.state.next_request(_now_ms(), lane)
+    def _poll(self, lane: Lane, now_ms: int) -> None:
+        poll = self.state.next_request(now_ms, lane)
         if poll is not None:
             self._fetchers.peers.poll(
                 self._leader_id,
@@ -176,16 +177,18 @@ class LeaderFetcher:
         if self._closed:
             return
         state = self.state
+        now_ms = _now_ms()
         try:
             if isinstance(answer, PeerError):
                 log.debug("fetching from broker %d: %s", self._leader_id, answer)
-                state.failed(poll, _now_ms())
+                state.failed(poll, now_ms)
             else:
                 response = cast(FetchResponse, answer)
-                for work in state.answered(poll, response, _now_ms(), self._fetchers.clock()):
+                for work in state.answered(poll, response, now_ms, self._fetchers.clock()):
                     self._begin(work)
-            self._poll(poll.lane)
-            self.wake()
+            self._poll(poll.lane, now_ms)
+            if state.loose or self._timer is not None:
+                self.wake()
         except BaseException as error:
             self._fetchers.on_failure(error)
 

@@ -103,7 +103,7 @@ class Fetch(Waiter):
         self.cold: bool = False
         self.awake: bool = True
         self.finishing: bool = False
-        self.deferred: Deferred = Deferred(self._finish, self._gone)
+        self.deferred: Deferred | None = None
         # Of a follower's session: what was read, but must be looked at again.
         self.left_over: list[Wanted] = []
 
@@ -339,19 +339,21 @@ class Fetch(Waiter):
         """The page cache has not everything: let a thread wait for the disk."""
         task = asyncio.get_running_loop().run_in_executor(self.broker.readers, self.read, True)
         task.add_done_callback(self._was_read)
-        return self.deferred
+        deferred = self.deferred = Deferred(self._finish, self._gone)
+        return deferred
 
     def _was_read(self, task: "asyncio.Future[None]") -> None:
-        if self.deferred.done:
+        deferred = self.deferred
+        if deferred is None or deferred.done:
             return
         try:
             task.result()
             if self.is_enough() or self._was_overtaken():
-                self.deferred.resolve(self.response(), True)
+                deferred.resolve(self.response(), True)
             else:
                 self.wait()
         except BaseException as error:
-            self.deferred.fail(error)
+            deferred.fail(error)
 
     def _was_overtaken(self) -> bool:
         """Whether something happened beside the thread: nobody told this fetch, which did not wait yet."""
@@ -376,8 +378,11 @@ class Fetch(Waiter):
                     partition.end_waiters.append(self)
                 else:
                     partition.add_waiter(self)
-        self.deferred.expire_after(self.max_wait_ms)
-        return self.deferred
+        deferred = self.deferred
+        if deferred is None:
+            deferred = self.deferred = Deferred(self._finish, self._gone)
+        deferred.expire_after(self.max_wait_ms)
+        return deferred
 
     def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
         """Called while the partition is being written: only note it, and answer when the writer is done.
@@ -424,7 +429,8 @@ class Fetch(Waiter):
 
     def _finish(self) -> None:
         """Read again and answer with what there is now; once, whoever calls: the timer, or a partition."""
-        if self.deferred.done or self.finishing:
+        deferred = self.deferred
+        if deferred is None or deferred.done or self.finishing:
             return
         self.finishing = True
         self._leave()
@@ -433,22 +439,23 @@ class Fetch(Waiter):
         try:
             self.read(False)
             if not self.cold:
-                self.deferred.resolve(self.response(), True)
+                deferred.resolve(self.response(), True)
                 return
         except Exception as error:
-            self.deferred.fail(error)
+            deferred.fail(error)
             return
         task = asyncio.get_running_loop().run_in_executor(self.broker.readers, self.read, True)
         task.add_done_callback(self._finish_cold)
 
     def _finish_cold(self, task: "asyncio.Future[None]") -> None:
-        if self.deferred.done:
+        deferred = self.deferred
+        if deferred is None or deferred.done:
             return
         try:
             task.result()
-            self.deferred.resolve(self.response(), True)
+            deferred.resolve(self.response(), True)
         except BaseException as error:
-            self.deferred.fail(error)
+            deferred.fail(error)
 
     # Answering
 
