@@ -38,6 +38,7 @@ HOT_MODULES = [
     "src/gralha/storage/compaction.py",
     "src/gralha/replication/followers.py",
     "src/gralha/replication/partition.py",
+    "src/gralha/replication/fetcher.py",
     "src/gralha/broker/pipeline.py",
     "src/gralha/broker/fetch_sessions.py",
     "src/gralha/broker/handlers/produce.py",

@@ -59,6 +59,7 @@ class OneBroker:
     def __init__(self, brokers: Brokers, broker_id: int, folder: Path) -> None:
         self.id = broker_id
         self.brokers = brokers
+        self.polls: set[asyncio.Task[None]] = set()
         self.logs = LogManager(QuietDisk(), [str(folder)], LogConfig())
         self.logs.load(NOW_MS, lambda name: {})
         self.replicas = ReplicaManager(
@@ -102,6 +103,26 @@ class OneBroker:
         response = answer if isinstance(answer, Message) else await answer
         assert isinstance(response, Message)
         return response
+
+    def poll(
+        self,
+        node_id: int,
+        request: Message,
+        *,
+        timeout_ms: int,
+        lane: str,
+        answered: Callable[[Message | PeerError], None],
+    ) -> None:
+        async def ask() -> None:
+            try:
+                answer: Message | PeerError = await self.ask(node_id, request, timeout_ms=timeout_ms)
+            except PeerError as error:
+                answer = error
+            answered(answer)
+
+        task = asyncio.ensure_future(ask())
+        self.polls.add(task)
+        task.add_done_callback(self.polls.discard)
 
     @property
     def partition(self) -> Partition:

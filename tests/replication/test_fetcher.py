@@ -44,7 +44,7 @@ def partition(tmp_path: Path) -> Partition:
 
 @pytest.fixture
 def state(partition: Partition) -> FetchState:
-    state = FetchState(1, lambda: 11, FetchSettings(backoff_ms=100))
+    state = FetchState(1, lambda: 11, FetchSettings(backoff_ms=100), lanes=2)
     state.follow(partition)
     return state
 

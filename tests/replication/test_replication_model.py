@@ -101,7 +101,14 @@ def _count_a_diverging_follower(patch: pytest.MonkeyPatch) -> None:
     """KAFKA-13141: what it has at these offsets is something else."""
 
     def follower_fetched(
-        self: Partition, replica: int, epoch: int, broker_epoch: int, offset: int, _: int, start: int
+        self: Partition,
+        replica: int,
+        epoch: int,
+        broker_epoch: int,
+        offset: int,
+        _: int,
+        start: int,
+        *__: object,
     ) -> None:
         follower = self.check_follower(replica, epoch, broker_epoch)
         if offset <= self.log.log_end_offset:

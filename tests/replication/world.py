@@ -19,7 +19,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import NamedTuple
 
-from gralha.broker.fetch_sessions import Plan, wanted_of
+from gralha.broker.fetch_sessions import FetchSessions
 from gralha.broker.handlers.fetch import Fetch
 from gralha.broker.handlers.produce import Pending
 from gralha.broker.pipeline import Peer, RequestContext
@@ -81,6 +81,7 @@ class Replica:
         self.seen = 0
         self.following: FetchState | None = None
         self.partition: Partition | None = None
+        self.sessions = FetchSessions(1, Random(broker_id))
         self.start()
 
     def start(self) -> None:
@@ -104,6 +105,7 @@ class Replica:
         )
         self.partition = Partition("t", TOPIC_ID, 0, log, self.id, cluster)
         self.incarnation += 1
+        self.sessions = FetchSessions(1, Random(self.incarnation))
         self.following = None
         self.seen = len(self.world.controller.versions) - 1
         self.apply()
@@ -280,10 +282,10 @@ class World:
         if not waiting:
             return False
         request = waiting[amount % len(waiting)]
-        leader = self.replicas[request.leader].partition
-        if leader is None:
+        leader = self.replicas[request.leader]
+        if leader.partition is None:
             return False
-        response = answer_fetch(leader, request.poll.request)
+        response = answer_fetch(leader.partition, leader.sessions, request.poll.request, self.now_ms)
         self.requests[self.requests.index(request)] = request._replace(response=response)
         return True
 
@@ -477,14 +479,18 @@ class World:
                     raise ViolationError(f"broker {broker} is in sync without {sorted(missing)}")
 
 
-def answer_fetch(partition: Partition, request: FetchRequest) -> FetchResponse:
-    """The real handler on a broker that has this partition only."""
+def answer_fetch(
+    partition: Partition, sessions: FetchSessions, request: FetchRequest, now_ms: int
+) -> FetchResponse:
+    """The real handler on a broker that has this partition only, and room for one session."""
     broker = SimpleNamespace(
-        replicas=SimpleNamespace(by_id={TOPIC_ID: {0: partition}}),
+        replicas=SimpleNamespace(by_id={TOPIC_ID: {0: partition}}, time_ms=lambda: now_ms),
         image=EMPTY_IMAGE,
         config=SimpleNamespace(fetch_max_bytes=1 << 20),
     )
-    plan = Plan(0, None, False, list(wanted_of(request, FETCH_VERSION).values()))
+    plan = sessions.begin(request, FETCH_VERSION, now_ms)
+    if plan.error_code:
+        return FetchResponse(error_code=plan.error_code)
     fetch = Fetch(broker, RequestContext(PEER, FETCH_VERSION, None), request, plan)  # type: ignore[arg-type]
     fetch.note_follower()
     fetch.read(False)

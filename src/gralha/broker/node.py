@@ -52,6 +52,7 @@ from gralha.raft.snapshots import SnapshotError
 from gralha.raft.voters import VoterEndpoint
 from gralha.replication.fetcher import FetchSettings
 from gralha.replication.manager import ReplicaManager, ReplicationPorts
+from gralha.replication.quota import UNLIMITED
 from gralha.storage.cleaning import CleanerSettings, CleaningWorker
 from gralha.storage.config import LogConfig
 from gralha.storage.disk import Disk, DiskError, FolderLock
@@ -411,6 +412,12 @@ class Node:
         layers = self._controller.context.config_layers(self._controller.image)
         self._logs.cleaner.configure(
             _cleaner_settings(self.config, lambda name: broker_config_value(name, layers) or "")
+        )
+        self._replicas.leader_quota.bytes_per_second = int(
+            broker_config_value("leader.replication.throttled.rate", layers) or UNLIMITED
+        )
+        self._replicas.follower_quota.bytes_per_second = int(
+            broker_config_value("follower.replication.throttled.rate", layers) or UNLIMITED
         )
         limits = self._server.limits
         limits.max_connections = int(broker_config_value("max.connections", layers) or 0)

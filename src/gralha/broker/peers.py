@@ -11,8 +11,9 @@ here long before any timeout.
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Final, NamedTuple, cast
+from typing import Final, cast
 
+from gralha.broker.receive_buffer import ReceiveBuffer, writable
 from gralha.protocol import apis
 from gralha.protocol.message import Message
 from gralha.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -20,30 +21,61 @@ from gralha.protocol.peers import PeerError
 from gralha.protocol.primitives import ProtocolError, Reader, Writer
 
 Address = tuple[str, int]
+Answered = Callable[[Message | PeerError], None]
 
 MAX_RESPONSE_BYTES: Final = 256 * 1024 * 1024
 _LENGTH_BYTES: Final = 4
+_FRAME_STEP_BYTES: Final = 64 * 1024
+_TIMER_TOLERANCE_S: Final = 0.001  # event loops round the time of a timer to milliseconds
 
 
-class _Waiting(NamedTuple):
-    """A request that was sent, and where its answer goes."""
+class _Form:
+    """How requests of one API and version, and the answers to them, are written. Looked up once."""
 
-    api: apis.Api
-    version: int
-    correlation_id: int
-    answer: "asyncio.Future[Message]"
+    __slots__ = ("decode", "request_has_tags", "response_has_tags", "version")
+
+    def __init__(self, api_key: int, version: int) -> None:
+        self.version = version
+        self.request_has_tags = apis.request_header_version(api_key, version) >= 2
+        self.response_has_tags = apis.response_header_version(api_key, version) == 1
+        self.decode = apis.APIS[api_key].response.decode
 
 
-class _Connection(asyncio.Protocol):
-    """One connection: answers are matched with requests by their order."""
+class _Waiting:
+    """A request that was sent, and who gets its answer; after the deadline, if there is one, an error."""
 
-    def __init__(self, client_id: str, on_lost: "Callable[[_Connection], None]") -> None:
+    __slots__ = ("answered", "correlation_id", "deadline", "form")
+
+    def __init__(self, form: _Form, correlation_id: int, answered: Answered, deadline: float | None) -> None:
+        self.form = form
+        self.correlation_id = correlation_id
+        self.answered = answered
+        self.deadline = deadline
+
+
+class _Connection(asyncio.BufferedProtocol):
+    """One connection: answers are matched with requests by their order.
+
+    Answers are received as requests are (`receive_buffer.py`): what a follower fetched goes from the
+    buffer into its log without another copy. A frame that arrives in parts gets a buffer of its own.
+    """
+
+    def __init__(
+        self, client_id: str, buffer: ReceiveBuffer, on_lost: "Callable[[_Connection], None]"
+    ) -> None:
         self._client_id = client_id
         self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._received = bytearray()
+        self._buffer = buffer
+        self._partial = b""  # the begin of a frame of unknown length
+        self._frame: bytes | None = None  # a frame that arrives in parts, with room behind it
+        self._view = memoryview(b"")
+        self._frame_filled = self._frame_size = 0
         self._waiting: deque[_Waiting] = deque()
+        self._timer: asyncio.TimerHandle | None = None
         self._next_correlation_id = 0
+        self._forms: dict[tuple[int, int], _Form] = {}
         self.versions: dict[int, int] = {}  # the newest that the other side serves, by API key
         self.is_open = False
 
@@ -53,19 +85,75 @@ class _Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self.is_open = True
 
-    def data_received(self, data: bytes) -> None:
-        self._received += data
+    def get_buffer(self, sizehint: int) -> memoryview:
+        if self._frame is not None:
+            return self._view[self._frame_filled : self._frame_size]
+        return self._buffer.room(self._partial)
+
+    def buffer_updated(self, nbytes: int) -> None:
         try:
-            while self._take_frame():
-                pass
+            if self._frame is not None:
+                self._frame_grew(self._frame, nbytes)
+                return
+            total = len(self._partial) + nbytes
+            self._partial = b""
+            self._take_frames(self._buffer.received(total), total)
         except (ProtocolError, IndexError) as error:
             self.close(f"an answer that cannot be read: {error}")
+        finally:
+            self._buffer.release()
 
     def connection_lost(self, exc: Exception | None) -> None:
         was_open = self.is_open
         self._end(f"the connection was lost ({exc or 'closed'})")
         if was_open:
             self._on_lost(self)
+
+    # Receiving
+
+    def _take_frames(self, data: bytes, total: int) -> None:
+        position = 0
+        while total - position >= _LENGTH_BYTES and self.is_open:
+            size = int.from_bytes(data[position : position + _LENGTH_BYTES], "big", signed=True)
+            if not 4 <= size <= MAX_RESPONSE_BYTES:
+                raise ProtocolError(f"an answer of {size} bytes")
+            start = position + _LENGTH_BYTES
+            if total - start < size:
+                self._begin_frame(data[start:total], size)
+                return
+            self._answered(data, start, start + size)
+            position = start + size
+        self._partial = data[position:total]
+
+    def _begin_frame(self, begin: bytes, size: int) -> None:
+        # Room that nothing is written to is not taken from the system; sizes in steps, for ctypes keeps each.
+        frame = bytes(-(-size // _FRAME_STEP_BYTES) * _FRAME_STEP_BYTES)
+        self._view = writable(frame)
+        self._view[: len(begin)] = begin
+        self._frame, self._frame_filled, self._frame_size = frame, len(begin), size
+
+    def _frame_grew(self, frame: bytes, nbytes: int) -> None:
+        self._frame_filled += nbytes
+        if self._frame_filled == self._frame_size:
+            self._frame, self._view = None, memoryview(b"")
+            self._answered(frame, 0, self._frame_size)
+
+    def _answered(self, data: bytes, start: int, end: int) -> None:
+        if not self._waiting:
+            raise ProtocolError("an answer that nobody asked for")
+        waiting = self._waiting.popleft()
+        try:
+            reader = Reader(data, start, end)
+            if reader.int32() != waiting.correlation_id:
+                raise ProtocolError("an answer to another request")
+            form = waiting.form
+            if form.response_has_tags:
+                reader.tagged_fields()
+            response = form.decode(reader, form.version)
+        except (ProtocolError, IndexError):
+            self._waiting.appendleft(waiting)
+            raise
+        waiting.answered(response)
 
     # Requests and answers
 
@@ -76,9 +164,26 @@ class _Connection(asyncio.Protocol):
 
     def send(self, request: Message, version: int) -> "asyncio.Future[Message]":
         """The answer to come; PeerError if the connection has ended."""
+        future: asyncio.Future[Message] = self._loop.create_future()
+
+        def answered(answer: Message | PeerError) -> None:
+            if future.done():
+                return
+            if isinstance(answer, PeerError):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+
+        self.send_then(request, version, answered, None)
+        return future
+
+    def send_then(self, request: Message, version: int, answered: Answered, timeout_ms: int | None) -> None:
+        """Send, and have somebody told the answer; PeerError if the connection has ended."""
         if not self.is_usable:
             raise PeerError("the connection was lost")
-        api = apis.APIS[request.API_KEY]
+        form = self._forms.get((request.API_KEY, version))
+        if form is None:
+            form = self._forms[request.API_KEY, version] = _Form(request.API_KEY, version)
         self._next_correlation_id += 1
         writer = Writer()
         writer.begin_frame()
@@ -86,43 +191,30 @@ class _Connection(asyncio.Protocol):
         writer.write_int16(version)
         writer.write_int32(self._next_correlation_id)
         writer.write_nullable_string(self._client_id)
-        if apis.request_header_version(request.API_KEY, version) >= 2:
+        if form.request_has_tags:
             writer.write_int8(0)  # no tagged fields
         request.encode(writer, version)
         writer.end_frame()
         assert self._transport is not None
         self._transport.writelines(writer.finish())
-        answer: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(api, version, self._next_correlation_id, answer))
-        return answer
+        deadline = None
+        if timeout_ms is not None:
+            deadline = self._loop.time() + timeout_ms / 1000
+            if self._timer is None:
+                self._timer = self._loop.call_at(deadline, self._expire)
+        self._waiting.append(_Waiting(form, self._next_correlation_id, answered, deadline))
 
-    def _take_frame(self) -> bool:
-        received = self._received
-        if len(received) < _LENGTH_BYTES:
-            return False
-        size = int.from_bytes(received[:_LENGTH_BYTES], "big", signed=True)
-        if not 4 <= size <= MAX_RESPONSE_BYTES:
-            raise ProtocolError(f"an answer of {size} bytes")
-        end = _LENGTH_BYTES + size
-        if len(received) < end:
-            return False
-        frame = bytes(received[_LENGTH_BYTES:end])
-        del received[:end]
-        self._answered(frame)
-        return True
-
-    def _answered(self, frame: bytes) -> None:
-        if not self._waiting:
-            raise ProtocolError("an answer that nobody asked for")
-        waiting = self._waiting.popleft()
-        reader = Reader(frame)
-        if reader.int32() != waiting.correlation_id:
-            raise ProtocolError("an answer to another request")
-        if apis.response_header_version(waiting.api.key, waiting.version) == 1:
-            reader.tagged_fields()
-        response = waiting.api.response.decode(reader, waiting.version)
-        if not waiting.answer.done():
-            waiting.answer.set_result(response)
+    def _expire(self) -> None:
+        """One timer for all: it was set for a request that is long answered, most of the time."""
+        self._timer = None
+        deadlines = [one.deadline for one in self._waiting if one.deadline is not None]
+        if not deadlines:
+            return
+        first = min(deadlines)
+        if first <= self._loop.time() + _TIMER_TOLERANCE_S:
+            self.close("there was no answer in time")
+        else:
+            self._timer = self._loop.call_at(first, self._expire)
 
     def close(self, reason: str) -> None:
         """End it from this side."""
@@ -132,10 +224,11 @@ class _Connection(asyncio.Protocol):
 
     def _end(self, reason: str) -> None:
         self.is_open = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         while self._waiting:
-            answer = self._waiting.popleft().answer
-            if not answer.done():
-                answer.set_exception(PeerError(reason))
+            self._waiting.popleft().answered(PeerError(reason))
 
 
 class PeerConnections:
@@ -145,6 +238,11 @@ class PeerConnections:
         self._client_id = client_id
         self._address_of = address_of
         self._connections: dict[tuple[int, str], tuple[Address, asyncio.Task[_Connection]]] = {}
+        # Those that polls went out on: looked up without a question of where the node is. One that has moved
+        # has let go of its connections first.
+        self._polled: dict[tuple[int, str], _Connection] = {}
+        self._polls: set[asyncio.Task[None]] = set()  # those that need a connection first
+        self._buffer: ReceiveBuffer | None = None
         self.made_listeners: list[Callable[[int], None]] = []
         self.lost_listeners: list[Callable[[int], None]] = []
 
@@ -166,8 +264,40 @@ class PeerConnections:
             name = apis.APIS[request.API_KEY].name
             raise PeerError(f"node {node_id} did not answer {name} within {timeout_ms} ms") from None
 
+    def poll(self, node_id: int, request: Message, *, timeout_ms: int, lane: str, answered: Answered) -> None:
+        """Send a request; somebody is told the answer, or the PeerError, later."""
+        connection = self._polled.get((node_id, lane))
+        if connection is not None and connection.is_usable:
+            try:
+                connection.send_then(
+                    request, self._newest_version(connection, node_id, request), answered, timeout_ms
+                )
+            except PeerError as error:
+                asyncio.get_running_loop().call_soon(answered, error)
+            return
+        task = asyncio.ensure_future(self._connect_and_poll(node_id, request, timeout_ms, lane, answered))
+        self._polls.add(task)
+        task.add_done_callback(self._polls.discard)
+
+    async def _connect_and_poll(
+        self, node_id: int, request: Message, timeout_ms: int, lane: str, answered: Answered
+    ) -> None:
+        try:
+            async with asyncio.timeout(timeout_ms / 1000):
+                connection = await self._connection(node_id, lane, timeout_ms)
+            self._polled[node_id, lane] = connection
+            connection.send_then(
+                request, self._newest_version(connection, node_id, request), answered, timeout_ms
+            )
+        except TimeoutError:
+            answered(PeerError(f"node {node_id} could not be reached within {timeout_ms} ms"))
+        except PeerError as error:
+            answered(error)
+
     def close(self) -> None:
         """End all connections."""
+        for task in self._polls:
+            task.cancel()
         for _, connecting in self._connections.values():
             _close(connecting)
         self._connections.clear()
@@ -200,9 +330,10 @@ class PeerConnections:
     async def _connect(self, node_id: int, address: Address, timeout_ms: int) -> _Connection:
         """No longer than the first who asked waits: a node may lose its power after it has accepted."""
         loop = asyncio.get_running_loop()
+        buffer = self._buffer = self._buffer or ReceiveBuffer()
         async with asyncio.timeout(timeout_ms / 1000):
             _, connection = await loop.create_connection(
-                lambda: _Connection(self._client_id, lambda _: self._lost(node_id)), *address
+                lambda: _Connection(self._client_id, buffer, lambda _: self._lost(node_id)), *address
             )
             try:
                 request = ApiVersionsRequest(client_software_name="gralha", client_software_version="1")

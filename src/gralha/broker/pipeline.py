@@ -1,9 +1,12 @@
 """One connection's requests and responses, without the socket: frames in, response bytes out, in order.
 
 `feed` handles all whole frames of what one read brought, in one go. A handler answers at once or
-returns an awaitable; several requests of a connection can be inside the broker at a time, and each
-holds a slot so that the responses leave in the order of the requests (Kafka's rule). What is ready to
-leave collects in `out`; the connection writes it with one call.
+returns an awaitable, or a `Deferred` where every microsecond counts; several requests of a connection can
+be inside the broker at a time, and each holds a slot so that the responses leave in the order of the
+requests (Kafka's rule). What is ready to leave collects in `out`; the connection writes it with one call.
+
+Requests that wait share one timer of their connection. It is not touched when one is answered, so that a
+request that waits for a millisecond and is allowed thirty seconds costs no timer at all.
 
 A frame that cannot be understood raises ProtocolError: the caller closes the connection, as Kafka does.
 """
@@ -11,7 +14,7 @@ A frame that cannot be understood raises ProtocolError: the caller closes the co
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Final
 
 from librt.strings import read_i16_be, read_i32_be
@@ -26,10 +29,12 @@ MAX_BYTES_OUT: Final = 4 * 1024 * 1024
 # Topics, partitions, ... in one request: some 100 MB as objects.
 MAX_ELEMENTS: Final = 500_000
 SMALLEST_FRAME: Final = 8  # API key, version, correlation id
+# Event loops round the time of a timer to milliseconds.
+TIMER_TOLERANCE_S: Final = 0.001
 
 log = logging.getLogger("gralha.broker")
 
-Handler = Callable[[Any, "RequestContext", Any], Message | Awaitable[Message | None] | None]
+Handler = Callable[[Any, "RequestContext", Any], "Message | Awaitable[Message | None] | Deferred | None"]
 
 
 class Api:
@@ -79,6 +84,83 @@ class RequestContext:
         self.client_id = client_id
 
 
+def _nothing() -> None:
+    """What an answer that was given calls."""
+
+
+class Deferred:
+    """An answer that is still to come, without a future and a timer of its own.
+
+    Whoever has promised it calls `resolve` or `fail` once; later calls change nothing. `on_timeout` is called
+    if that takes longer than the time given, `on_gone` if nobody waits any more.
+    """
+
+    def __init__(self, on_timeout: Callable[[], None], on_gone: Callable[[], None]) -> None:
+        self.on_timeout = on_timeout
+        self.on_gone = on_gone
+        self.done: bool = False
+        self.timeout_ms: int = -1
+        self.slot: Slot | None = None
+        self.future: asyncio.Future[Message | None] | None = None
+
+    def expire_after(self, timeout_ms: int) -> None:
+        self.timeout_ms = timeout_ms
+        if self.slot is not None:
+            self.slot.pipeline.expire_after(self.slot, timeout_ms)
+
+    def resolve(self, response: Message, at_once: bool = False) -> None:
+        """The answer. `at_once` if the caller was called by the event loop itself, and is done with its work.
+
+        Otherwise it leaves in a moment: to write it may mean to hear the client's next request.
+        """
+        if self.done:
+            return
+        slot = self.slot
+        self._end()
+        if slot is not None:
+            slot.pipeline.resolved(slot, response, at_once)
+        elif self.future is not None and not self.future.done():
+            self.future.set_result(response)
+
+    def fail(self, error: BaseException) -> None:
+        if self.done:
+            return
+        slot = self.slot
+        self._end()
+        if slot is not None:
+            slot.pipeline.failed(slot, error)
+        elif self.future is not None and not self.future.done():
+            self.future.set_exception(error)
+
+    def abandon(self) -> None:
+        if not self.done:
+            on_gone = self.on_gone
+            self._end()
+            on_gone()
+
+    def _end(self) -> None:
+        """Refer to nobody any more, so that no cycle is left for the garbage collector."""
+        self.done = True
+        self.slot = None
+        self.on_timeout = _nothing
+        self.on_gone = _nothing
+
+    def __await__(self) -> Generator[Any, None, Message | None]:
+        """Without a pipeline."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Message | None] = loop.create_future()
+        self.future = future
+        timer = loop.call_later(self.timeout_ms / 1000, self.on_timeout) if self.timeout_ms >= 0 else None
+
+        def ended(_: "asyncio.Future[Message | None]") -> None:
+            if timer is not None:
+                timer.cancel()
+            self.abandon()
+
+        future.add_done_callback(ended)
+        return future.__await__()
+
+
 class Slot:
     """A request's place in the order of responses."""
 
@@ -90,6 +172,8 @@ class Slot:
         self.chunks: list[bytes | memoryview] | None = None
         self.size_bytes: i64 = 0
         self.future: asyncio.Future[Message | None] | None = None
+        self.deferred: Deferred | None = None
+        self.deadline: float = 0.0  # of a deferred answer; 0: none
 
     def finished(self, future: "asyncio.Future[Message | None]") -> None:
         self.pipeline.slot_finished(self, future)
@@ -115,6 +199,9 @@ class Pipeline:
         self.held_bytes: i64 = 0  # of answers that wait for an earlier one
         self.weight_inside: i64 = 0
         self.slots: deque[Slot] = deque()
+        self.timer: asyncio.TimerHandle | None = None
+        self.timer_at: float = 0.0
+        self.leaving_soon: bool = False
 
     def is_full(self) -> bool:
         """Whether the client should read its answers before it is heard again."""
@@ -148,6 +235,13 @@ class Pipeline:
         for slot in slots:
             if slot.future is not None:
                 slot.future.cancel()
+            deferred = slot.deferred
+            if deferred is not None:
+                slot.deferred = None
+                deferred.abandon()
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
 
     def _request(self, data: bytes, start: i64, end: i64) -> None:
         api_key = i64(read_i16_be(data, start))
@@ -185,7 +279,15 @@ class Pipeline:
             else:
                 self._leave(chunks)
             return
-        self._wait(Slot(self, api, version, correlation_id), result)
+        slot = Slot(self, api, version, correlation_id)
+        if isinstance(result, Deferred):
+            slot.deferred = result
+            result.slot = slot
+            self._enter(slot)
+            if result.timeout_ms >= 0:
+                self.expire_after(slot, result.timeout_ms)
+        else:
+            self._wait(slot, result)
 
     def _wait(self, slot: Slot, result: Awaitable[Message | None]) -> None:
         future = asyncio.ensure_future(result)
@@ -218,6 +320,65 @@ class Pipeline:
         self._hold(slot, chunks)
         self._advance()
         self.on_ready()
+
+    # Deferred answers
+
+    def resolved(self, slot: Slot, response: Message, at_once: bool) -> None:
+        slot.deferred = None
+        try:
+            chunks = self._encode(slot.api, slot.version, slot.correlation_id, response)
+        except Exception as error:
+            self.failed(slot, error)
+            return
+        self._hold(slot, chunks)
+        self._advance()
+        if at_once:
+            self.on_ready()
+        elif not self.leaving_soon:
+            self.leaving_soon = True
+            asyncio.get_running_loop().call_soon(self._leave_soon)
+
+    def _leave_soon(self) -> None:
+        self.leaving_soon = False
+        self.on_ready()
+
+    def failed(self, slot: Slot, error: BaseException) -> None:
+        slot.deferred = None
+        log.error("%s failed", slot.api.name, exc_info=error)
+        self.on_broken(f"{slot.api.name} failed")
+
+    def expire_after(self, slot: Slot, timeout_ms: int) -> None:
+        loop = asyncio.get_running_loop()
+        slot.deadline = loop.time() + timeout_ms / 1000
+        self._set_timer(loop, slot.deadline)
+
+    def _set_timer(self, loop: asyncio.AbstractEventLoop, at: float) -> None:
+        """The timer fires then, or before."""
+        if self.timer is not None:
+            if self.timer_at <= at:
+                return
+            self.timer.cancel()
+        self.timer_at = at
+        self.timer = loop.call_at(at, self._expire)
+
+    def _expire(self) -> None:
+        """Tell those whose time is over; the timer goes on for the first of the others."""
+        loop = asyncio.get_running_loop()
+        now = loop.time() + TIMER_TOLERANCE_S
+        self.timer = None
+        next_deadline: float = 0.0
+        for slot in list(self.slots):
+            deferred = slot.deferred
+            if deferred is None or slot.deadline == 0.0:
+                continue
+            if slot.deadline <= now:
+                slot.deadline = 0.0
+                deferred.on_timeout()
+            elif next_deadline == 0.0 or slot.deadline < next_deadline:
+                next_deadline = slot.deadline
+        # Those that were told may have made room for other requests, which have set the timer already.
+        if next_deadline != 0.0:
+            self._set_timer(loop, next_deadline)
 
     def _advance(self) -> None:
         slots = self.slots

@@ -3,6 +3,7 @@
 `broker/peers.py` answers it with connections, the simulator with a network of its own making.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 from gralha.protocol.message import Message
@@ -20,4 +21,19 @@ class Peers(Protocol):
 
         Requests on one lane share a connection, so a long poll holds up those behind it: whoever polls has a
         lane of its own. Raises PeerError.
+        """
+
+    def poll(
+        self,
+        node_id: int,
+        request: Message,
+        *,
+        timeout_ms: int,
+        lane: str,
+        answered: Callable[[Message | PeerError], None],
+    ) -> None:
+        """As `ask`, for who asks again and again: without a task, a future and a timer for each request.
+
+        `answered` gets the answer, or why there is none; once, and never before this returns. When the
+        node ends nobody is told.
         """

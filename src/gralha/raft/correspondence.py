@@ -40,7 +40,7 @@ from gralha.raft.events import (
 )
 from gralha.raft.log import MetadataLog
 from gralha.raft.quorum_records import decode_voters
-from gralha.raft.settings import QuorumSettings
+from gralha.raft.settings import NotLeaderError, QuorumSettings
 from gralha.raft.snapshots import SnapshotError, SnapshotId
 from gralha.raft.state import RaftState
 from gralha.storage.disk import DiskError, File, WouldBlock

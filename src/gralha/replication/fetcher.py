@@ -2,10 +2,14 @@
 
 No I/O but appends to logs, which never wait. A partition is in one of these states:
 
-    ready      the next request asks for it (once it is flushed, where flush.messages wants that)
-    asked      a request is out
-    delayed    after an error, until a time
-    working    its log is being cut, or the leader is asked where its log begins: `resumed` ends that
+    loose      no request asks for it: it is new, or delayed after an error or by a throttle, or its log is
+               being cut, or not flushed yet (where flush.messages wants that)
+    asked      a lane has it: the request that is out, or the next one, asks for it
+
+A lane is a fetch session with the leader (KIP-227): its requests name only the partitions of which something
+has changed, and its answers only those of which there is something to say. So a request costs as much as has
+changed, not as much as is followed. The leader may have lost the session, or have no room for one: then all
+are named again.
 
 A request says where our log ends and in which leader epoch that was written; a leader with another history
 answers where the two part (KIP-595), and we cut our log there: never at the high watermark, which is old news
@@ -17,20 +21,32 @@ from typing import Final, NamedTuple
 
 from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.messages.fetch import (
-    FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
     FetchResponse,
     FetchTopic,
+    ForgottenTopic,
     PartitionData,
     ReplicaState,
 )
 from gralha.replication.partition import Partition
+from gralha.replication.quota import ReplicationQuota
 from gralha.storage.disk import DiskError
 
 FIRST_BACKOFF_MS: Final = 20
-NO_SESSION_EPOCH: Final = -1
+NO_SESSION: Final = 0
+INITIAL_EPOCH: Final = 0
+MAX_INT32: Final = 0x7FFFFFFF
 NO_EPOCH: Final = -1
+# Retention moves the start of a log without a word; the leader hears of that not much later.
+CHECK_ALL_MS: Final = 5_000
+# How soon a throttled partition is looked at again.
+THROTTLED_MS: Final = 50
+_SESSION_ERRORS: Final = (
+    int(ErrorCode.FETCH_SESSION_ID_NOT_FOUND),
+    int(ErrorCode.INVALID_FETCH_SESSION_EPOCH),
+    int(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR),
+)
 
 PartitionKey = tuple[bytes, int]
 
@@ -51,32 +67,64 @@ class Following:
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
-        self.leader_epoch = partition.leader_epoch
-        self.asked_offset = -1
-        self.is_asked = False
-        self.is_working = False
-        self.resume_ms = 0
-        self.failures = 0
+        self.key: PartitionKey = (partition.topic_id, partition.index)
+        self.leader_epoch: int = partition.leader_epoch
+        # What the leader was last told: where our log ends, the epoch of that end, and where it starts.
+        self.asked_offset: int = -1
+        self.asked_epoch: int = -1
+        self.asked_start: int = -1
+        self.is_working: bool = False
+        self.resume_ms: int = 0
+        self.failures: int = 0
+        self.is_in_sync: bool = False  # as far as the last answer told
 
-    @property
-    def key(self) -> PartitionKey:
-        return self.partition.topic_id, self.partition.index
-
-    def is_idle(self) -> bool:
-        return not self.is_asked and not self.is_working
-
-    def is_ready(self, now_ms: int) -> bool:
+    def may_be_asked_for(self, now_ms: int) -> bool:
         """To ask for the next record vouches for the last: flush.messages may want that on the disk first."""
-        if not self.is_idle() or self.resume_ms > now_ms:
+        if self.is_working or self.resume_ms > now_ms:
             return False
         return self.partition.acknowledged_offset() >= self.partition.log.log_end_offset
 
+    def has_news(self) -> bool:
+        """Whether the leader has to be told something that it does not know."""
+        log = self.partition.log
+        return (
+            log.log_end_offset != self.asked_offset
+            or log.latest_epoch != self.asked_epoch
+            or log.log_start_offset != self.asked_start
+        )
 
-class Poll(NamedTuple):
-    """A request, and the partitions that it asks for."""
 
-    request: FetchRequest
-    asked: dict[PartitionKey, Following]
+class Lane:
+    """One fetch session: at most one request is out."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.session_id: int = NO_SESSION
+        self.epoch: int = INITIAL_EPOCH
+        self.is_polling: bool = False
+        # What the session asks for, which of it the next request has to look at, and what has left it.
+        self.partitions: dict[PartitionKey, Following] = {}
+        self.touched: dict[PartitionKey, None] = {}
+        self.forgotten: dict[PartitionKey, None] = {}
+        self.checked_ms: int = 0
+
+    def reset(self) -> None:
+        """Begin anew; the id tells the leader which session is not used any more."""
+        self.epoch = INITIAL_EPOCH
+        self.forgotten = {}
+
+    def next_epoch(self) -> None:
+        self.epoch = self.epoch + 1 if self.epoch < MAX_INT32 else 1
+
+
+class Poll:
+    """A request, and the lane it goes out on."""
+
+    def __init__(self, request: FetchRequest, lane: Lane, asked: list[Following]) -> None:
+        self.request = request
+        self.lane = lane
+        # Those that the request names.
+        self.asked = asked
 
 
 class Truncate(NamedTuple):
@@ -96,23 +144,49 @@ Work = Truncate | FindRange
 
 
 class FetchState:
-    def __init__(self, broker_id: int, broker_epoch: Callable[[], int], settings: FetchSettings) -> None:
+    def __init__(
+        self,
+        broker_id: int,
+        broker_epoch: Callable[[], int],
+        settings: FetchSettings,
+        lanes: int = 1,
+        quota: ReplicationQuota | None = None,
+    ) -> None:
         self._broker_id = broker_id
         self._broker_epoch = broker_epoch
         self._settings = settings
-        # Who was answered with records goes last, so that all get their turn.
+        self._quota = ReplicationQuota() if quota is None else quota
         self.partitions: dict[PartitionKey, Following] = {}
+        self.loose: dict[PartitionKey, Following] = {}
+        self.lanes: list[Lane] = [Lane(number) for number in range(lanes)]
 
     # Which partitions
 
     def follow(self, partition: Partition) -> None:
         """Fetch the partition in the leader epoch that it has now; what is under way counts no more."""
-        known = self.partitions.get((partition.topic_id, partition.index))
+        key = (partition.topic_id, partition.index)
+        known = self.partitions.get(key)
         if known is None or known.partition is not partition or known.leader_epoch != partition.leader_epoch:
-            self.partitions[partition.topic_id, partition.index] = Following(partition)
+            self._drop(key)
+            self.partitions[key] = self.loose[key] = Following(partition)
 
     def forget(self, partition: Partition) -> None:
-        self.partitions.pop((partition.topic_id, partition.index), None)
+        key = (partition.topic_id, partition.index)
+        if self.partitions.pop(key, None) is not None:
+            self._drop(key)
+
+    def _drop(self, key: PartitionKey) -> None:
+        """No lane goes on with what it had of the partition. Its next request says so."""
+        self.loose.pop(key, None)
+        for lane in self.lanes:
+            if lane.partitions.pop(key, None) is not None:
+                lane.forgotten[key] = None
+
+    def _leave(self, lane: Lane, following: Following) -> None:
+        """It is not to be asked for now."""
+        del lane.partitions[following.key]
+        lane.forgotten[following.key] = None
+        self.loose[following.key] = following
 
     def is_current(self, following: Following) -> bool:
         """Whether it is still this leader, in this epoch, that is followed. To be asked after every await."""
@@ -124,59 +198,148 @@ class FetchState:
 
     # Asking
 
+    def free_lane(self, now_ms: int) -> Lane | None:
+        """A lane that has something to ask for; one with a session first."""
+        found: Lane | None = None
+        has_ready = self.has_loose(now_ms)
+        for lane in self.lanes:
+            if lane.is_polling or not (lane.partitions or has_ready):
+                continue
+            if lane.partitions:
+                return lane
+            if found is None:
+                found = lane
+        return found
+
+    def has_loose(self, now_ms: int) -> bool:
+        return any(one.may_be_asked_for(now_ms) for one in self.loose.values())
+
     def has_ready(self, now_ms: int) -> bool:
-        return any(one.is_ready(now_ms) for one in self.partitions.values())
+        return self.free_lane(now_ms) is not None
 
     def next_resume_ms(self, now_ms: int) -> int | None:
         """When the first of the delayed ones is ready again."""
-        delayed = [
-            one.resume_ms for one in self.partitions.values() if one.is_idle() and one.resume_ms > now_ms
-        ]
-        return min(delayed, default=None)
+        first: int | None = None
+        for one in self.loose.values():
+            if not one.is_working and one.resume_ms > now_ms and (first is None or one.resume_ms < first):
+                first = one.resume_ms
+        return first
 
-    def next_request(self, now_ms: int) -> Poll | None:
-        """Ask for all that are ready; None if there are none."""
-        ready = {key: one for key, one in self.partitions.items() if one.is_ready(now_ms)}
-        if not ready:
+    def next_request(self, now_ms: int, lane: Lane | None = None) -> Poll | None:
+        """Ask for all that are ready; None if there are none, or no lane is free."""
+        if lane is None:
+            lane = self.free_lane(now_ms)
+        if lane is None or lane.is_polling:
             return None
-        topics: dict[bytes, FetchTopic] = {}
-        for one in ready.values():
-            partition = one.partition
-            topic = topics.get(partition.topic_id)
-            if topic is None:
-                topic = FetchTopic(topic=partition.topic, topic_id=partition.topic_id, partitions=[])
-                topics[partition.topic_id] = topic
-            topic.partitions.append(self._ask_for(one))
+        self._review(lane, now_ms)
+        named = self._named(lane)
+        self._take_loose(lane, named, now_ms)
+        if not lane.partitions:
+            # Without a request: the session is closed by the next one, or the leader forgets it.
+            lane.reset()
+            return None
+        lane.is_polling = True
+        for one in named:
+            self._note_asked(one)
+        forgotten: list[PartitionKey] = []
+        if lane.forgotten:
+            # Some may have come back.
+            forgotten = [key for key in lane.forgotten if key not in lane.partitions]
+            lane.forgotten = {}
         request = FetchRequest(
             replica_state=ReplicaState(replica_id=self._broker_id, replica_epoch=self._broker_epoch()),
             max_wait_ms=self._settings.wait_max_ms,
             min_bytes=self._settings.min_bytes,
             max_bytes=self._settings.response_max_bytes,
-            session_epoch=NO_SESSION_EPOCH,
-            topics=list(topics.values()),
+            session_id=lane.session_id,
+            session_epoch=lane.epoch,
+            topics=self._topics(named),
+            forgotten_topics_data=_forgotten_topics(forgotten) if forgotten else [],
         )
-        return Poll(request, ready)
+        return Poll(request, lane, named)
 
-    def _ask_for(self, following: Following) -> FetchPartition:
+    def _review(self, lane: Lane, now_ms: int) -> None:
+        """Look at what has been touched; what is not to be asked for any more leaves the lane."""
+        if now_ms - lane.checked_ms >= CHECK_ALL_MS:
+            lane.checked_ms = now_ms
+            for key in lane.partitions:
+                lane.touched[key] = None
+        for key in lane.touched:
+            one = lane.partitions.get(key)
+            if one is not None and (self._is_throttled(one, now_ms) or not one.may_be_asked_for(now_ms)):
+                self._leave(lane, one)
+
+    def _is_throttled(self, following: Following, now_ms: int) -> bool:
+        """Whether it has to wait because too much is fetched for throttled replicas; then it does."""
+        if (
+            not following.partition.is_follower_throttled
+            or following.is_in_sync
+            or not self._quota.is_exceeded(now_ms)
+        ):
+            return False
+        following.resume_ms = now_ms + THROTTLED_MS
+        return True
+
+    def _named(self, lane: Lane) -> list[Following]:
+        named: list[Following] = []
+        if lane.epoch == INITIAL_EPOCH:
+            named.extend(lane.partitions.values())
+        else:
+            for key in lane.touched:
+                one = lane.partitions.get(key)
+                if one is not None and one.has_news():
+                    named.append(one)
+        lane.touched = {}
+        return named
+
+    def _take_loose(self, lane: Lane, named: list[Following], now_ms: int) -> None:
+        if not self.loose:
+            return
+        for one in [one for one in self.loose.values() if one.may_be_asked_for(now_ms)]:
+            if self._is_throttled(one, now_ms):
+                continue
+            del self.loose[one.key]
+            lane.partitions[one.key] = one
+            named.append(one)
+
+    def _note_asked(self, following: Following) -> None:
         log = following.partition.log
-        following.is_asked = True
         following.asked_offset = log.log_end_offset
-        return FetchPartition(
-            partition=following.partition.index,
-            current_leader_epoch=following.leader_epoch,
-            fetch_offset=log.log_end_offset,
-            last_fetched_epoch=log.latest_epoch,
-            log_start_offset=log.log_start_offset,
-            partition_max_bytes=self._settings.max_bytes,
-        )
+        following.asked_epoch = log.latest_epoch
+        following.asked_start = log.log_start_offset
+
+    def _topics(self, named: list[Following]) -> list[FetchTopic]:
+        topics: dict[bytes, FetchTopic] = {}
+        for one in named:
+            partition = one.partition
+            topic = topics.get(partition.topic_id)
+            if topic is None:
+                topic = FetchTopic(topic=partition.topic, topic_id=partition.topic_id, partitions=[])
+                topics[partition.topic_id] = topic
+            topic.partitions.append(
+                FetchPartition(
+                    partition=partition.index,
+                    current_leader_epoch=one.leader_epoch,
+                    fetch_offset=one.asked_offset,
+                    last_fetched_epoch=one.asked_epoch,
+                    log_start_offset=one.asked_start,
+                    partition_max_bytes=self._settings.max_bytes,
+                )
+            )
+        return list(topics.values())
 
     # Answers
 
     def failed(self, poll: Poll, now_ms: int) -> None:
-        """No answer came."""
-        for following in poll.asked.values():
-            following.is_asked = False
+        """No answer came: the leader may have heard the request, or not, so its session is of no use."""
+        lane = poll.lane
+        lane.is_polling = False
+        lane.reset()
+        for following in list(lane.partitions.values()):
             self.delay(following, now_ms)
+            self._leave(lane, following)
+        lane.touched = {}
+        lane.forgotten = {}
 
     def delay(self, following: Following, now_ms: int) -> None:
         """Try again later: soon at first, since most errors are about a leader that does not know it yet."""
@@ -189,24 +352,52 @@ class FetchState:
 
         `now_ms` counts for delays, `clock_ms` is the wall-clock time.
         """
+        lane = poll.lane
         if response.error_code:
-            self.failed(poll, now_ms)
+            if response.error_code in _SESSION_ERRORS and lane.epoch != INITIAL_EPOCH:
+                # At once, with all partitions: nothing is wrong with them.
+                lane.is_polling = False
+                lane.reset()
+            else:
+                self.failed(poll, now_ms)
             return []
+        lane.is_polling = False
+        was_full = lane.epoch == INITIAL_EPOCH
+        lane.session_id = response.session_id
+        if response.session_id == NO_SESSION:
+            lane.reset()
+        else:
+            lane.next_epoch()
         work: list[Work] = []
-        answers = _by_key(response.responses)
-        for key, following in poll.asked.items():
-            following.is_asked = False
-            if not self.is_current(following):
-                continue
-            data = answers.get(key)
-            if data is None:
-                self.delay(following, now_ms)
-                continue
-            task = self._take(following, data, now_ms, clock_ms)
-            if task is not None:
-                following.is_working = True
-                work.append(task)
+        answered: set[PartitionKey] = set()
+        for topic in response.responses:
+            for data in topic.partitions:
+                key = (topic.topic_id, data.partition_index)
+                if was_full:
+                    answered.add(key)
+                following = lane.partitions.get(key)
+                if following is None or not self.is_current(following):
+                    continue
+                lane.touched[key] = None
+                task = self._take(following, data, now_ms, clock_ms)
+                if task is not None:
+                    following.is_working = True
+                    work.append(task)
+                if following.is_working or following.resume_ms > now_ms:
+                    self._leave(lane, following)
+                elif following.partition.log.log_end_offset != following.asked_offset:
+                    # Who was answered with records goes last, so that all get their turn.
+                    lane.partitions[key] = lane.partitions.pop(key)
+        if was_full:
+            self._miss(lane, answered, now_ms)
         return work
+
+    def _miss(self, lane: Lane, answered: set[PartitionKey], now_ms: int) -> None:
+        """An answer to a request that names all partitions must have them all."""
+        for following in list(lane.partitions.values()):
+            if following.key not in answered:
+                self.delay(following, now_ms)
+                self._leave(lane, following)
 
     def _take(self, following: Following, data: PartitionData, now_ms: int, clock_ms: int) -> Work | None:
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -228,8 +419,9 @@ class FetchState:
             self.delay(following, now_ms)
             return None
         following.failures = 0
-        if partition.log.log_end_offset != following.asked_offset:
-            self.partitions[following.key] = self.partitions.pop(following.key)
+        following.is_in_sync = data.high_watermark <= partition.log.log_end_offset
+        if partition.is_follower_throttled and data.records is not None:
+            self._quota.record(data.records.end - data.records.start, now_ms)
         return None
 
     def resumed(self, following: Following, now_ms: int, succeeded: bool) -> None:
@@ -239,8 +431,14 @@ class FetchState:
             self.delay(following, now_ms)
 
 
-def _by_key(topics: list[FetchableTopicResponse]) -> dict[PartitionKey, PartitionData]:
-    return {(topic.topic_id, one.partition_index): one for topic in topics for one in topic.partitions}
+def _forgotten_topics(keys: list[PartitionKey]) -> list[ForgottenTopic]:
+    topics: dict[bytes, ForgottenTopic] = {}
+    for topic_id, index in keys:
+        topic = topics.get(topic_id)
+        if topic is None:
+            topic = topics[topic_id] = ForgottenTopic(topic_id=topic_id, partitions=[])
+        topic.partitions.append(index)
+    return list(topics.values())
 
 
 def cut_to_range(log_end_offset: int, leader_start_offset: int, leader_end_offset: int) -> tuple[int, bool]:

@@ -1,16 +1,22 @@
-"""The tasks that fetch for followers: some for each leader, over connections of their own.
+"""Fetching for followers: a few requests to each leader at a time, over connections of their own.
 
 A request waits at the leader for new records, up to `replica.fetch.wait.max.ms`. A partition that comes to
-be followed meanwhile does not wait for that one to return: it goes out on the next of a few lanes. Cutting a
-log is work for a thread; `truncations` has what is under way, and nobody touches those logs until it is done.
+be followed meanwhile does not wait for that one to return: it goes out on the next of a few lanes. The answer
+is written to the logs, and the next request is sent, right where it was received: no task and no queue lies
+between, for every acks=all waits for this.
+
+Cutting a log is work for a thread; `truncations` has what is under way, and nobody touches those logs until
+it is done.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Final, cast
 
 from gralha.protocol.errors import KafkaError, error_for
+from gralha.protocol.message import Message
 from gralha.protocol.messages.fetch import FetchResponse
 from gralha.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -24,12 +30,15 @@ from gralha.replication.fetcher import (
     FetchState,
     FindRange,
     Following,
+    Lane,
     PartitionKey,
+    Poll,
     Truncate,
     Work,
     cut_to_range,
 )
 from gralha.replication.partition import NO_LEADER, Partition
+from gralha.replication.quota import ReplicationQuota
 from gralha.storage.disk import DiskError
 from gralha.storage.manager import LogManager
 
@@ -53,6 +62,7 @@ class Fetchers:
         clock: Callable[[], int],
         settings: FetchSettings,
         on_failure: Callable[[BaseException], None],
+        quota: ReplicationQuota | None = None,
     ) -> None:
         self.broker_id = broker_id
         self.broker_epoch = broker_epoch
@@ -61,6 +71,7 @@ class Fetchers:
         self.clock = clock
         self.settings = settings
         self.on_failure = on_failure
+        self.quota = ReplicationQuota() if quota is None else quota
         self.truncations: dict[PartitionKey, asyncio.Task[None]] = {}
         self._by_leader: dict[int, LeaderFetcher] = {}
         self._leaders: dict[PartitionKey, int] = {}
@@ -106,8 +117,9 @@ class LeaderFetcher:
     def __init__(self, fetchers: Fetchers, leader_id: int) -> None:
         self._fetchers = fetchers
         self._leader_id = leader_id
-        self.state = FetchState(fetchers.broker_id, fetchers.broker_epoch, fetchers.settings)
-        self._polling: dict[str, asyncio.Task[None]] = {}
+        self.state = FetchState(
+            fetchers.broker_id, fetchers.broker_epoch, fetchers.settings, len(LANES), fetchers.quota
+        )
         self._work: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
@@ -117,20 +129,22 @@ class LeaderFetcher:
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
-        return [*self._polling.values(), *self._work]
+        return list(self._work)
 
     def wake(self) -> None:
         """Something may be ready: ask for it, unless all lanes are taken. Or wait until it is."""
         if self._closed:
             return
-        if self.state.has_ready(_now_ms()):
-            lane = next((lane for lane in LANES if lane not in self._polling), None)
-            if lane is not None:
-                self._polling[lane] = asyncio.ensure_future(self._guard(self._poll(lane)))
+        now_ms = _now_ms()
+        lane = self.state.free_lane(now_ms)
+        if lane is not None:
+            self._poll(lane, now_ms)
         self._set_timer()
 
     def _set_timer(self) -> None:
         """Wake up when the first of the delayed ones is ready."""
+        if self._timer is None and not self.state.loose:
+            return
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -147,27 +161,36 @@ class LeaderFetcher:
         except BaseException as error:
             self._fetchers.on_failure(error)
 
-    async def _poll(self, lane: str) -> None:
-        """Ask and ask again, as long as there is something to ask for."""
+    def _poll(self, lane: Lane, now_ms: int) -> None:
+        poll = self.state.next_request(now_ms, lane)
+        if poll is not None:
+            self._fetchers.peers.poll(
+                self._leader_id,
+                poll.request,
+                timeout_ms=self._fetchers.settings.timeout_ms,
+                lane=LANES[lane.number],
+                answered=partial(self._answered, poll),
+            )
+
+    def _answered(self, poll: Poll, answer: Message | PeerError) -> None:
+        """Take the answer, and ask again. Whoever has cancelled us has closed us first."""
+        if self._closed:
+            return
         state = self.state
-        settings = self._fetchers.settings
+        now_ms = _now_ms()
         try:
-            while not self._closed and (poll := state.next_request(_now_ms())) is not None:
-                self._set_timer()
-                try:
-                    answer = await self._fetchers.peers.ask(
-                        self._leader_id, poll.request, timeout_ms=settings.timeout_ms, lane=lane
-                    )
-                except PeerError as error:
-                    log.debug("fetching from broker %d: %s", self._leader_id, error)
-                    state.failed(poll, _now_ms())
-                    continue
+            if isinstance(answer, PeerError):
+                log.debug("fetching from broker %d: %s", self._leader_id, answer)
+                state.failed(poll, now_ms)
+            else:
                 response = cast(FetchResponse, answer)
-                for work in state.answered(poll, response, _now_ms(), self._fetchers.clock()):
+                for work in state.answered(poll, response, now_ms, self._fetchers.clock()):
                     self._begin(work)
-        finally:
-            del self._polling[lane]
-            self.wake()
+            self._poll(poll.lane, now_ms)
+            if state.loose or self._timer is not None:
+                self.wake()
+        except BaseException as error:
+            self._fetchers.on_failure(error)
 
     # Work that waits
 

@@ -17,8 +17,19 @@ LONG_AGO_MS: Final = -(1 << 62)
 DEFAULT_LAG_TIME_MAX_MS: Final = 30_000
 
 
+class FetchTimes:
+    """When a fetch session was last used: for all its partitions, mentioned or not (KIP-227)."""
+
+    def __init__(self) -> None:
+        self.fetched_ms: int = LONG_AGO_MS
+
+
 class Follower:
-    """One follower, as its fetches in this leader epoch show it."""
+    """One follower, as its fetches in this leader epoch show it.
+
+    In a fetch session it asks once, and each use of the session asks for the same again. Nobody goes over all
+    partitions then to note that: it is seen when the leader's log grows (`outgrown`).
+    """
 
     def __init__(self, broker_id: int, caught_up_ms: int) -> None:
         self.broker_id = broker_id
@@ -30,11 +41,20 @@ class Follower:
         # Of the last fetch: when it came, and where the leader's log ended then.
         self._fetched_ms: int = LONG_AGO_MS
         self._leader_end_offset: int = UNKNOWN
+        self._times: FetchTimes | None = None
 
     def fetched(
-        self, offset: int, log_start_offset: int, broker_epoch: int, leader_end_offset: int, now_ms: int
+        self,
+        offset: int,
+        log_start_offset: int,
+        broker_epoch: int,
+        leader_end_offset: int,
+        now_ms: int,
+        times: FetchTimes | None = None,
     ) -> None:
         """Note a fetch. Who asks for what was the end at the time of the last fetch had caught up then."""
+        self.outgrown(leader_end_offset)
+        self._times = times
         if offset >= leader_end_offset:
             self.caught_up_ms = max(self.caught_up_ms, now_ms)
         elif self._leader_end_offset != UNKNOWN and offset >= self._leader_end_offset:
@@ -44,6 +64,20 @@ class Follower:
         self.broker_epoch = broker_epoch
         self._leader_end_offset = max(self._leader_end_offset, leader_end_offset)
         self._fetched_ms = now_ms
+
+    def outgrown(self, leader_end_offset: int) -> None:
+        """The leader's log is about to grow from there: until its session was last used it had everything."""
+        times = self._times
+        if times is not None and self.log_end_offset >= leader_end_offset:
+            self.caught_up_ms = max(self.caught_up_ms, times.fetched_ms)
+            self._fetched_ms = max(self._fetched_ms, times.fetched_ms)
+            self._leader_end_offset = max(self._leader_end_offset, leader_end_offset)
+
+    def left_session(self, times: FetchTimes, leader_end_offset: int) -> None:
+        """It does not ask in that session any more."""
+        if self._times is times:
+            self.outgrown(leader_end_offset)
+            self._times = None
 
     def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_time_max_ms: int) -> bool:
         return self.log_end_offset == leader_end_offset or now_ms - self.caught_up_ms <= lag_time_max_ms

@@ -26,6 +26,7 @@ from gralha.replication.fetchers import Fetchers
 from gralha.replication.followers import ALONE, DEFAULT_LAG_TIME_MAX_MS, Cluster
 from gralha.replication.isr_changes import IsrChanges
 from gralha.replication.partition import NO_LEADER, Partition
+from gralha.replication.quota import ReplicationQuota, is_throttled
 from gralha.replication.refusals import Refusals
 from gralha.storage.config import LogConfig
 from gralha.storage.log import Log
@@ -77,6 +78,8 @@ class ReplicaManager:
         self._lag_time_max_ms = DEFAULT_LAG_TIME_MAX_MS
         self._cluster = ALONE
         self._fetchers: Fetchers | None = None
+        self.leader_quota = ReplicationQuota()
+        self.follower_quota = ReplicationQuota()
         self._isr_changes: IsrChanges | None = None
         if ports is not None:
             self._join(ports)
@@ -98,6 +101,7 @@ class ReplicaManager:
             self._clock,
             ports.fetch,
             self._on_failure,
+            self.follower_quota,
         )
 
     async def run(self) -> None:
@@ -122,6 +126,10 @@ class ReplicaManager:
             for partition in partitions.values()
             if partition.is_leader()
         ]
+
+    def time_ms(self) -> int:
+        """The time that followers' fetches are noted with; it only ever rises."""
+        return self._cluster.time_ms()
 
     def find_by_id(self, topic_id: bytes, index: int) -> Partition | None:
         partitions = self.by_id.get(topic_id)
@@ -304,7 +312,16 @@ class ReplicaManager:
             return None
         if opened.topic_id == ZERO_UUID:
             opened.set_topic_id(topic.id)
-        return Partition(topic.name, topic.id, index, opened, self._broker_id, self._cluster)
+        partition = Partition(topic.name, topic.id, index, opened, self._broker_id, self._cluster)
+        self._throttle(partition)
+        return partition
+
+    def _throttle(self, partition: Partition) -> None:
+        texts = partition.log.config.texts
+        leader_replicas = texts.get("leader.replication.throttled.replicas", "")
+        follower_replicas = texts.get("follower.replication.throttled.replicas", "")
+        partition.is_leader_throttled = is_throttled(leader_replicas, partition.index, self._broker_id)
+        partition.is_follower_throttled = is_throttled(follower_replicas, partition.index, self._broker_id)
 
     def _unlist(self, topic: TopicImage) -> None:
         """No request finds the topic any more; those that wait for it are told."""
@@ -338,6 +355,7 @@ class ReplicaManager:
             config = self._config_for(name)
             for partition in partitions.values():
                 partition.log.config = config
+                self._throttle(partition)
                 partition.advance_high_watermark()
 
 

@@ -27,7 +27,14 @@ from gralha.protocol.errors import (
     UnknownLeaderEpochError,
 )
 from gralha.protocol.primitives import RecordBytes
-from gralha.replication.followers import ALONE, LONG_AGO_MS, Cluster, Follower, IsrProposal
+from gralha.replication.followers import (
+    ALONE,
+    LONG_AGO_MS,
+    Cluster,
+    FetchTimes,
+    Follower,
+    IsrProposal,
+)
 from gralha.storage.log import COORDINATOR, AppendResult, Log
 
 NO_EPOCH: Final = -1
@@ -44,6 +51,22 @@ class Waiter:
 
     def partition_changed(self, partition: "Partition", new_bytes: int) -> bool:
         """Answer True when there is nothing left to wait for here."""
+        raise NotImplementedError
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Watch:
+    """A follower's fetch session looks at a partition for as long as it has it, and is told of everything."""
+
+    def end_moved(self, new_bytes: int) -> None:
+        """The log has grown."""
+        raise NotImplementedError
+
+    def high_watermark_moved(self) -> None:
+        raise NotImplementedError
+
+    def state_changed(self) -> None:
+        """The leader, its epoch or the log's start is another: who fetches has to hear that at once."""
         raise NotImplementedError
 
 
@@ -75,7 +98,11 @@ class Partition:
         self.waiters: list[Waiter] = []
         self.end_waiters: list[Waiter] = []
         self.start_waiters: list[Waiter] = []
+        self.watches: list[Watch] = []
         self.untold_bytes: int = 0  # appended, but above the high watermark
+        # Whether its bytes count for, and wait for, the throttle of replication; see quota.py.
+        self.is_leader_throttled: bool = False
+        self.is_follower_throttled: bool = False
         # Called when a follower vouches for more of its log than before, because it was flushed.
         self.on_vouching: Callable[[], None] | None = None
         log.on_flushed = self.flushed
@@ -176,7 +203,7 @@ class Partition:
         end_before = log.log_end_offset
         result = log.append_as_leader(records, self.leader_epoch, now_ms)
         if log.log_end_offset != end_before:
-            self._appended(records.end - records.start)
+            self._appended(end_before, records.end - records.start)
         return result
 
     def append_own(self, records: RecordBytes, now_ms: int) -> AppendResult:
@@ -184,13 +211,18 @@ class Partition:
         if self.leader_id != self.broker_id:
             raise NotLeaderOrFollowerError()
         self._check_enough_replicas()
+        end_before = self.log.log_end_offset
         result = self.log.append_as_leader(records, self.leader_epoch, now_ms, origin=COORDINATOR)
-        self._appended(records.end - records.start)
+        self._appended(end_before, records.end - records.start)
         return result
 
-    def _appended(self, size_bytes: int) -> None:
+    def _appended(self, end_before: int, size_bytes: int) -> None:
         self.untold_bytes += size_bytes
+        for follower in self.followers.values():
+            follower.outgrown(end_before)
         self.advance_high_watermark()
+        for watch in self.watches:
+            watch.end_moved(size_bytes)
         if self.end_waiters:
             waiters = self.end_waiters
             self.end_waiters = []
@@ -238,6 +270,8 @@ class Partition:
             waiters = self.waiters
             self.waiters = []
             self.waiters += self._told(waiters, new_bytes)
+        for watch in self.watches:
+            watch.high_watermark_moved()
 
     def _replicated_offset(self, own_offset: int) -> int:
         """The offset that all replicas have reached that are in sync, or are about to be."""
@@ -299,16 +333,20 @@ class Partition:
         fetch_offset: int,
         last_fetched_epoch: int,
         log_start_offset: int,
+        times: FetchTimes | None = None,
     ) -> None:
         """Take note of how far a follower is. What it has beyond our log, or beside it, does not count."""
         follower = self.check_follower(replica_id, leader_epoch, broker_epoch)
         log = self.log
+        if times is not None:
+            # What it asked for in this session before it does not ask for any more.
+            follower.left_session(times, log.log_end_offset)
         if self.diverging_epoch(last_fetched_epoch, fetch_offset) is not None:
             return  # KAFKA-13141
         if fetch_offset < log.log_start_offset or fetch_offset > log.log_end_offset:
             return
         follower.fetched(
-            fetch_offset, log_start_offset, broker_epoch, log.log_end_offset, self.cluster.time_ms()
+            fetch_offset, log_start_offset, broker_epoch, log.log_end_offset, self.cluster.time_ms(), times
         )
         self._expand_in_sync_replicas([follower])
         self.advance_high_watermark()
@@ -459,6 +497,8 @@ class Partition:
             waiters = self.end_waiters
             self.end_waiters = []
             self.end_waiters += self._told(waiters, 0)
+            for watch in self.watches:
+                watch.state_changed()
         return log.log_start_offset
 
     def low_watermark(self) -> int:
@@ -479,6 +519,14 @@ class Partition:
             if waiter in waiters:
                 waiters.remove(waiter)
 
+    def unwatch(self, watch: Watch, replica_id: int, times: FetchTimes) -> None:
+        """The follower does not fetch this partition in that session any more."""
+        if watch in self.watches:
+            self.watches.remove(watch)
+        follower = self.followers.get(replica_id)
+        if follower is not None:
+            follower.left_session(times, self.log.log_end_offset)
+
     def _told(self, waiters: list[Waiter], new_bytes: int) -> list[Waiter]:
         """Tell them; those who go on waiting."""
         return [waiter for waiter in waiters if not waiter.partition_changed(self, new_bytes)]
@@ -493,3 +541,5 @@ class Partition:
         self.waiters += self._told(waiters, 0)
         self.end_waiters += self._told(end_waiters, 0)
         self.start_waiters += self._told(start_waiters, 0)
+        for watch in self.watches:
+            watch.state_changed()

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from gralha.protocol.batches import batches
-from gralha.protocol.errors import KafkaError
+from gralha.protocol.errors import CorruptMessageError, KafkaError
 from gralha.simulation.cluster import SimulatedCluster, SimulatedNode
 from gralha.storage.disk import DiskError
 from gralha.storage.log import Log
@@ -89,6 +89,12 @@ class Invariants:
         self._compare(replica, before.high_watermark)
 
     def _compare(self, replica: Replica, start: int) -> None:
+        try:
+            self._compare_batches(replica, start)
+        except CorruptMessageError as error:
+            self._break("unreadable", replica, str(error))
+
+    def _compare_batches(self, replica: Replica, start: int) -> None:
         known = self._batches.setdefault(replica.name, {})
         committed = self._committed.setdefault(replica.name, {})
         for offset, next_offset, epoch, crc in _new_batches(replica, start):

@@ -9,20 +9,20 @@ max_bytes holds for the response and for each partition, except that the first p
 at least one whole batch (KIP-74).
 
 A follower (replica_id >= 0) reads up to the end of the log. By its offsets the leader knows how far it is;
-one whose log has parted from ours is told where (KIP-595). A consumer may be sent to a replica in its rack
-(KIP-392), and who asks the wrong broker is told the right one (KIP-951).
+one whose log has parted from ours is told where (KIP-595). Its session says which partitions to look at, and
+wakes the request that waits; without one, the request registers with all its partitions. A consumer may be
+sent to a replica in its rack (KIP-392), and who asks the wrong broker is told the right one (KIP-951).
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Final
 
 from gralha.broker.broker import Broker
-from gralha.broker.fetch_sessions import Plan, Wanted, move_to_end
+from gralha.broker.fetch_sessions import Plan, Wanted, move_to_end, replica_of
 from gralha.broker.handlers.current_leaders import current_leader, leader_nodes
-from gralha.broker.pipeline import RequestContext
+from gralha.broker.pipeline import Deferred, RequestContext
 from gralha.metadata.image import TopicImage
 from gralha.protocol.errors import KafkaError, NotLeaderOrFollowerError, OffsetNotAvailableError
 from gralha.protocol.message import Message
@@ -37,6 +37,7 @@ from gralha.protocol.messages.fetch import (
     PartitionData,
 )
 from gralha.protocol.primitives import RecordBytes
+from gralha.replication.followers import FetchTimes
 from gralha.replication.partition import Partition, Waiter
 from gralha.replication.read_replicas import LEADER, RACK_AWARE_SELECTOR, preferred_read_replica
 from gralha.storage.disk import DiskError, WouldBlock
@@ -59,9 +60,7 @@ EMPTY: Final = RecordBytes(b"", 0, 0)
 MAX_RESPONSE_BYTES: Final = 16 * 1024 * 1024
 
 
-def handle(
-    broker: Broker, context: RequestContext, request: FetchRequest
-) -> Message | Awaitable[Message | None]:
+def handle(broker: Broker, context: RequestContext, request: FetchRequest) -> Message | Deferred:
     plan = broker.fetch_sessions.begin(request, context.api_version, broker.clock())
     if plan.error_code:
         return FetchResponse(error_code=plan.error_code)
@@ -85,11 +84,8 @@ class Fetch(Waiter):
         self.version: int = context.api_version
         self.listener: str = context.peer.listener
         self.by_id: bool = context.api_version >= TOPIC_IDS_FROM_VERSION
-        self.replica_id: int = request.replica_id
-        self.broker_epoch: int = -1
-        if request.replica_state is not None:
-            self.replica_id = request.replica_state.replica_id
-            self.broker_epoch = request.replica_state.replica_epoch
+        self.replica_id: int = replica_of(request)
+        self.broker_epoch: int = -1 if request.replica_state is None else request.replica_state.replica_epoch
         self.rack: str = request.rack_id
         self.read_committed: bool = request.isolation_level == READ_COMMITTED
         self.max_wait_ms: int = request.max_wait_ms
@@ -107,8 +103,9 @@ class Fetch(Waiter):
         self.cold: bool = False
         self.awake: bool = True
         self.finishing: bool = False
-        self.future: asyncio.Future[Message | None] | None = None
-        self.timer: asyncio.TimerHandle | None = None
+        self.deferred: Deferred | None = None
+        # Of a follower's session: what was read, but must be looked at again.
+        self.left_over: list[Wanted] = []
 
     # Reading
 
@@ -122,6 +119,7 @@ class Fetch(Waiter):
         self.bytes_read = 0
         self.failed = False
         self.cold = False
+        self.left_over = []
         left = self.max_bytes
         for wanted in self.plan.wanted:
             partition = self._find(wanted)
@@ -179,13 +177,15 @@ class Fetch(Waiter):
         )
         if other is not None:
             self.failed = True
+            self.left_over.append(wanted)
             return other
         first = self.bytes_read == 0
-        if left > 0 or first:
+        if (left > 0 or first) and not self._is_throttled(partition):
             max_bytes = min(wanted.max_bytes, left)
             records = partition_log.read(wanted.fetch_offset, max_bytes, end_offset, first, blocking)
         else:
             records = EMPTY
+            self.left_over.append(wanted)
         self.ends.append(end_offset)
         self.epochs.append(leader_epoch)
         self.unstable_bytes.append(0)
@@ -200,6 +200,15 @@ class Fetch(Waiter):
             records=records,
         )
 
+    def _is_throttled(self, partition: Partition) -> bool:
+        """Whether this follower has to wait because too much is sent to throttled replicas."""
+        if not partition.is_leader_throttled or self.replica_id < 0:
+            return False
+        replicas = self.broker.replicas
+        return self.replica_id not in partition.in_sync_replicas and replicas.leader_quota.is_exceeded(
+            replicas.time_ms()
+        )
+
     def _end_of(self, partition: Partition) -> int:
         """Up to where this reader may read."""
         if self.replica_id >= 0:
@@ -208,19 +217,37 @@ class Fetch(Waiter):
 
     def note_follower(self) -> None:
         """What a follower asks for tells how far it is. On the event loop, before anything is read."""
-        for wanted in self.plan.wanted:
+        session = self.plan.watching
+        if session is None:
+            for wanted in self.plan.named:
+                self._note(wanted, self._find(wanted), None)
+            return
+        named = self.plan.named
+        if session.broker_epoch != self.broker_epoch:
+            # It has been registered anew: that goes for all its partitions.
+            session.broker_epoch = self.broker_epoch
+            named = list(session.partitions.values())
+        for wanted in named:
             partition = self._find(wanted)
-            if partition is not None:
-                # An error is met again, and answered, by the read.
-                with suppress(KafkaError):
-                    partition.follower_fetched(
-                        self.replica_id,
-                        wanted.leader_epoch,
-                        self.broker_epoch,
-                        wanted.fetch_offset,
-                        wanted.last_fetched_epoch,
-                        wanted.log_start_offset,
-                    )
+            wanted.watch(partition)
+            self._note(wanted, partition, session.times)
+        session.times.fetched_ms = self.broker.replicas.time_ms()
+        self.plan.wanted = session.take_changed()
+
+    def _note(self, wanted: Wanted, partition: Partition | None, times: FetchTimes | None) -> None:
+        if partition is None:
+            return
+        # An error is met again, and answered, by the read.
+        with suppress(KafkaError):
+            partition.follower_fetched(
+                self.replica_id,
+                wanted.leader_epoch,
+                self.broker_epoch,
+                wanted.fetch_offset,
+                wanted.last_fetched_epoch,
+                wanted.log_start_offset,
+                times,
+            )
 
     def _follower_answer(self, partition: Partition, wanted: Wanted) -> PartitionData | None:
         """What a follower gets instead of records: where its log has parted from ours."""
@@ -287,6 +314,7 @@ class Fetch(Waiter):
 
     def _fail(self, wanted: Wanted, error_code: int, partition: Partition | None) -> None:
         self.failed = True
+        self.left_over.append(wanted)
         data = PartitionData(
             partition_index=wanted.index,
             error_code=error_code,
@@ -303,18 +331,35 @@ class Fetch(Waiter):
         self.results.append(data)
 
     def is_enough(self) -> bool:
-        return self.failed or self.bytes_read >= self.min_bytes or not self.plan.wanted
+        if self.failed or self.bytes_read >= self.min_bytes:
+            return True
+        # A follower's session has partitions, even if there is nothing to say of them.
+        return not self.plan.wanted and self.plan.watching is None
 
-    async def read_in_thread(self) -> Message | None:
+    def read_in_thread(self) -> Deferred:
         """The page cache has not everything: let a thread wait for the disk."""
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(self.broker.readers, self.read, True)
-        if self.is_enough() or self._was_overtaken():
-            return self.response()
-        return await self.wait()
+        task = asyncio.get_running_loop().run_in_executor(self.broker.readers, self.read, True)
+        task.add_done_callback(self._was_read)
+        deferred = self.deferred = Deferred(self._finish, self._gone)
+        return deferred
+
+    def _was_read(self, task: "asyncio.Future[None]") -> None:
+        deferred = self.deferred
+        if deferred is None or deferred.done:
+            return
+        try:
+            task.result()
+            if self.is_enough() or self._was_overtaken():
+                deferred.resolve(self.response(), True)
+            else:
+                self.wait()
+        except BaseException as error:
+            deferred.fail(error)
 
     def _was_overtaken(self) -> bool:
         """Whether something happened beside the thread: nobody told this fetch, which did not wait yet."""
+        if self.plan.watching is not None:
+            return bool(self.plan.watching.changed)
         for number, partition in enumerate(self.partitions):
             if partition.leader_epoch != self.epochs[number] or self._end_of(partition) != self.ends[number]:
                 return True
@@ -322,18 +367,23 @@ class Fetch(Waiter):
 
     # Waiting
 
-    def wait(self) -> "asyncio.Future[Message | None]":
-        loop = asyncio.get_running_loop()
-        self.future = loop.create_future()
-        self.future.add_done_callback(self._forget)
-        self.timer = loop.call_later(self.max_wait_ms / 1000, self._finish)
+    def wait(self) -> Deferred:
         self.awake = False
-        for partition in self.partitions:
-            if self.replica_id >= 0:
-                partition.end_waiters.append(self)
-            else:
-                partition.add_waiter(self)
-        return self.future
+        session = self.plan.watching
+        if session is not None:
+            session.look_again(self.plan.wanted)
+            session.waiting = self
+        else:
+            for partition in self.partitions:
+                if self.replica_id >= 0:
+                    partition.end_waiters.append(self)
+                else:
+                    partition.add_waiter(self)
+        deferred = self.deferred
+        if deferred is None:
+            deferred = self.deferred = Deferred(self._finish, self._gone)
+        deferred.expire_after(self.max_wait_ms)
+        return deferred
 
     def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
         """Called while the partition is being written: only note it, and answer when the writer is done.
@@ -341,6 +391,8 @@ class Fetch(Waiter):
         Without new bytes it is the leader or its epoch that changed: what was asked may be an error now.
         """
         if new_bytes > 0:
+            if self._is_throttled(partition):
+                return self.awake
             self.bytes_read += self._stable_bytes(partition, new_bytes) if self.read_committed else new_bytes
         if not self.awake and (self.bytes_read >= self.min_bytes or new_bytes == 0):
             self.awake = True
@@ -360,43 +412,51 @@ class Fetch(Waiter):
                     return new_bytes
         return 0
 
-    def _forget(self, future: "asyncio.Future[Message | None]") -> None:
-        """Answered, or the client is gone."""
+    def _leave(self) -> None:
+        """Wait no more."""
         self.awake = True
-        if self.timer is not None:
-            self.timer.cancel()
-        for partition in self.partitions:
-            partition.remove_waiter(self)
+        session = self.plan.watching
+        if session is None:
+            for partition in self.partitions:
+                partition.remove_waiter(self)
+        elif session.waiting is self:
+            session.waiting = None
+
+    def _gone(self) -> None:
+        """The client is gone. A follower that comes back begins a session anew."""
+        self._leave()
+        if self.plan.watching is not None:
+            self.broker.fetch_sessions.end(self.plan.session_id())
 
     def _finish(self) -> None:
         """Read again and answer with what there is now; once, whoever calls: the timer, or a partition."""
-        future = self.future
-        if future is None or future.done() or self.finishing:
+        deferred = self.deferred
+        if deferred is None or deferred.done or self.finishing:
             return
         self.finishing = True
-        self.awake = True
-        for partition in self.partitions:
-            partition.remove_waiter(self)
+        self._leave()
+        if self.plan.watching is not None:
+            self.plan.wanted = self.plan.watching.take_changed()
         try:
             self.read(False)
             if not self.cold:
-                future.set_result(self.response())
+                deferred.resolve(self.response(), True)
                 return
         except Exception as error:
-            future.set_exception(error)
+            deferred.fail(error)
             return
         task = asyncio.get_running_loop().run_in_executor(self.broker.readers, self.read, True)
         task.add_done_callback(self._finish_cold)
 
     def _finish_cold(self, task: "asyncio.Future[None]") -> None:
-        future = self.future
-        if future is None or future.done():
+        deferred = self.deferred
+        if deferred is None or deferred.done:
             return
         try:
             task.result()
-            future.set_result(self.response())
+            deferred.resolve(self.response(), True)
         except BaseException as error:
-            future.set_exception(error)
+            deferred.fail(error)
 
     # Answering
 
@@ -418,12 +478,22 @@ class Fetch(Waiter):
                 topic = FetchableTopicResponse(topic=wanted.topic, topic_id=wanted.topic_id, partitions=[])
                 topics.append(topic)
             topic.partitions.append(data)
-        if plan.session is not None and served:
+            if self.replica_id >= 0 and data.records is not None:
+                self._count_throttled(wanted, data.records)
+        if plan.watching is not None:
+            plan.watching.look_again(self.left_over)
+        elif plan.session is not None and served:
             move_to_end(plan.session, served)
         response = FetchResponse(session_id=plan.session_id(), responses=topics)
         if self.failed and self.version >= LEADERS_FROM_VERSION:
             response.node_endpoints = self._leaders()
         return response
+
+    def _count_throttled(self, wanted: Wanted, records: RecordBytes) -> None:
+        partition = self._find(wanted)
+        if partition is not None and partition.is_leader_throttled and records.end > records.start:
+            replicas = self.broker.replicas
+            replicas.leader_quota.record(records.end - records.start, replicas.time_ms())
 
     def _leaders(self) -> list[NodeEndpoint]:
         ids = [data.current_leader.leader_id for data in self.results if data.current_leader is not None]

@@ -7,13 +7,12 @@ there an error closes the connection, which is all a client can notice. Who asks
 the partition is told which one does (KIP-951).
 """
 
-import asyncio
 import logging
 from typing import Final
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.current_leaders import current_leader, leader_nodes
-from gralha.broker.pipeline import RequestContext
+from gralha.broker.pipeline import Deferred, RequestContext
 from gralha.metadata.image import TopicImage
 from gralha.protocol.batches import produced_batch
 from gralha.protocol.errors import InvalidRecordError, InvalidTopicError, InvalidTxnStateError, KafkaError
@@ -49,9 +48,7 @@ TOPIC_IDS_FROM_VERSION: Final = 13
 LEADERS_FROM_VERSION: Final = 10
 
 
-def handle(
-    broker: Broker, context: RequestContext, request: ProduceRequest
-) -> "Message | asyncio.Future[Message | None] | None":
+def handle(broker: Broker, context: RequestContext, request: ProduceRequest) -> Message | Deferred | None:
     produce = Produce(broker, context, request)
     produce.append_all(request)
     if request.acks == 0:
@@ -106,8 +103,7 @@ class Produce(Waiter):
         self.leader_ids: list[int] = []  # of the partitions that others lead
         self.unacknowledged: list[Pending] = []
         self.response: ProduceResponse = ProduceResponse(responses=[])
-        self.future: asyncio.Future[Message | None] | None = None
-        self.timer: asyncio.TimerHandle | None = None
+        self.deferred: Deferred | None = None
 
     # Appending
 
@@ -224,14 +220,13 @@ class Produce(Waiter):
 
     # Waiting for acks=all
 
-    def wait(self, timeout_ms: int) -> "asyncio.Future[Message | None]":
-        loop = asyncio.get_running_loop()
-        self.future = loop.create_future()
-        self.future.add_done_callback(self._forget)
-        self.timer = loop.call_later(timeout_ms / 1000, self._time_out)
+    def wait(self, timeout_ms: int) -> Deferred:
+        deferred = Deferred(self._time_out, self._leave)
+        deferred.expire_after(timeout_ms)
+        self.deferred = deferred
         for pending in self.unacknowledged:
             pending.partition.add_waiter(self)
-        return self.future
+        return deferred
 
     def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
         waiting: list[Pending] = []
@@ -248,19 +243,18 @@ class Produce(Waiter):
                 pending.fail(outcome)
                 self._name_leader(pending.answer, partition, None)
         self.unacknowledged = waiting
-        if not waiting and self.future is not None and not self.future.done():
-            self.future.set_result(self.answer())
+        if not waiting and self.deferred is not None:
+            self.deferred.resolve(self.answer())
         return not here
 
     def _time_out(self) -> None:
         for pending in self.unacknowledged:
             pending.fail(REQUEST_TIMED_OUT)
-        if self.future is not None and not self.future.done():
-            self.future.set_result(self.answer())
+        self._leave()
+        if self.deferred is not None:
+            self.deferred.resolve(self.answer())
 
-    def _forget(self, future: "asyncio.Future[Message | None]") -> None:
-        """Answered, or the client is gone."""
-        if self.timer is not None:
-            self.timer.cancel()
+    def _leave(self) -> None:
+        """Wait no more."""
         for pending in self.unacknowledged:
             pending.partition.remove_waiter(self)
