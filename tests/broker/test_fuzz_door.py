@@ -158,11 +158,13 @@ def unsupported(api_key: int, version: int) -> bool:
     return not APIS[api_key].min_version <= version <= APIS[api_key].max_version
 
 
-def send_and_check(connection: socket.socket, frame: bytes) -> None:
+def send_and_check(
+    connection: socket.socket, frame: bytes, answer_timeout_s: float = ANSWER_TIMEOUT_S
+) -> None:
     """Send a frame; raises ClosedError when the broker closed the connection, which it may."""
     try:
         connection.sendall(sized(frame) + SENTINEL)
-        connection.settimeout(ANSWER_TIMEOUT_S)
+        connection.settimeout(answer_timeout_s)
         while True:
             response = read_response(connection)
             if struct.unpack_from(">i", response)[0] == SENTINEL_ID:
