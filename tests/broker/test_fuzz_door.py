@@ -226,7 +226,9 @@ def test_valid_requests_of_every_version_are_answered(cluster: GralhaCluster) ->
             api = served.get(case.cls.API_KEY)
             if api is not None and api.min_version <= case.version <= api.max_version:
                 try:
-                    send_and_check(connection, frame_of(case, sample_request(case, TOPIC), 7))
+                    send_and_check(
+                        connection, frame_of(case, sample_request(case, TOPIC), 7), CLOSE_TIMEOUT_S
+                    )
                 except ClosedError:
                     pytest.fail(f"{case} was not answered")
 
