@@ -174,3 +174,26 @@ def test_a_compacted_topic_keeps_its_records(tmp_path: Path) -> None:
     partition.change_leader(BROKER, 0, [BROKER], [BROKER])
     with pytest.raises(PolicyViolationError):
         partition.delete_records(-1)
+
+
+class Busy(Waiter):
+    """One who has the partition move on as soon as it is told, and then somebody else wait."""
+
+    def __init__(self, follower: Waiter) -> None:
+        self.follower = follower
+
+    def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
+        partition.append(batch(), ACKS_ALL, NOW_MS)
+        partition.add_waiter(self.follower)
+        return True
+
+
+def test_nobody_is_forgotten_who_begins_to_wait_while_others_are_told(partition: Partition) -> None:
+    patient, late = Listener(1 << 30), Listener(1 << 30)
+    partition.add_waiter(Busy(late))
+    partition.add_waiter(patient)
+    partition.append(batch(), ACKS_ALL, NOW_MS)
+    assert partition.waiters == [patient, late]
+    heard = len(late.heard)
+    partition.append(batch(), ACKS_ALL, NOW_MS)
+    assert len(late.heard) == heard + 1

@@ -64,3 +64,34 @@ def test_writes_go_on_within_two_seconds_of_a_kill(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_a_clean_stop_is_hardly_felt(seed: int) -> None:
     assert max(silences(seed, SimulatedNode.stop, SimulatedNode.start)) < 1.5
+
+
+def test_a_clean_stop_does_not_wait_for_the_next_heartbeats_of_the_others() -> None:
+    with quiet(), no_threads():
+        cluster = SimulatedCluster(1, SETTINGS)
+        cluster.format()
+        for node in cluster.nodes.values():
+            node.start()
+        admin = cluster.new_client("admin")
+        made = cluster.run_client(lambda: admin.create_topic(3, 3, SETTINGS.topic_configs))
+        assert cluster.run_until(made.done, 60, "the topic is made")
+        cluster.run_for(5)
+        for node in cluster.nodes.values():
+            node.stop()
+            node.stays_down = True
+            assert cluster.run_until(lambda node=node: not node.is_running, 0.5, "it ends")  # type: ignore[misc]
+            node.start()
+            assert cluster.run_until(lambda: cluster.all_ready, 10, "it is back")
+            cluster.run_for(2.5)
+        cluster.world.bury()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_writes_go_on_soon_after_all_were_killed_and_started_again(seed: int) -> None:
+    def kill_all(node: SimulatedNode) -> None:
+        for one in node.cluster.nodes.values():
+            one.kill()
+        for one in node.cluster.nodes.values():
+            one.start()
+
+    assert max(silences(seed, kill_all, lambda _: None)) < 2

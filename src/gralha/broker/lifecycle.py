@@ -171,6 +171,10 @@ class Lifecycle:
         if leader_id >= 0:
             self._wake.set()
 
+    def others_wait(self) -> None:
+        """A broker that stops waits until all have followed the metadata that relieved it: say so at once."""
+        self._wake.set()
+
     async def wait_until_running(self) -> None:
         """Until the controller has let this broker in."""
         await self._wait_for(Standing.RUNNING)

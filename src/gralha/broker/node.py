@@ -404,6 +404,8 @@ class Node:
         for broker_id in change.changed_brokers:
             if (broker := image.brokers.get(broker_id)) is not None and not broker.fenced:
                 controller.context.liveness.connection_made(broker_id)
+                if broker.in_controlled_shutdown and self._lifecycle is not None:
+                    self._lifecycle.others_wait()
         if change.broker_configs_changed:
             self._configure()
 

@@ -105,9 +105,10 @@ class ReplicaManager:
         )
 
     async def run(self) -> None:
-        """The owner's task: have the leaders look, now and then, for followers that lag behind."""
+        """The owner's task: have the leaders look, now and then, for followers that lag behind; forget."""
         while True:
             await asyncio.sleep(self._lag_time_max_ms / 2000)
+            self.refusals.forget_old()
             for partition in self._led():
                 partition.shrink_in_sync_replicas()
 

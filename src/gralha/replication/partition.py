@@ -226,7 +226,8 @@ class Partition:
         if self.end_waiters:
             waiters = self.end_waiters
             self.end_waiters = []
-            self.end_waiters += self._told(waiters, size_bytes)
+            staying = self._told(waiters, size_bytes)
+            self.end_waiters = staying + self.end_waiters
 
     def min_in_sync_replicas(self) -> int:
         """How many replicas must be in sync for a write with acks=all."""
@@ -269,7 +270,8 @@ class Partition:
         if self.waiters:
             waiters = self.waiters
             self.waiters = []
-            self.waiters += self._told(waiters, new_bytes)
+            staying = self._told(waiters, new_bytes)
+            self.waiters = staying + self.waiters
         for watch in self.watches:
             watch.high_watermark_moved()
 
@@ -356,7 +358,8 @@ class Partition:
     def _tell_of_start(self) -> None:
         waiters = self.start_waiters
         self.start_waiters = []
-        self.start_waiters += self._told(waiters, 0)
+        staying = self._told(waiters, 0)
+        self.start_waiters = staying + self.start_waiters
 
     def _expand_in_sync_replicas(self, followers: list[Follower]) -> None:
         """Propose those that have caught up. With an undecided proposal, they have to wait.
@@ -496,7 +499,8 @@ class Partition:
             # Followers that wait for records learn of it now.
             waiters = self.end_waiters
             self.end_waiters = []
-            self.end_waiters += self._told(waiters, 0)
+            staying = self._told(waiters, 0)
+            self.end_waiters = staying + self.end_waiters
             for watch in self.watches:
                 watch.state_changed()
         return log.log_start_offset
@@ -528,7 +532,11 @@ class Partition:
             follower.left_session(times, self.log.log_end_offset)
 
     def _told(self, waiters: list[Waiter], new_bytes: int) -> list[Waiter]:
-        """Tell them; those who go on waiting."""
+        """Tell them; those who go on waiting.
+
+        One who is told may have others wait, or the partition move on. So the caller looks at its list
+        afterwards only: `+=` would go on with the one of before, and forget them.
+        """
         return [waiter for waiter in waiters if not waiter.partition_changed(self, new_bytes)]
 
     def _tell_all(self) -> None:
@@ -538,8 +546,11 @@ class Partition:
         self.waiters = []
         self.end_waiters = []
         self.start_waiters = []
-        self.waiters += self._told(waiters, 0)
-        self.end_waiters += self._told(end_waiters, 0)
-        self.start_waiters += self._told(start_waiters, 0)
+        staying = self._told(waiters, 0)
+        self.waiters = staying + self.waiters
+        staying = self._told(end_waiters, 0)
+        self.end_waiters = staying + self.end_waiters
+        staying = self._told(start_waiters, 0)
+        self.start_waiters = staying + self.start_waiters
         for watch in self.watches:
             watch.state_changed()

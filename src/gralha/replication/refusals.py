@@ -20,7 +20,7 @@ from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import BatchHeader
 from gralha.storage.log import Log
 
-# A row is forgotten when its producer goes on; of producers that never do, the oldest go first.
+# A row is forgotten when its producer goes on, or after a while; if there are too many, the oldest go first.
 ROWS_MAX: Final = 10_000
 
 # The reasons that go away by themselves.
@@ -37,16 +37,18 @@ Key = tuple[int, str | bytes, int]
 
 
 class Row(NamedTuple):
-    """Batches that were refused: of which epoch, where the next one would begin, and why."""
+    """Batches that were refused: of which epoch, where the next one would begin, why, and when."""
 
     producer_epoch: int
     next_sequence: int
     error_code: int
+    turn: int
 
 
 class Refusals:
     def __init__(self) -> None:
         self.rows: dict[Key, Row] = {}
+        self._turn = 0
 
     def note(self, topic: str | bytes, index: int, records: RecordBytes | None, error_code: int) -> None:
         """A batch is refused. What counts is that it will be sent again as it is."""
@@ -56,9 +58,14 @@ class Refusals:
         key = (int(header.producer_id), topic, index)
         self.rows.pop(key, None)
         next_sequence = int(increment_sequence(header.last_sequence, 1))
-        self.rows[key] = Row(int(header.producer_epoch), next_sequence, error_code)
+        self.rows[key] = Row(int(header.producer_epoch), next_sequence, error_code, self._turn)
         if len(self.rows) > ROWS_MAX:
             del self.rows[next(iter(self.rows))]
+
+    def forget_old(self) -> None:
+        """Called every few seconds: a producer that has not come back since the call before is gone."""
+        self._turn += 1
+        self.rows = {key: row for key, row in self.rows.items() if row.turn >= self._turn - 1}
 
     def check(self, topic: str | bytes, index: int, records: RecordBytes, log: Log) -> None:
         """Raise the error of the one before, if that was refused and is not in the log."""

@@ -279,7 +279,17 @@ async def test_a_new_producer_epoch_begins_another_row(client, partition):
     assert await codes(client, {0: data}) == {0: 0}
 
 
-async def test_rows_of_producers_that_never_come_back_are_forgotten(client, broker, partition, monkeypatch):
+async def test_rows_of_producers_that_do_not_come_back_are_forgotten(client, broker, partition):
+    partition.change_leader(2, 4, [1, 2], [1, 2])
+    refusals = broker.replicas.refusals
+    assert await codes(client, {0: row(0)[0]}) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
+    refusals.forget_old()
+    assert refusals.rows
+    refusals.forget_old()
+    assert not refusals.rows
+
+
+async def test_of_too_many_rows_the_oldest_are_forgotten(client, broker, partition, monkeypatch):
     monkeypatch.setattr("gralha.replication.refusals.ROWS_MAX", 3)
     partition.change_leader(2, 4, [1, 2], [1, 2])
     for producer_id in range(5):
