@@ -177,3 +177,63 @@ async def test_a_connection_that_is_closing_is_not_used_any_more(peers: PeerConn
     # As the other side's end does: whoever asks before the loop tells of it must not fail, and get an answer.
     transport.close()
     assert await ask(peers, "a") == 1
+
+
+async def poll(peers: PeerConnections, *keys: str, node_id: int = 7, timeout_ms: int = 5000) -> Message:
+    """Poll, and wait for who is told."""
+    told: asyncio.Future[Message | PeerError] = asyncio.get_running_loop().create_future()
+    request = FindCoordinatorRequest(coordinator_keys=list(keys))
+    peers.poll(node_id, request, timeout_ms=timeout_ms, lane="poll", answered=told.set_result)
+    assert not told.done()
+    answer = await told
+    if isinstance(answer, PeerError):
+        raise answer
+    return answer
+
+
+async def test_polls_are_answered_on_the_connection_that_the_first_has_made(peers: PeerConnections) -> None:
+    for count in range(1, 4):
+        answer = await poll(peers, *"abc"[:count])
+        assert isinstance(answer, FindCoordinatorResponse)
+        assert answer.throttle_time_ms == count
+    assert list(peers._connections) == [(7, "poll")]
+
+
+async def test_a_poll_without_an_answer_in_time_ends_its_connection(peers: PeerConnections) -> None:
+    await poll(peers, "a")
+    with pytest.raises(PeerError, match="no answer in time"):
+        await poll(peers, "never", timeout_ms=50)
+    await poll(peers, "a")
+
+
+@pytest.mark.parametrize("node_id", [8, 9])
+async def test_a_poll_of_a_node_that_cannot_be_reached_is_told_so(
+    peers: PeerConnections, node_id: int
+) -> None:
+    with pytest.raises(PeerError):
+        await poll(peers, "a", node_id=node_id)
+
+
+async def test_a_poll_hears_at_once_of_a_node_that_dies(node: Node, peers: PeerConnections) -> None:
+    await poll(peers, "a")
+    polling = asyncio.ensure_future(poll(peers, "never", timeout_ms=60_000))
+    await asyncio.sleep(0)
+    await node.server.close()
+    with pytest.raises(PeerError, match="lost"):
+        await polling
+
+
+async def test_a_poll_whose_connection_is_given_up_by_others_is_told_so() -> None:
+    addresses = {7: ("127.0.0.1", 1)}
+    peers = PeerConnections("test", addresses.get)
+    server = await asyncio.start_server(lambda reader, writer: asyncio.Event().wait(), "127.0.0.1", 0)
+    addresses[7] = ("127.0.0.1", server.sockets[0].getsockname()[1])
+    polling = asyncio.ensure_future(poll(peers, "a"))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    _, connecting = peers._connections[7, "poll"]
+    connecting.cancel()
+    with pytest.raises(PeerError, match="given up"):
+        await polling
+    peers.close()
+    server.close()

@@ -188,9 +188,9 @@ async def test_a_waiting_request_is_woken_by_records_and_not_by_the_high_waterma
     session.partitions[TOPIC_ID, 9].high_watermark_moved()
     waiting = session.waiting
     assert isinstance(waiting, fetch.Fetch)
-    assert not waiting.awake
+    awake = [waiting.awake]
     pair.append(8)
-    assert waiting.awake
+    assert [*awake, waiting.awake] == [False, True]
     response = await answer
     assert isinstance(response, FetchResponse)
     assert [one.partition_index for one in response.responses[0].partitions] == [8]

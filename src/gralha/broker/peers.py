@@ -200,9 +200,16 @@ class _Connection(asyncio.BufferedProtocol):
         deadline = None
         if timeout_ms is not None:
             deadline = self._loop.time() + timeout_ms / 1000
-            if self._timer is None:
-                self._timer = self._loop.call_at(deadline, self._expire)
+            self._set_timer(deadline)
         self._waiting.append(_Waiting(form, self._next_correlation_id, answered, deadline))
+
+    def _set_timer(self, at: float) -> None:
+        """The timer fires then, or before."""
+        if self._timer is not None:
+            if self._timer.when() <= at:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(at, self._expire)
 
     def _expire(self) -> None:
         """One timer for all: it was set for a request that is long answered, most of the time."""
@@ -214,7 +221,7 @@ class _Connection(asyncio.BufferedProtocol):
         if first <= self._loop.time() + _TIMER_TOLERANCE_S:
             self.close("there was no answer in time")
         else:
-            self._timer = self._loop.call_at(first, self._expire)
+            self._set_timer(first)
 
     def close(self, reason: str) -> None:
         """End it from this side."""
@@ -322,6 +329,11 @@ class PeerConnections:
             connecting = known[1]
         try:
             return await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            if connecting.cancelled():
+                # By somebody who knows that the node is elsewhere now.
+                raise PeerError(f"the connection to node {node_id} was given up") from None
+            raise
         except OSError as error:
             raise PeerError(
                 f"node {node_id} cannot be reached at {address[0]}:{address[1]}: {error}"
