@@ -126,7 +126,7 @@ def _total(parts: list[Mapping[str, Any]], name: str) -> float:
 
 
 def _dead_letters(observed: Mapping[str, Any]) -> int:
-    row = observed.get(DEAD_LETTERS_METRIC)
+    row: Any = observed.get(DEAD_LETTERS_METRIC)
     values = row.asDict() if hasattr(row, "asDict") else row
     return int(next(iter(values.values()), 0) or 0) if isinstance(values, Mapping) else 0
 
