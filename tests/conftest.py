@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 import pytest
 from hypothesis import settings
 
-from tests.one_session import pytest_xdist_make_scheduler
+from tests.one_session import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 from tests.quick_groups import QUICK_GROUPS
 from tests.spark.shared_session import spark, spark_session
 
-__all__ = ["pytest_xdist_make_scheduler", "spark", "spark_session"]
+__all__ = ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler", "spark", "spark_session"]
 
 settings.register_profile("same examples", derandomize=True)
 settings.register_profile("new examples", derandomize=False)

@@ -1,8 +1,8 @@
 """How `pytest -n 2 --dist loadscope` deals out the tests: those that share a Spark session stay together.
 
-xdist gives whole modules to its workers. Here all modules of tests/spark and tests/pipelines count as one, so
-that one worker starts the one session and the other worker does the rest meanwhile. xdist deals out
-the largest share first, which this is.
+xdist gives whole modules to its workers. Here all modules of tests/spark and tests/pipelines count as one,
+the first: one worker starts the session at once, and the other does the rest meanwhile. (That is so with
+--no-loadscope-reorder; else xdist begins with the modules of the most tests, however short they are.)
 """
 
 from __future__ import annotations
@@ -26,3 +26,8 @@ class OneSparkSession(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSparkSession | None:
     """Take the place of loadscope, and of no other way to deal out tests."""
     return OneSparkSession(config, log) if config.getvalue("dist") == "loadscope" else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of the one session first; sorting keeps the order of all others."""
+    items.sort(key=lambda item: not item.nodeid.startswith(ONE_SESSION))
