@@ -96,11 +96,16 @@ class Pipeline:
     dead_letters: str | None = None
     # Spark's settings for this pipeline alone.
     conf: Mapping[str, str] = field(default_factory=dict)
-    # Where its tests put themselves: `testing.py` decides what they are.
-    tests: list[Any] = field(default_factory=list)
+    # Its tests, functions of `run`: see `test` and testing.py.
+    tests: list[Callable[[Any], None]] = field(default_factory=list)
 
     def __call__(self, *arguments: "DataFrame", **named: "DataFrame") -> "DataFrame":
         return self.function(*arguments, **named)
+
+    def test(self, function: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Declare the function below as a test: `gralha pipeline test` calls it (see testing.py)."""
+        self.tests.append(function)
+        return function
 
     @property
     def file(self) -> str:
