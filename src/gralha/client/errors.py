@@ -11,8 +11,26 @@
     +-- TopicRecreatedError     the topic of that name is another one than the one that was asked for
     +-- DeliveryError           records could not be written, or it is not known whether they were
 
-A broker's own refusals are `gralha.protocol.errors.KafkaError`s and carry Kafka's error codes.
+A broker's own refusals are `gralha.protocol.errors.KafkaError`s and carry Kafka's error codes. They are named
+here, too, for those who may import the client only.
 """
+
+from gralha.protocol.errors import ErrorCode, KafkaError
+
+__all__ = [
+    "ClientError",
+    "ConnectionFailedError",
+    "DeliveryError",
+    "ErrorCode",
+    "KafkaError",
+    "OffsetsLostError",
+    "RequestTimeoutError",
+    "RowsError",
+    "SettingsError",
+    "TopicRecreatedError",
+    "UnansweredError",
+    "UnsupportedApiError",
+]
 
 
 class ClientError(Exception):
