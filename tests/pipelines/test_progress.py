@@ -79,6 +79,12 @@ def test_lag_is_unknown_when_a_source_does_not_tell(latest: str | None) -> None:
     assert lag([told, {"endOffset": {"b": {"0": 1}}, "latestOffset": latest}]) is None
 
 
+def test_what_is_kept_beside_the_offsets_is_no_lag() -> None:
+    end = {"a": {"0": 5}, "@topicIds": {"a": "x"}}
+    latest = {"a": {"0": 6}, "@initial": True, "@from": {"a": {"0": 1}}, "@dataLoss": {"a": {"records": 7}}}
+    assert lag([{"endOffset": end, "latestOffset": latest}]) == 1
+
+
 def test_lag_is_never_below_zero() -> None:
     assert lag([{"endOffset": {"a": {"0": 5}}, "latestOffset": {"a": {"0": 3}}}]) == 0
 

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import quote
 
 from gralha.pipelines.progress import Progress
 
@@ -138,6 +139,16 @@ class StateFile:
         finally:
             os.close(lock)
         return False
+
+
+def state_folder(checkpoints: str) -> Path:
+    """Where the files of a checkpoint folder are: in it, or on this machine when it is somewhere else."""
+    if "://" not in checkpoints:
+        return Path(checkpoints.removeprefix("file:"))
+    if checkpoints.startswith("file://"):
+        return Path(checkpoints.removeprefix("file://"))
+    base = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser()
+    return base / "gralha" / "pipelines" / quote(checkpoints, safe="")
 
 
 def state_files(folder: Path) -> list[StateFile]:
