@@ -1,10 +1,10 @@
 """How Gralha reaches the executors of a cluster that does not have it.
 
-The best way is to have it there: `pip install 'gralha[spark]'` in the image or on the nodes. Where that cannot
-be, `package_for_executors` puts Gralha, and the compiled packages that it needs there, into one archive. Spark
-copies it to every executor and unpacks it (`spark.archives`), and Python finds it there. Spark's `py-files`
-cannot do it: compiled modules do not load out of a zip file. The executors need Python of the same minor
-version on the same kind of machine, and pyarrow, which PySpark needs anyway.
+The best way is to have it there: `pip install 'gralha[spark]'` in the image or on the nodes. Where that
+cannot be, `package_for_executors` puts Gralha and the compiled packages that it needs into one archive.
+Spark copies it to every executor and unpacks it (`spark.archives`), and Python finds it there. Spark's
+`py-files` cannot do it: compiled modules do not load out of a zip file. The executors need Python of the same
+minor version on the same kind of machine, and pyarrow, which PySpark needs anyway.
 """
 
 import zipfile
@@ -21,7 +21,7 @@ LEFT_OUT: Final = (".pyc", ".c", ".pyi")
 
 
 def package_for_executors(archive: Path) -> dict[str, str]:
-    """Write the archive (a .zip) and return the settings with which executors use it: `session(config=...)`."""
+    """Write the archive (a .zip) and return the settings with which executors use it, for `session()`."""
     if archive.suffix != ".zip":
         raise ValueError(f"Spark unpacks {archive} only if its name ends with .zip")
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:

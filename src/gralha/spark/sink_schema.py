@@ -45,8 +45,8 @@ def columns_to_write(schema: StructType, topic: str | None) -> list[str]:
 def _require_value(names: list[str]) -> None:
     if "value" not in names:
         raise SinkSchemaError(
-            f"The DataFrame has no column 'value'{_similar('value', names)}, only {', '.join(names) or 'none'}"
-            ": select what the records should hold as 'value', for example "
+            f"The DataFrame has no column 'value'{_similar('value', names)}, only "
+            f"{', '.join(names) or 'none'}: select what the records should hold as 'value', for example "
             "to_json(struct('*')).alias('value')."
         )
     for name in ("value", "key", "headers", "partition", "topic"):
