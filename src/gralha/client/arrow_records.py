@@ -7,6 +7,7 @@ arrays of their own. Everything else is a buffer that `record_columns` has fille
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from gralha.client.record_columns import RecordColumns
 
@@ -66,8 +67,8 @@ class ArrowRecords:
 
     def _grow(self, count: int) -> None:
         if len(self._topics) < count:
-            self._topics = pa.repeat(pa.scalar(self._topic, pa.string()), count)
-            self._partitions = pa.repeat(pa.scalar(self._partition, pa.int32()), count)
+            self._topics = pa.repeat(pa.scalar(self._topic, pa.string()), 2 * count)
+            self._partitions = pa.repeat(pa.scalar(self._partition, pa.int32()), 2 * count)
 
     def _picked(
         self, bounds: bytes, data: pa.Buffer, count: int, has_key: bytes | None, has_value: bytes | None
@@ -81,7 +82,8 @@ class ArrowRecords:
             [None, pa.py_buffer(bounds), data],
         )
         if len(self._indices) < count:
-            self._indices = pa.array(range(0, _ELEMENTS_PER_RECORD * count, _ELEMENTS_PER_RECORD), pa.int32())
+            steps = pa.repeat(pa.scalar(_ELEMENTS_PER_RECORD, pa.int32()), 2 * count)
+            self._indices = pc.cumulative_sum(steps, start=-_ELEMENTS_PER_RECORD)
         indices = self._indices[:count]
         keys = elements.take(indices)
         values = elements[_VALUE:].take(indices)

@@ -144,6 +144,9 @@ class BulkWriter:
         except KafkaError as error:
             self._failure = ClientError(f"The records could not be written: {error}")
             raise self._failure from error
+        except pa.ArrowException as error:
+            self._failure = RowsError(f"The rows cannot be written as records: {error}")
+            raise self._failure from error
 
     # Rows
 

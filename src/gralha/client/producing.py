@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from gralha.client.cluster import Cluster
+from gralha.client.cluster import UNKNOWN_TOPIC_CODES, Cluster
 from gralha.client.connection import Begun, Connection
 from gralha.client.errors import ClientError, ConnectionFailedError, DeliveryError, UnansweredError
 from gralha.client.settings import ClientSettings
@@ -34,6 +34,8 @@ from gralha.protocol.primitives import ZERO_UUID, RecordBytes
 _TOPIC_ID_VERSION: Final = 13
 # Errors that another look at the metadata mends, beyond those that are called retriable.
 _LOOK_AGAIN: Final = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH)
+# How long a topic may be unknown before it counts as deleted.
+_UNKNOWN_TOPIC_PATIENCE_MS: Final = 5_000
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
@@ -59,6 +61,7 @@ class PartitionQueue:
         self.broker_id = -1
         self.not_before = 0.0
         self.failures = 0
+        self.failing_since = 0.0
 
     @property
     def is_empty(self) -> bool:
@@ -162,7 +165,7 @@ class Sender:
         for queue in queues:
             leader = leaders[queue.partition]
             if isinstance(leader, KafkaError):
-                if not _may_pass(leader):
+                if not _may_pass(queue, leader):
                     raise self._undeliverable(queue, leader)
                 self._postpone([queue], str(leader))
             elif not queue.under_way or queue.broker_id == leader:
@@ -292,7 +295,7 @@ class Sender:
         if code in _TOO_LARGE and batch.count > 1:
             queue.under_way.remove(batch)
             queue.failed.extend(self._split(batch))
-        elif follows_failure or _may_pass(error):
+        elif follows_failure or _may_pass(queue, error):
             self._fail(queue, batch, str(error))
         else:
             raise self._undeliverable(queue, error)
@@ -321,6 +324,8 @@ class Sender:
                 self._settings.retry_backoff_ms * 2 ** min(queue.failures, 10),
                 self._settings.retry_backoff_max_ms,
             )
+            if queue.failures == 0:
+                queue.failing_since = now
             queue.failures += 1
             queue.not_before = now + pause_ms / 1000
             if queue.waiting:
@@ -342,11 +347,16 @@ class Sender:
         )
 
     def _undeliverable(self, queue: PartitionQueue, error: KafkaError) -> DeliveryError:
-        return DeliveryError(queue.partition.topic, queue.partition.partition, str(error))
+        reason = str(error)
+        if error.code in UNKNOWN_TOPIC_CODES:
+            reason = "the topic is not there any more: it was deleted, or deleted and created anew."
+        return DeliveryError(queue.partition.topic, queue.partition.partition, reason)
 
 
-_NOTHING: Final = Begun(0, 0, 0, 0, 0.0)
+_NOTHING: Final = Begun(0, 0, 0, 0)
 
 
-def _may_pass(error: KafkaError) -> bool:
+def _may_pass(queue: PartitionQueue, error: KafkaError) -> bool:
+    if error.code in UNKNOWN_TOPIC_CODES and queue.failures > 0:
+        return (time.monotonic() - queue.failing_since) * 1000 < _UNKNOWN_TOPIC_PATIENCE_MS
     return error.retriable or error.code in _LOOK_AGAIN
