@@ -41,6 +41,8 @@ from gralha.pipelines.declaration import RECORD_COLUMNS, Pipeline, TopicInput
 from gralha.pipelines.differences import difference, plain
 from gralha.pipelines.inputs import UNFIT, typed, value_schema
 from gralha.pipelines.misfits import reason
+from gralha.spark.session import ROCKS_DB
+from gralha.spark.session import session as spark_session
 
 if TYPE_CHECKING:
     import pyarrow
@@ -56,8 +58,14 @@ RECORD_DDL: Final = (
 )
 # Records have this time unless a row says otherwise: a test must not depend on the clock.
 EPOCH: Final = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-# A test has a handful of rows: more tasks than one only cost time.
-QUICK: Final = {"spark.sql.shuffle.partitions": "1", "spark.sql.session.timeZone": "UTC"}
+# A test has a handful of rows: more tasks than one, or generated code, only cost time. Half of it, in fact.
+QUICK: Final = {
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.streaming.stateStore.providerClass": ROCKS_DB,
+}
 # A session for tests: what it saves is the start, and the first batch.
 SMALL_MASTER: Final = "local[2]"
 SMALL: Final = {
@@ -126,9 +134,7 @@ def run_rows(pipeline: Pipeline, *, session: "SparkSession | None" = None, **inp
 
 def small_session() -> "SparkSession":
     """The running session, or one that starts as quickly as Spark can."""
-    from gralha.spark.session import session
-
-    return session(SMALL_MASTER, "gralha pipeline test", SMALL)
+    return spark_session(SMALL_MASTER, "gralha pipeline test", SMALL)
 
 
 def _session_of_its_own(session: "SparkSession", pipeline: Pipeline) -> "SparkSession":
