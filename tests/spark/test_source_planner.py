@@ -381,24 +381,25 @@ class Query:
     def __init__(self, cluster: PretendedCluster, from_latest: bool) -> None:
         self._cluster = cluster
         self._from_latest = from_latest
-        self._planner = cluster.planner(maxOffsetsPerTrigger="100")
         self._done: StreamOffset | None = None
         self._planned: StreamOffset | None = None
-        self.began: PartitionOffsets | None = None
+        self.began: PartitionOffsets = {}
         self.read: dict[TopicPartition, list[int]] = {}
+        self.restart()
 
-    def _start(self) -> StreamOffset:
-        """Until a batch is done, Spark asks again where the stream begins: by then that may have moved."""
-        if self._done is not None:
-            return self._done
+    def restart(self) -> None:
+        """A new process. Until a batch is done, Spark asks it where to begin: by then that may have moved."""
+        self._planner = self._cluster.planner(maxOffsetsPerTrigger="100")
         latest = self._cluster.latest_offsets
         offsets = dict(latest) if self._from_latest else dict.fromkeys(latest, 0)
-        return StreamOffset(offsets, self._cluster.offset().topic_ids, is_initial=True)
+        self._initial = StreamOffset(offsets, self._cluster.offset().topic_ids, is_initial=True)
+
+    def _start(self) -> StreamOffset:
+        return self._initial if self._done is None else self._done
 
     def plan(self, max_records: int) -> None:
-        start = self._start()
-        self.began = dict(start.offsets) if self.began is None else self.began
-        end = self._planner.next_offset(start, max_records)
+        self.began = self.began or dict(self._start().offsets)
+        end = self._planner.next_offset(self._start(), max_records)
         self._planned = StreamOffset.from_json(json.loads(json.dumps(end.to_json())))
 
     def run(self) -> None:
@@ -407,10 +408,6 @@ class Query:
                 offsets = self.read.setdefault(TopicPartition(item.topic, item.partition), [])
                 offsets.extend(range(item.start, item.end))
             self._done, self._planned = self._planned, None
-
-    def crash(self) -> None:
-        """A new process runs the last planned batch, if it was not done."""
-        self._planner = self._cluster.planner(maxOffsetsPerTrigger="100")
 
 
 STEPS = st.lists(
@@ -444,9 +441,8 @@ def test_every_record_is_read_exactly_once_whatever_happens(
             if "batch" in step:
                 query.plan(amount)
             if "crash" in step:
-                query.crash()
+                query.restart()
             else:
                 query.run()
-    assert query.began is not None
     for partition, latest in cluster.latest_offsets.items():
         assert query.read.get(partition, []) == list(range(query.began.get(partition, 0), latest))
