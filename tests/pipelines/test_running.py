@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
-import threading
+import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from gralha.pipelines import CannotStartError, Pipeline, from_topic, pipeline, to_table, to_topic
-from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Stopped
-from gralha.pipelines.running import Outcome, RunOptions, run
+from gralha.pipelines import Pipeline, from_topic, pipeline, to_table, to_topic
+from gralha.pipelines.events import Progressed, Started, Stopped
+from gralha.pipelines.running import Outcome
+from tests.pipelines.runner import Runner
 from tests.pipelines.topics import create, read, read_values, write
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 SALES = "product STRING NOT NULL, amount DOUBLE, at TIMESTAMP"
-
-
-class Runner:
-    """Runs pipelines on what there is, and remembers what happened."""
-
-    def __init__(self, spark: SparkSession, bootstrap: str, checkpoints: Path) -> None:
-        self.spark = spark
-        self.options = RunOptions(
-            bootstrap_servers=bootstrap, checkpoints=str(checkpoints), available_now=True
-        )
-        self.events: list[Event] = []
-
-    def __call__(self, *pipelines: Pipeline) -> list[Outcome]:
-        self.events = []
-        return run(pipelines, self.spark, self.options, on_event=self.events.append)
-
-    def of(self, kind: type[Event]) -> list[Any]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-
-@pytest.fixture
-def runner(spark: SparkSession, bootstrap: str, tmp_path: Path) -> Runner:
-    return Runner(spark, bootstrap, tmp_path / "checkpoints")
 
 
 def large_sales(source: str, target: str) -> Pipeline:
@@ -88,7 +65,7 @@ def test_what_does_not_fit_goes_to_the_dead_letters_and_the_rest_flows(
 
     assert [row["product"] for row in read_values(bootstrap, target)] == ["a", "c"]
     letters = read(bootstrap, f"{target}.dead-letters")
-    assert [letter.value() for letter in letters][0] == b"nonsense"
+    assert letters[0].value() == b"nonsense"
     assert [letter.key() for letter in letters] == [b"k"] * 4
     headers = [dict(letter.headers()) for letter in letters]
     assert [one["gralha.reason"].decode() for one in headers] == [
@@ -119,3 +96,82 @@ def test_a_second_run_goes_on_where_the_first_ended(
 
     assert [row["product"] for row in read_values(bootstrap, target)] == ["a", "b"]
     assert [event.resumes for event in runner.of(Started)] == [True]
+
+
+def totals(source: str, target: str, mode: str = "update", window: str = "1 minute") -> Pipeline:
+    @pipeline(
+        inputs={"sales": from_topic(source, schema=SALES, watermark=("at", "10 seconds"))},
+        output=to_topic(target, key="product"),
+        output_mode=mode,
+        name=target,
+    )
+    def sums(sales: DataFrame) -> DataFrame:
+        grouped = sales.groupBy(F.window("at", window), "product").agg(F.sum("amount").alias("total"))
+        return grouped.select("product", F.col("window.start").alias("start"), "total")
+
+    return sums
+
+
+def sale(product: str, amount: float, second: int) -> dict[str, object]:
+    return {
+        "product": product,
+        "amount": amount,
+        "at": f"2026-01-01T00:{second // 60:02d}:{second % 60:02d}Z",
+    }
+
+
+def test_a_windowed_sum_keeps_its_state_between_runs(
+    runner: Runner, bootstrap: str, new_name: Callable[[str], str]
+) -> None:
+    source, target = new_name("sales"), new_name("totals")
+    create(bootstrap, source)
+    write(bootstrap, source, [sale("a", 1.0, 1), sale("a", 2.0, 2), sale("b", 5.0, 3)])
+    runner(totals(source, target))
+    write(bootstrap, source, [sale("a", 4.0, 4), sale("a", 1.0, 90)])
+    runner(totals(source, target))
+    # The watermark is at 1:20 by now: this one comes too late for its window.
+    write(bootstrap, source, [sale("a", 100.0, 5)])
+    runner(totals(source, target))
+
+    found = [(record.key(), json.loads(record.value())) for record in read(bootstrap, target)]
+    assert sorted((key.decode(), row["start"][14:16], row["total"]) for key, row in found) == [
+        ("a", "00", 3.0),
+        ("a", "00", 7.0),
+        ("a", "01", 1.0),
+        ("b", "00", 5.0),
+    ]
+    assert sum(event.progress.late_rows_dropped for event in runner.of(Progressed)) == 1
+    assert runner.of(Progressed)[-1].progress.lag == 0
+    assert runner.of(Progressed)[-1].progress.state_rows > 0
+
+
+def test_a_table_and_a_topic_get_the_same_rows(
+    runner: Runner, bootstrap: str, new_name: Callable[[str], str], tmp_path: Path
+) -> None:
+    source, target = new_name("sales"), new_name("copies")
+    create(bootstrap, source)
+    table = tmp_path / "table"
+
+    @pipeline(
+        inputs={"sales": from_topic(source, schema=SALES)},
+        output=[to_topic(target, key=["product", "amount"]), to_table(str(table), partition_by="product")],
+        name=target,
+    )
+    def copies(sales: DataFrame) -> DataFrame:
+        return sales.select("product", "amount")
+
+    write(bootstrap, source, [sale("a", 1.0, 1), sale("b", 2.0, 2), b"nonsense"])
+    runner(copies)
+    write(bootstrap, source, [sale("a", 3.0, 3)])
+    runner(copies)
+
+    assert [(row["product"], row["amount"]) for row in read_values(bootstrap, target)] == [
+        ("a", 1.0),
+        ("b", 2.0),
+        ("a", 3.0),
+    ]
+    assert read(bootstrap, target)[0].key() == b'{"product":"a","amount":1.0}'
+    rows = runner.spark.read.parquet(str(table)).collect()
+    assert sorted((row["product"], row["amount"]) for row in rows) == [("a", 1.0), ("a", 3.0), ("b", 2.0)]
+    assert len(read(bootstrap, f"{target}.dead-letters")) == 1
+    assert len(list(table.glob("batch=*"))) == 2

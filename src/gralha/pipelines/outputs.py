@@ -1,10 +1,10 @@
 """From the rows that a pipeline's function returns to records of a topic and files of a table.
 
 One topic is appended to by the streaming sink of `format("gralha")`. Tables, several outputs of one pipeline,
-and topics in the modes update and complete are written batch by batch (`foreachBatch`): the batch is computed once, kept, and given to every output. A
-table has one folder per batch, `batch=<checkpoint>-<number>`, so a batch that is done again replaces what it
-wrote, and nobody sees a row twice; Spark and others read the name as one more column. Topics get a batch that
-is done again once more: at least once.
+and topics in the modes update and complete are written batch by batch (`foreachBatch`): the batch is computed
+once, kept, and given to every output. A table has one folder per batch, `batch=<checkpoint>-<number>`, so a
+batch that is done again replaces what it wrote, and nobody sees a row twice; Spark and others read the name
+as one more column. Topics get a batch that is done again once more: at least once.
 """
 
 from collections.abc import Callable, Mapping

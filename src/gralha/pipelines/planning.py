@@ -76,6 +76,8 @@ class Plan:
     warnings: tuple[str, ...] = field(default=())
     # What will stand beside the checkpoint; None when the pipeline could not be built.
     manifest: Manifest | None = None
+    # The pipeline as it was built for the plan: the first start takes it as it is.
+    built: Built | None = field(default=None, repr=False, compare=False)
 
     @property
     def can_start(self) -> bool:
@@ -117,6 +119,7 @@ def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Pl
         problems=tuple(problems),
         warnings=tuple(_warnings(session, options, new, checkpoint)),
         manifest=new,
+        built=built,
     )
 
 

@@ -41,12 +41,12 @@ def prepare(plan: Plan, session: SparkSession, options: "RunOptions") -> None:
     folder(plan.checkpoint, session).write(MANIFEST, plan.manifest.to_json())
 
 
-def start(plan: Plan, session: SparkSession, options: "RunOptions") -> Running:
-    """Build the pipeline anew and start its query."""
+def start(plan: Plan, session: SparkSession, options: "RunOptions", *, is_first: bool) -> Running:
+    """Start the query of a pipeline: the first time as it was planned, after a failure built anew."""
     pipeline = plan.pipeline
     kafka = kafka_settings(options)
     with configured(session, conf_of(pipeline, session)):
-        built = build(pipeline, session, kafka)
+        built = plan.built if is_first and plan.built is not None else build(pipeline, session, kafka)
         writer = _writer(plan, built.rows, kafka).queryName(pipeline.name).outputMode(pipeline.output_mode)
         writer = writer.option("checkpointLocation", f"{plan.checkpoint}/{SPARK}")
         return Running(_triggered(writer, pipeline, options).start(), built.unfit)
