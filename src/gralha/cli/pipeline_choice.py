@@ -3,8 +3,6 @@
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from gralha.cli.program import CommandError
-
 if TYPE_CHECKING:
     from gralha.pipelines.declaration import Pipeline
     from gralha.pipelines.running import RunOptions
@@ -12,16 +10,12 @@ if TYPE_CHECKING:
 
 def chosen_pipelines(options: Namespace) -> "list[Pipeline]":
     """The pipelines of the file, or those that --name names."""
-    from gralha.pipelines.loading import load
+    from gralha.pipelines.loading import load, named
 
     pipelines = load(options.file)
     if not options.name:
         return pipelines
-    known = {pipeline.name: pipeline for pipeline in pipelines}
-    for name in options.name:
-        if name not in known:
-            raise CommandError(f"{options.file} has no pipeline {name!r}; it has {', '.join(known)}")
-    return [known[name] for name in dict.fromkeys(options.name)]
+    return [named(pipelines, name) for name in dict.fromkeys(options.name)]
 
 
 def run_options(options: Namespace) -> "RunOptions":

@@ -5,6 +5,7 @@ What happens is told to a person (`pipeline_view.py`), to a file (`state_files.p
 
 import signal
 import threading
+import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 from gralha.cli.pipeline_choice import chosen_pipelines, run_options
 from gralha.cli.pipeline_session import parse_conf, spark_session
 from gralha.cli.pipeline_view import RunView
-from gralha.cli.program import CommandError
+from gralha.cli.program import CommandError, stop_on_terminate
 from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started
 from gralha.pipelines.metrics import Metrics, MetricsServer
@@ -39,6 +40,7 @@ LOCAL_MASTER = "local[*]"
 
 def command(options: Namespace) -> int:
     """Run until all pipelines ended or a signal came; 1 when one of them failed."""
+    stop_on_terminate()
     pipelines = chosen_pipelines(options)
     settings = run_options(options)
     conf = parse_conf(options.conf)
@@ -52,8 +54,11 @@ def command(options: Namespace) -> int:
             address = _serve(stack, metrics, options.metrics_port)
         log = folder / "spark.log"
         print(_announcement(pipelines, options, master, address, log), flush=True)
+        print("Starting Spark ...", flush=True)
+        started = time.monotonic()
         name = f"gralha {', '.join(pipeline.name for pipeline in pipelines)}"
         session = stack.enter_context(spark_session(options.master, name, conf, log))
+        print(f"Spark is there after {time.monotonic() - started:.1f} s.", flush=True)
         return _run(pipelines, session, settings, files, metrics)
 
 
@@ -66,6 +71,7 @@ def _run(
 ) -> int:
     view = RunView([pipeline.name for pipeline in pipelines])
     stop = threading.Event()
+    view.draw()
 
     def on_event(event: Event) -> None:
         files.note(event)

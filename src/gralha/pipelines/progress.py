@@ -10,9 +10,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-# The observed metric by which the pipeline counts records that did not parse (see dead_letters.py).
-DEAD_LETTERS_METRIC = "dead_letters"
-
 
 @dataclass(frozen=True)
 class Progress:
@@ -29,6 +26,7 @@ class Progress:
     state_rows: int = 0
     state_bytes: int = 0
     late_rows_dropped: int = 0
+    # Records that did not fit their schema. Spark does not know of them: whoever counted them sets it.
     dead_letters: int = 0
     batch_duration_ms: int = 0
     watermark: str | None = None
@@ -50,7 +48,6 @@ class Progress:
             state_rows=int(_total(states, "numRowsTotal")),
             state_bytes=int(_total(states, "memoryUsedBytes")),
             late_rows_dropped=int(_total(states, "numRowsDroppedByWatermark")),
-            dead_letters=_dead_letters(report.get("observedMetrics") or {}),
             batch_duration_ms=_duration_ms(report),
             watermark=event_time.get("watermark"),
         )
@@ -126,12 +123,6 @@ def _total(parts: list[Mapping[str, Any]], name: str) -> float:
     """The sum over sources or operators; Spark says NaN where nothing was measured."""
     values = [float(part.get(name) or 0) for part in parts]
     return sum(value for value in values if value == value)  # NaN is not equal to itself
-
-
-def _dead_letters(observed: Mapping[str, Any]) -> int:
-    row: Any = observed.get(DEAD_LETTERS_METRIC)
-    values = row.asDict() if hasattr(row, "asDict") else row
-    return int(next(iter(values.values()), 0) or 0) if isinstance(values, Mapping) else 0
 
 
 def _duration_ms(report: Mapping[str, Any]) -> int:
