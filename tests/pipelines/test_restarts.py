@@ -19,6 +19,9 @@ BUG = "ZeroDivisionError: division by zero"
         (AWAY, "passing"),
         ("Caused by: java.net.ConnectException: Connection refused", "passing"),
         ("ExecutorLostFailure (executor 1 exited)", "passing"),
+        ("gralha.protocol.errors.NotLeaderOrFollowerError: not the leader", "passing"),
+        ("SourceError: The offsets of partition a-0 cannot be read: no leader", "passing"),
+        ("SourceError: There is no topic a on localhost:9092.", "unknown"),
         (GONE, "hopeless"),
         ("AnalysisException: [UNRESOLVED_COLUMN]", "hopeless"),
         ("[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] Provided key schema", "hopeless"),
@@ -26,6 +29,7 @@ BUG = "ZeroDivisionError: division by zero"
         (f"{AWAY}\n{GONE}", "hopeless"),
         (BUG, "unknown"),
         ("java.lang.OutOfMemoryError: Java heap space", "unknown"),
+        ("org.apache.spark.SparkException: Python worker failed to connect back.", "passing"),
     ],
 )
 def test_kinds(text: str, kind: str) -> None:

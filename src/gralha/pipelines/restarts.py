@@ -22,12 +22,15 @@ JITTER: Final = 0.2
 SAME_ERRORS_MAX: Final = 3
 
 PASSING: Final = re.compile(
-    r"ConnectionFailedError|UnansweredError|RequestTimeoutError|DeliveryError|NotCoordinatorError"
+    r"ConnectionFailedError|UnansweredError|RequestTimeoutError|DeliveryError"
+    r"|gralha\.protocol\.errors\.\w+|SourceError: [^\n]* cannot be read"
     r"|java\.net\.\w*Exception|ConnectionRefused|ConnectionResetError|BrokenPipeError"
     r"|ExecutorLostFailure|FetchFailed|Master removed our application"
+    # A machine that has too much to do: Spark gives a Python process ten seconds to start.
+    r"|Python worker failed to connect back|port number from pyspark\.daemon"
 )
 HOPELESS: Final = re.compile(
-    r"OffsetsLostError|TopicRecreatedError|DataLossError|SettingsError|RowsError|SecretError|SourceError"
+    r"OffsetsLostError|TopicRecreatedError|DataLossError|SettingsError|RowsError|SecretError"
     r"|AnalysisException|ParseException|SchemaError|OptionError"
     r"|STATE_STORE_\w*SCHEMA|STATE_STORE_\w*NOT_COMPATIBLE|STATEFUL_PROCESSOR_"
     r"|STREAMING_STATEFUL_OPERATOR_|MISSING_PARTITIONS_IN_STATE|SparkContext (was|has been) shut"
