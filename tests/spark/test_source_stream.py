@@ -1,4 +1,4 @@
-"""What format("gralha") does in streaming queries beyond the contract that it shares with Spark's own source."""
+"""What format("gralha") does in streaming queries beyond the contract that it shares with format("kafka")."""
 
 from __future__ import annotations
 

@@ -6,11 +6,13 @@ It lives in the driver's process, one for each query. It connects with the first
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
-from gralha.client.admin import Admin
 from gralha.client.cluster import UNKNOWN_TOPIC_CODES, Cluster
 from gralha.client.errors import ClientError
+from gralha.client.group_offset_calls import GroupOffsetCalls
 from gralha.client.group_values import CommittedOffset
+from gralha.client.partition_calls import PartitionCalls
 from gralha.client.settings import ClientSettings
+from gralha.client.topic_calls import TopicCalls
 from gralha.client.values import EARLIEST, LATEST, ListedOffset, TopicDescription, TopicPartition
 from gralha.spark.offsets import topic_id_text
 from gralha.spark.option_values import PartitionOffsets
@@ -31,20 +33,24 @@ class TopicPartitions(NamedTuple):
     partitions: frozenset[TopicPartition]
 
 
+class _Calls(TopicCalls, PartitionCalls, GroupOffsetCalls):
+    """The admin calls that the source needs: every query imports them, in several processes."""
+
+
 class TopicView:
     """The topics of a subscription on one cluster."""
 
     def __init__(self, settings: ClientSettings, subscription: Subscription) -> None:
         self._settings = settings
         self._subscription = subscription
-        self._admin = _admin(settings, settings.default_api_timeout_ms)
+        self._admin = _calls(settings, settings.default_api_timeout_ms)
         # Progress is told on the side: no query waits long for it.
-        self._groups = _admin(settings, min(COMMIT_TIMEOUT_MS, settings.default_api_timeout_ms))
+        self._groups = _calls(settings, min(COMMIT_TIMEOUT_MS, settings.default_api_timeout_ms))
 
     def close(self) -> None:
         """Close the connections."""
-        self._admin.close()
-        self._groups.close()
+        self._admin.cluster.close()
+        self._groups.cluster.close()
 
     def partitions(self, may_be_missing: Callable[[str], bool] = lambda topic: False) -> TopicPartitions:
         """The partitions to read, as of now. A topic that is missing and may not be is an error."""
@@ -130,8 +136,8 @@ class TopicView:
         return [f"{partition}: {error.message}" for partition, error in answers.items() if error is not None]
 
 
-def _admin(settings: ClientSettings, timeout_ms: int) -> Admin:
-    return Admin(
+def _calls(settings: ClientSettings, timeout_ms: int) -> _Calls:
+    return _Calls(
         Cluster(
             settings.bootstrap_servers,
             client_id=settings.client_id,
