@@ -11,7 +11,7 @@ import pytest
 
 from gralha.spark import session as sessions
 from gralha.spark.java import JavaError, find_java, java_version
-from gralha.spark.session import cores, is_on_this_machine, set_interpreters, settings
+from gralha.spark.session import cores, is_on_this_machine, prepare_environment, settings
 
 
 @pytest.mark.parametrize(
@@ -54,15 +54,29 @@ def test_a_cluster_elsewhere_keeps_its_own_way_to_the_driver_and_to_checkpoints(
 
 
 def test_workers_run_this_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    set_interpreters("local[*]")
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("PYSPARK_PYTHON", "")
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    prepare_environment("local[*]")
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
 
+def test_the_web_page_of_a_session_here_is_for_this_machine_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SPARK_LOCAL_IP", "PYSPARK_PYTHON"):
+        # Set first, so that the end of the test removes what the call sets.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    prepare_environment("yarn")
+    assert "SPARK_LOCAL_IP" not in os.environ
+    prepare_environment("spark://localhost:7077")
+    assert os.environ["SPARK_LOCAL_IP"] == "127.0.0.1"
+
+
 def test_an_interpreter_that_somebody_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     monkeypatch.setenv("PYSPARK_PYTHON", "./environment/bin/python")
-    set_interpreters("local[*]")
-    set_interpreters("yarn")
+    prepare_environment("local[*]")
+    prepare_environment("yarn")
     assert os.environ["PYSPARK_PYTHON"] == "./environment/bin/python"
 
 
@@ -72,13 +86,14 @@ def test_on_other_machines_the_interpreter_goes_by_its_name(
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     other = tmp_path / name
     other.symlink_to(sys.executable)
-    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    monkeypatch.setenv("PYSPARK_PYTHON", "")
+    monkeypatch.delenv("PYSPARK_PYTHON")
     monkeypatch.setenv("PATH", str(tmp_path))
-    set_interpreters("yarn")
+    prepare_environment("yarn")
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
     monkeypatch.delenv("PYSPARK_PYTHON")
     monkeypatch.setattr(sys, "executable", str(other))
-    set_interpreters("yarn")
+    prepare_environment("yarn")
     assert os.environ["PYSPARK_PYTHON"] == name
 
 

@@ -93,7 +93,7 @@ def test_columns_that_are_taken(columns: str, topic: str | None, taken: list[str
         (
             "value string; headers string",
             "t",
-            "Column 'headers' is of type string and must be an array<struct<key: string, value: binary>>: cast",
+            "Column 'headers' is of type string and must be an array<struct<key: string, value: binary>>",
         ),
         (
             "value string",

@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from gralha.spark.standalone import StandaloneCluster, StandaloneError, is_free
 from gralha.testing.process import free_ports
+from tests.spark.standalone_processes import all_end, children
 
 PATIENCE_S = 60
 UP = [sys.executable, "-m", "gralha", "spark", "up"]
@@ -26,40 +26,6 @@ import os
 print("pids", len(set(spark.range(40, numPartitions=4).rdd.map(lambda _: os.getppid()).collect())))
 spark.stop()
 """
-
-
-def children(pid: int) -> list[int]:
-    """All processes below this one."""
-    parents = {}
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = status.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents[int(status.parent.name)] = int(fields[1])
-    below, found = [pid], []
-    while below:
-        one = below.pop()
-        new = [child for child, parent in parents.items() if parent == one]
-        below += new
-        found += new
-    return found
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def all_end(pids: list[int]) -> bool:
-    deadline = time.monotonic() + PATIENCE_S
-    while any(alive(pid) for pid in pids):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 @pytest.fixture(scope="module")

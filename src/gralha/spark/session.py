@@ -40,7 +40,7 @@ def session(
     if not _under_spark_submit():
         find_java()
         master = master or LOCAL_MASTER
-    set_interpreters(master)
+    prepare_environment(master)
     builder = SparkSession.builder.appName(name)
     if master is not None:
         builder = builder.master(master)
@@ -71,15 +71,17 @@ def settings(master: str | None) -> dict[str, str]:
     }
 
 
-def set_interpreters(master: str | None) -> None:
-    """Let Spark's Python processes be ours, unless the environment says otherwise.
+def prepare_environment(master: str | None) -> None:
+    """Let Spark's Python processes be ours, and its pages local, unless the environment says otherwise.
 
     A Python data source runs under one name of the interpreter on the driver and on the executors. On other
     machines a path of this one may not exist; a plain `python3.11` may, if that is what runs here.
     """
-    if "PYSPARK_PYTHON" not in os.environ:
-        elsewhere = master is None or not is_on_this_machine(master)
-        os.environ["PYSPARK_PYTHON"] = _plain_name() if elsewhere else sys.executable
+    here = master is not None and is_on_this_machine(master)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable if here else _plain_name())
+    if here:
+        # Without it Spark's web page listens on every address of this machine.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
 def is_on_this_machine(master: str) -> bool:
