@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMPS := build/stamps
 HOT := $(shell sed -n 's|^    "\(src/.*\.py\)",|\1|p' setup.py)
 
-.PHONY: help up test check bench soak setup generate clean
+.PHONY: help up test check demo bench soak setup generate clean
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -17,6 +17,9 @@ test: setup ## set up, then check and test everything
 
 check: setup ## the quick half of `make test`: format, lint, types, imports
 	@scripts/check
+
+demo: setup ## brokers, a generator and pipelines on Spark, as a live table, until Ctrl-C or for SECONDS=30
+	@scripts/demo "$(SECONDS)"
 
 bench: setup ## Gralha beside Apache Kafka on this machine
 	@$(BIN)/python -m bench
