@@ -127,7 +127,8 @@ class BulkReader:
         """Bring the batches of a response into the chunk; what it holds each time that it is full."""
         assert answer.records is not None
         data = answer.records.data
-        aborted = AbortedTransactions(answer.aborted_transactions or [])
+        is_committed_only = self._settings.is_read_committed
+        aborted = AbortedTransactions((answer.aborted_transactions or []) if is_committed_only else [])
         for position, header in found:
             if self._settings.check_crcs and not crc_is_valid(data, position, header):
                 raise _damaged(wanted, header, "its checksum does not fit")
@@ -144,6 +145,7 @@ class BulkReader:
 
     def close(self) -> None:
         """Close the connections."""
+        self._fetcher.close()
         self._cluster.close()
 
     def __enter__(self) -> Self:

@@ -120,6 +120,7 @@ class BulkWriter:
 
     def close(self) -> None:
         """Close the connections. What was not flushed is given up."""
+        self._sender.close()
         self._cluster.close()
 
     def __enter__(self) -> Self:

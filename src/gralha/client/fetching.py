@@ -58,7 +58,9 @@ class PartitionFetcher:
         self._settings = settings
         self._sleep = sleep
         self._topic_ids: dict[str, bytes] = {}
+        self._has_answered = False
         self._ahead: _Ahead | None = None
+        self._connections: dict[int, Connection] = {}
 
     def fetch(self, partition: TopicPartition, offset: int, topic_id: bytes | None = None) -> PartitionData:
         """Record batches from an offset on; none when nothing is there within fetch.max.wait.ms.
@@ -80,10 +82,12 @@ class PartitionFetcher:
             except (ConnectionFailedError, UnansweredError) as lost:
                 error = lost
             # A cluster that never answered gets no second chance: the address is wrong, most of the time.
-            if not self._topic_ids or not retry.pause():
+            if not self._has_answered or not retry.pause():
                 raise error if isinstance(error, ClientError) else self._explained(partition, error)
             self._cluster.forget()
             self._topic_ids.pop(partition.topic, None)
+            # A broker may come back at another address.
+            self.close()
 
     def fetch_ahead(self, partition: TopicPartition, offset: int) -> None:
         """Send the question that `fetch` will be asked next; its failures are `fetch`'s to report."""
@@ -120,12 +124,25 @@ class PartitionFetcher:
         leader = self._cluster.leaders([partition])[partition]
         if isinstance(leader, KafkaError):
             raise leader
-        connection = self._cluster.connection_to(leader)
+        connection = self._connection_to(leader)
         # A broker or a topic that has no id yet is asked by name.
         topic_id = self._topic_ids.get(partition.topic, ZERO_UUID)
         max_version = None if topic_id != ZERO_UUID else _TOPIC_ID_VERSION - 1
         begun = connection.begin(self._request(partition, offset, topic_id), max_version=max_version)
         return _Ahead(partition, offset, connection, begun)
+
+    def _connection_to(self, leader: int) -> Connection:
+        """A connection for fetches only, because their answers are waited for later."""
+        connection = self._connections.get(leader)
+        if connection is None or connection.closed:
+            connection = self._connections[leader] = self._cluster.own_connection_to(leader)
+        return connection
+
+    def close(self) -> None:
+        """Close the connections."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
 
     def _request(self, partition: TopicPartition, offset: int, topic_id: bytes) -> FetchRequest:
         settings = self._settings
@@ -145,7 +162,9 @@ class PartitionFetcher:
     def _check_topic(self, partition: TopicPartition, wanted: bytes | None) -> None:
         """Learn the topic's id, and whether it is the one that the caller speaks of."""
         if partition.topic not in self._topic_ids:
-            for topic in self._cluster.metadata([partition.topic]).topics:
+            found = self._cluster.metadata([partition.topic])
+            self._has_answered = True
+            for topic in found.topics:
                 if topic.error_code != ErrorCode.NONE:
                     raise error_for(topic.error_code)
                 self._topic_ids[topic.name or ""] = topic.topic_id

@@ -4,7 +4,8 @@ Every partition has a queue. A request to a broker takes the first batch of each
 and up to five requests are on their way to a broker at once. When a batch fails for a passing reason, its
 partition sends nothing more until all that is under way for it has come back; then everything that failed
 goes out again, in the old order and with the old sequence numbers, so that the broker can tell what it has
-already. A partition's batches under way are all with one broker, for the same reason.
+already. A partition's batches under way are all with one broker, for the same reason. And the first batch of
+all travels alone: a broker that does not know the producer yet takes whatever sequence number comes first.
 
 With one thread and blocking sockets the brokers still work at the same time: a request is sent to each, and
 answers are waited for only when a broker has its five or when everything has to be in.
@@ -62,6 +63,8 @@ class PartitionQueue:
         self.not_before = 0.0
         self.failures = 0
         self.failing_since = 0.0
+        # Whether the partition has a batch of this producer: from then on it knows the next sequence number.
+        self.has_begun = False
 
     @property
     def is_empty(self) -> bool:
@@ -139,6 +142,12 @@ class Sender:
             else:
                 self._wait_for_retry()
 
+    def close(self) -> None:
+        """Close the connections; what is under way is given up."""
+        for broker in self._brokers.values():
+            broker.connection.close()
+        self._brokers.clear()
+
     # Sending
 
     def _send_round(self) -> bool:
@@ -153,7 +162,9 @@ class Sender:
 
     def _is_sendable(self, queue: PartitionQueue) -> bool:
         queue.settle()
-        return bool(queue.waiting) and not queue.failed and time.monotonic() >= queue.not_before
+        if not queue.waiting or queue.failed or (queue.under_way and not queue.has_begun):
+            return False
+        return time.monotonic() >= queue.not_before
 
     def _by_leader(self, queues: list[PartitionQueue]) -> dict[int, list[PartitionQueue]]:
         groups: dict[int, list[PartitionQueue]] = {}
@@ -209,9 +220,9 @@ class Sender:
 
     def _broker(self, broker_id: int, queues: list[PartitionQueue]) -> _Broker | None:
         broker = self._brokers.get(broker_id)
-        if broker is None or broker.connection.closed:
+        if broker is None:
             try:
-                broker = self._brokers[broker_id] = _Broker(self._cluster.connection_to(broker_id))
+                broker = self._brokers[broker_id] = _Broker(self._cluster.own_connection_to(broker_id))
             except ClientError as error:
                 self._postpone(queues, str(error))
                 return None
@@ -303,6 +314,7 @@ class Sender:
     def _succeed(self, queue: PartitionQueue, batch: ProducedBatch, base_offset: int) -> None:
         queue.under_way.remove(batch)
         queue.failures = 0
+        queue.has_begun = True
         batch.base_offset = base_offset
         self._on_delivered(queue.partition, batch)
 

@@ -60,14 +60,36 @@ class RecordColumns:
         """Add the records of a batch, which lie uncompressed between two positions.
 
         Only offsets from `first` to `until` (exclusive) are taken. `shift` is added to all bounds.
-        INVALID_RECORD for malformed records.
+        INVALID_RECORD for malformed records: none of the batch is added then.
         """
         if end > len(data):
             raise InvalidRecordError("The record batch is cut short")
+        count = self.count
+        nulls = (self.null_keys, self.null_values, self.null_header_values)
+        header_count = self.header_count
         try:
             self._walk(data, position, end, header, first, until, shift)
-        except IndexError:
+        except (IndexError, InvalidRecordError) as error:
+            self._truncate(count, header_count)
+            self.null_keys, self.null_values, self.null_header_values = nulls
+            if isinstance(error, InvalidRecordError):
+                raise
             raise InvalidRecordError("The batch ends before the last of its records") from None
+
+    def _truncate(self, count: i64, header_count: i64) -> None:
+        """Forget all records and headers after the first so many."""
+        self.count = count
+        self.header_count = header_count
+        self.bounds.truncate(16 * count)
+        self.has_key.truncate(count)
+        self.has_value.truncate(count)
+        self.offsets.truncate(8 * count)
+        self.timestamps.truncate(8 * count)
+        self.header_bounds.truncate(16 * header_count)
+        self.has_header_value.truncate(header_count)
+        if self.with_headers:
+            self.header_starts.truncate(4 * count)
+            self.has_headers.truncate(count)
 
     def _walk(
         self, data: bytes, position: i64, end: i64, header: BatchHeader, first: i64, until: i64, shift: i64
@@ -79,6 +101,7 @@ class RecordColumns:
         has_value = self.has_value
         with_headers = self.with_headers
         base_offset = header.base_offset
+        last_delta = header.last_offset_delta
         base_timestamp = header.base_timestamp
         is_append_time = header.is_log_append_time
         append_time = microseconds(header.max_timestamp)
@@ -86,38 +109,43 @@ class RecordColumns:
         while remaining > 0:
             remaining -= 1
             length, position = read_varint(data, position)
-            record_end = position + length
-            if length < 0 or record_end > end:
+            if length < 0 or length > end - position:
                 raise bad_size(length, end - position)
+            record_end = position + length
             delta, position = read_varint(data, position + 1)
             timestamp = append_time
             if not is_append_time:
                 timestamp = microseconds(wrapping_sum(base_timestamp, delta))
             delta, position = read_varint(data, position)
+            if delta < 0 or delta > last_delta:
+                raise InvalidRecordError(f"A record has the offset delta {delta}, the last one {last_delta}")
             offset = base_offset + delta
             if offset < first or offset >= until:
                 position = record_end
                 continue
-            key_length, key_start = read_varint(data, position)
+            length, key_start = read_varint(data, position)
+            if length > record_end - key_start:
+                raise bad_size(length, record_end - key_start)
             key_end = key_start
-            if key_length >= 0:
-                key_end += key_length
+            if length >= 0:
+                key_end += length
                 has_key.append(1)
             else:
                 has_key.append(0)
                 self.null_keys += 1
-            if key_length > record_end - key_start:
-                raise bad_size(key_length, record_end - key_start)
-            value_length, value_start = read_varint(data, key_end)
+            length, value_start = read_varint(data, key_end)
+            if length > record_end - value_start:
+                raise bad_size(length, record_end - value_start)
             value_end = value_start
-            if value_length >= 0:
-                value_end += value_length
+            if length >= 0:
+                value_end += length
                 has_value.append(1)
             else:
                 has_value.append(0)
                 self.null_values += 1
-            if value_length > record_end - value_start:
-                raise bad_size(value_length, record_end - value_start)
+            # A null at the very end may have been read from beyond it.
+            if value_end > record_end:
+                raise bad_size(length, record_end - key_end)
             write_i32_le(bounds, i32(key_start + shift))
             write_i32_le(bounds, i32(key_end + shift))
             write_i32_le(bounds, i32(value_start + shift))
