@@ -61,7 +61,7 @@ def test_every_record_is_written_once_and_in_order_whatever_fails(script: list[i
 def test_a_broker_that_is_away_for_a_while_is_waited_for() -> None:
     with bulk_broker() as broker:
         broker.produce_script = [SERVE, HANG_UP]
-        broker.metadata_script = [SERVE, SERVE, HANG_UP, HANG_UP]
+        broker.metadata_script = [SERVE, HANG_UP, HANG_UP]
         write(broker)
         assert [record.value for record in broker.records()] == ALL
         assert broker.metadata_script == []
