@@ -149,6 +149,18 @@ def test_what_is_written_another_client_reads(bootstrap: str, topic: str, codec:
     assert rows_of(read(bootstrap, OffsetRange(topic, 2, 0, len(rows)))) == rows
 
 
+@pytest.mark.parametrize("acks", ["0", "1"])
+def test_less_safety_may_be_asked_for(bootstrap: str, admin: Admin, topic: str, acks: str) -> None:
+    rows = varied(500)
+    options = {"bootstrap.servers": bootstrap, "acks": acks, "batch.size": "5000"}
+    with BulkWriter(ClientSettings.from_kafka(options), topic=topic) as writer:
+        writer.write(arrow(rows, partition=[1] * len(rows)))
+        writer.flush()
+        assert writer.report.records == len(rows)
+        assert eventually(lambda: log_end(admin, topic, 1) == len(rows))
+    assert rows_of(read(bootstrap, OffsetRange(topic, 1, 0, len(rows)))) == rows
+
+
 def test_keys_meet_those_of_another_client(bootstrap: str, admin: Admin, topic: str) -> None:
     keys = [b"key-%d" % number for number in range(200)]
     produce(bootstrap, topic, [(key, b"theirs", []) for key in keys], partition=-1, partitioner="murmur2")

@@ -132,12 +132,11 @@ class BulkReader:
         for position, header in found:
             if self._settings.check_crcs and not crc_is_valid(data, position, header):
                 raise _damaged(wanted, header, "its checksum does not fit")
-            if aborted.void(data, position, header) or header.base_offset >= wanted.end:
-                continue
             if not chunk.suits(header):
                 yield from chunk.take()
             try:
-                chunk.add(data, position, header)
+                if not aborted.void(data, position, header) and header.base_offset < wanted.end:
+                    chunk.add(data, position, header)
             except KafkaError as error:
                 raise _damaged(wanted, header, str(error)) from error
             if chunk.is_full:
