@@ -7,6 +7,7 @@ from argparse import Namespace
 from gralha.cli.program import CommandError
 from gralha.pipelines.progress import count, size
 from gralha.pipelines.state_files import ALIVE, State, StateFile, state_files, state_folder
+from gralha.pipelines.table_view import table
 
 HEADER = (
     "PIPELINE",
@@ -32,7 +33,7 @@ def command(options: Namespace) -> int:
     if not states:
         print(f"No pipeline has run with checkpoints in {options.checkpoints}.")
         return 0
-    _print_table([HEADER, *map(_row, states)])
+    print("\n".join(table(HEADER, [_row(state) for state in states])))
     for state in states:
         if state.message:
             print(f"{state.pipeline}: {state.message}")
@@ -69,9 +70,3 @@ def _row(state: State) -> tuple[str, ...]:
         size(one.state_bytes),
         str(state.restarts),
     )
-
-
-def _print_table(rows: list[tuple[str, ...]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
