@@ -28,7 +28,7 @@ from gralha.protocol.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
-from gralha.protocol.primitives import ZERO_UUID, uuid_to_string
+from gralha.protocol.primitives import ZERO_UUID
 
 # Errors that another look at the metadata mends, beyond those that are called retriable.
 _LOOK_AGAIN = (
@@ -199,7 +199,3 @@ class PartitionFetcher:
         ):
             return ClientError(f"The cluster has no partition {partition}. Check the topic's name.")
         return ClientError(f"{partition} cannot be read: {error}")
-
-    def topic_id_text(self, topic: str) -> str:
-        """The id of a topic that was fetched from, as Kafka prints it."""
-        return uuid_to_string(self._topic_ids.get(topic, ZERO_UUID))

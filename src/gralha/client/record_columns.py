@@ -94,12 +94,8 @@ class RecordColumns:
     def _walk(
         self, data: bytes, position: i64, end: i64, header: BatchHeader, first: i64, until: i64, shift: i64
     ) -> None:
-        bounds = self.bounds
         offsets = self.offsets
         timestamps = self.timestamps
-        has_key = self.has_key
-        has_value = self.has_value
-        with_headers = self.with_headers
         base_offset = header.base_offset
         last_delta = header.last_offset_delta
         base_timestamp = header.base_timestamp
@@ -120,44 +116,44 @@ class RecordColumns:
             if delta < 0 or delta > last_delta:
                 raise InvalidRecordError(f"A record has the offset delta {delta}, the last one {last_delta}")
             offset = base_offset + delta
-            if offset < first or offset >= until:
-                position = record_end
-                continue
-            length, key_start = read_varint(data, position)
-            if length > record_end - key_start:
-                raise bad_size(length, record_end - key_start)
-            key_end = key_start
-            if length >= 0:
-                key_end += length
-                has_key.append(1)
-            else:
-                has_key.append(0)
-                self.null_keys += 1
-            length, value_start = read_varint(data, key_end)
-            if length > record_end - value_start:
-                raise bad_size(length, record_end - value_start)
-            value_end = value_start
-            if length >= 0:
-                value_end += length
-                has_value.append(1)
-            else:
-                has_value.append(0)
-                self.null_values += 1
-            # A null at the very end may have been read from beyond it.
-            if value_end > record_end:
-                raise bad_size(length, record_end - key_end)
-            write_i32_le(bounds, i32(key_start + shift))
-            write_i32_le(bounds, i32(key_end + shift))
-            write_i32_le(bounds, i32(value_start + shift))
-            write_i32_le(bounds, i32(value_end + shift))
-            write_i64_le(offsets, offset)
-            write_i64_le(timestamps, timestamp)
-            self.count += 1
-            if with_headers:
-                self._add_headers(data, value_end, record_end, shift)
+            if offset >= first and offset < until:
+                position = self._add_fields(data, position, record_end, shift)
+                write_i64_le(offsets, offset)
+                write_i64_le(timestamps, timestamp)
+                self.count += 1
+                if self.with_headers:
+                    self._add_headers(data, position, record_end, shift)
             position = record_end
         if position != end:
             raise InvalidRecordError("The batch goes on after the last of its records")
+
+    def _add_fields(self, data: bytes, position: i64, end: i64, shift: i64) -> i64:
+        """Add the bounds of a record's key and value; the position after them."""
+        bounds = self.bounds
+        length, start = read_varint(data, position)
+        if length > end - start:
+            raise bad_size(length, end - start)
+        write_i32_le(bounds, i32(start + shift))
+        if length >= 0:
+            start += length
+            self.has_key.append(1)
+        else:
+            self.has_key.append(0)
+            self.null_keys += 1
+        write_i32_le(bounds, i32(start + shift))
+        length, start = read_varint(data, start)
+        # A null at the very end may have been read from beyond it.
+        if length > end - start or start > end:
+            raise bad_size(length, end - start)
+        write_i32_le(bounds, i32(start + shift))
+        if length >= 0:
+            start += length
+            self.has_value.append(1)
+        else:
+            self.has_value.append(0)
+            self.null_values += 1
+        write_i32_le(bounds, i32(start + shift))
+        return start
 
     def _add_headers(self, data: bytes, position: i64, end: i64, shift: i64) -> None:
         bounds = self.header_bounds
