@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gralha.spark.secrets import SecretError, has_reference, resolve, without_references
+from gralha.client.errors import SettingsError
+from gralha.spark.secrets import SecretError, client_settings, has_reference, resolve, without_references
 
 
 def test_values_without_references_stay_as_they_are() -> None:
@@ -94,6 +95,17 @@ def test_bytes_that_are_no_text_are_not_shown(tmp_path: Path) -> None:
 
 def test_a_file_too_large_to_be_a_secret() -> None:
     assert "is larger than 1000000 bytes" in refusal("${file:/dev/zero}")
+
+
+def test_a_secret_in_the_wrong_place_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HIDDEN", " hid(den ")
+    for name in ("acks", "batch.size", "security.protocol", "compression.type"):
+        with pytest.raises(SettingsError) as caught:
+            client_settings({"bootstrap.servers": "localhost:9092", name: "${env:HIDDEN}"})
+        assert "${env:HIDDEN}" in str(caught.value)
+        assert "hid(den" not in str(caught.value).lower()
+    monkeypatch.setenv("BROKER", "localhost:9092")
+    assert client_settings({"bootstrap.servers": "${env:BROKER}"}).bootstrap_servers == "localhost:9092"
 
 
 def test_what_can_be_checked_without_a_secret() -> None:

@@ -14,7 +14,7 @@ from typing import Final
 from gralha.client.settings import ClientSettings
 from gralha.spark.bounds import Bound, ending_bound, starting_bound, timestamp_strategy
 from gralha.spark.option_values import OptionError, Options, boolean, duration_ms, integer
-from gralha.spark.secrets import resolve
+from gralha.spark.secrets import client_settings
 from gralha.spark.subscription import STRATEGIES, Subscription, subscription
 
 logger = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class SourceOptions:
 
     def client_settings(self) -> ClientSettings:
         """The client's settings with their secrets: for the process that connects, and only there."""
-        return ClientSettings.from_kafka(resolve(self.kafka))
+        return client_settings(self.kafka)
 
     @property
     def bootstrap_servers(self) -> str:

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from gralha.client.errors import ClientError
+from gralha.client.errors import ClientError, SettingsError
+from gralha.client.settings import ClientSettings
 
 REFERENCE: Final = re.compile(r"\$\{(?P<provider>[^}:$]*):(?P<place>[^}]*)\}")
 PROVIDERS: Final = "${env:NAME}, ${file:/path} or ${file:/path:name}"
@@ -31,6 +32,20 @@ def resolve(options: Mapping[str, str]) -> dict[str, str]:
     return {name: _resolved(name, value) for name, value in options.items()}
 
 
+def client_settings(kafka: Mapping[str, str]) -> ClientSettings:
+    """The client's settings with their secrets; what is wrong with one is told without showing a secret."""
+    resolved = resolve(kafka)
+    try:
+        return ClientSettings.from_kafka(resolved)
+    except SettingsError as error:
+        text = str(error)
+        for name, value in kafka.items():
+            if has_reference(value) and resolved[name].strip():
+                text = _replaced(text, resolved[name].strip(), value)
+        # Without the error itself, which would show the secret below this one.
+        raise SettingsError(text) from None
+
+
 def has_reference(value: str) -> bool:
     """Whether the value is known only where the secret is."""
     return REFERENCE.search(value) is not None
@@ -39,6 +54,10 @@ def has_reference(value: str) -> bool:
 def without_references(options: Mapping[str, str]) -> dict[str, str]:
     """The options whose values can be checked without knowing a secret."""
     return {name: value for name, value in options.items() if not has_reference(value)}
+
+
+def _replaced(text: str, secret: str, reference: str) -> str:
+    return re.sub(re.escape(secret), lambda _: reference, text, flags=re.IGNORECASE)
 
 
 def _resolved(option: str, value: str) -> str:

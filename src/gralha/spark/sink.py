@@ -19,7 +19,7 @@ from gralha.client.bulk_writer import BulkWriter, WrittenOffsets
 from gralha.client.settings import ClientSettings
 from gralha.client.values import TopicPartition
 from gralha.spark.option_values import OptionError
-from gralha.spark.secrets import resolve, without_references
+from gralha.spark.secrets import client_settings, without_references
 from gralha.spark.sink_schema import columns_to_write
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class TaskWriter:
                 writer.close()
 
     def _connected(self) -> BulkWriter:
-        return BulkWriter(ClientSettings.from_kafka(resolve(self._kafka)), topic=self._topic)
+        return BulkWriter(client_settings(self._kafka), topic=self._topic)
 
 
 class TopicWriter(DataSourceArrowWriter):
