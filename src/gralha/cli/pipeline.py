@@ -70,6 +70,11 @@ def _add_run(commands: "Commands") -> None:
         help="put old checkpoints aside and read the topics from the beginning",
     )
     parser.add_argument(
+        "--ship",
+        action="store_true",
+        help="send Gralha to the machines of a cluster where it is not installed",
+    )
+    parser.add_argument(
         "--metrics-port",
         type=port_number,
         metavar="P",

@@ -31,6 +31,7 @@ from gralha.pipelines.state_files import (
     StateFile,
     state_folder,
 )
+from gralha.spark.packages import package_for_executors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,6 +55,8 @@ def command(options: Namespace) -> int:
             address = _serve(stack, metrics, options.metrics_port)
         log = folder / "spark.log"
         print(_announcement(pipelines, options, master, address, log), flush=True)
+        if options.ship:
+            conf = {**package_for_executors(folder / "gralha.zip"), **conf}
         print("Starting Spark ...", flush=True)
         started = time.monotonic()
         name = f"gralha {', '.join(pipeline.name for pipeline in pipelines)}"
