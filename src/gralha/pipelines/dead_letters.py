@@ -23,7 +23,6 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import StructType
 
-from gralha.client.bulk_writer import BulkWriter
 from gralha.client.errors import ClientError
 from gralha.client.settings import ClientSettings
 from gralha.pipelines.inputs import UNFIT, Sorter
@@ -125,6 +124,8 @@ def sorter(counter: Counter, letters: DeadLetters | None) -> Sorter:
 
 
 def _send(settings: ClientSettings, topic: str, letters: list[dict[str, Any]]) -> None:
+    from gralha.client.bulk_writer import BulkWriter  # most workers never meet a misfit
+
     with BulkWriter(settings, topic=topic) as writer:
         writer.write(pa.RecordBatch.from_pylist(letters, schema=LETTER_SCHEMA))
         writer.flush()

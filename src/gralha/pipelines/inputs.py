@@ -25,6 +25,7 @@ from pyspark.sql.types import (
 
 from gralha.pipelines.declaration import RECORD_COLUMNS, TopicInput
 from gralha.pipelines.errors import PipelineError
+from gralha.pipelines.spark_errors import short
 
 VALUE: Final = StructType([StructField("value", BinaryType())])
 HEADERS: Final = ArrayType(
@@ -58,7 +59,7 @@ def value_schema(declared: TopicInput, session: SparkSession) -> StructType:
             # Parsing needs a session; `fromDDL` takes the active one.
             schema = cast(StructType, StructType.fromDDL(declared.schema))
         except PySparkException as error:
-            raise PipelineError(f"the schema {declared.schema!r} cannot be read: {_short(error)}") from error
+            raise PipelineError(f"the schema {declared.schema!r} cannot be read: {short(error)}") from error
     _check_names(schema)
     return schema
 
@@ -136,9 +137,3 @@ def _check_names(schema: StructType) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise PipelineError(f"the schema has the column {twice} twice")
-
-
-def _short(error: PySparkException) -> str:
-    """The first line of Spark's message: the rest draws the place."""
-    text = str(error.getMessage() or error).strip().splitlines()[0]
-    return text.split(" SQLSTATE")[0].rstrip(".") + "."

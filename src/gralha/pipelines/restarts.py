@@ -25,7 +25,7 @@ PASSING: Final = re.compile(
     r"ConnectionFailedError|UnansweredError|RequestTimeoutError|DeliveryError"
     r"|gralha\.protocol\.errors\.\w+|SourceError: [^\n]* cannot be read"
     r"|java\.net\.\w*Exception|ConnectionRefused|ConnectionResetError|BrokenPipeError"
-    r"|ExecutorLostFailure|FetchFailed|Master removed our application"
+    r"|ExecutorLostFailure|FetchFailed|failed to connect back|Master removed our application"
     # A machine that has too much to do: Spark gives a Python process ten seconds to start.
     r"|Python worker failed to connect back|port number from pyspark\.daemon"
 )

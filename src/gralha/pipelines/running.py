@@ -25,7 +25,7 @@ from gralha.pipelines.folders import folder
 from gralha.pipelines.planning import Plan, plan
 from gralha.pipelines.progress import Progress
 from gralha.pipelines.restarts import BackOff
-from gralha.pipelines.spark_errors import of_query, short
+from gralha.pipelines.spark_errors import failure, of_query, short
 from gralha.pipelines.starting import Running, prepare, start
 
 POLL_SECONDS: Final = 0.2
@@ -156,13 +156,12 @@ class _Watch:
         self._report(running)
         if is_active:
             return
-        error = query.exception()
+        text = failure(query)
         self._running = None
-        if error is None:
+        if text is None:
             self.is_done = True
             self._tell(Stopped(self.name))
         else:
-            text = str(error)
             self._after_failure(text, of_query(text), now)
 
     def _report(self, running: Running) -> None:
