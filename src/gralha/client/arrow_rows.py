@@ -58,16 +58,13 @@ def header_columns(array: pa.Array) -> HeaderColumns | None:
     """The column of headers; None when no row has any."""
     if array.null_count == len(array):
         return None
-    plain = array.cast(pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])))
-    pairs = plain.flatten()
-    keys, values = pairs.flatten()
+    pairs = array.flatten()
+    keys, values = pc.struct_field(pairs, "key"), pc.struct_field(pairs, "value")
     if keys.null_count:
         raise RowsError("A header of a row has no key (it is null): every header needs one.")
-    lengths = pc.fill_null(pc.list_value_length(plain), 0)
+    lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
     starts = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
-    return HeaderColumns(
-        _numbers(starts.cast(pa.int32()), pa.int32()), binary_column(keys), binary_column(values)
-    )
+    return HeaderColumns(_numbers(starts, pa.int32()), binary_column(keys), binary_column(values))
 
 
 def partition_numbers(array: pa.Array) -> bytes:
