@@ -8,7 +8,17 @@ from pathlib import Path
 
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
-from tests.spark.contract import TIMEOUT_S, Lane, Stage, eventually, numbered, played_on, refused
+from gralha.testing import GralhaCluster
+from tests.spark.contract import (
+    BROKER_CONFIG,
+    TIMEOUT_S,
+    Lane,
+    Stage,
+    eventually,
+    numbered,
+    played_on,
+    refused,
+)
 
 pytestmark = played_on(Lane("gralha", "gralha"))
 
@@ -175,6 +185,20 @@ def test_a_query_goes_on_where_its_checkpoint_ends(stage: Stage) -> None:
     stage.produce(topic, numbered(range(10, 14)))
     assert read_all(stage, topic, startingOffsets="latest") == list(range(10, 14))
     assert read_all(stage, topic) == []
+
+
+def test_a_broker_that_is_away_for_a_moment_does_not_stop_a_query(stage: Stage) -> None:
+    with GralhaCluster(config=BROKER_CONFIG) as cluster:
+        away = Stage(stage.spark, stage.lane, cluster.bootstrap, stage.folder)
+        topic = away.topic_of(numbered(range(5)))
+        batches, query = away.start(
+            away.stream(subscribe=topic, startingOffsets="earliest", groupId="patient")
+        )
+        eventually(lambda: committed(away, "patient") == {0: 5})
+        cluster.restart()
+        away.produce(topic, numbered(range(5, 8)))
+        eventually(lambda: sorted(number for batch in batches for number in batch.numbers) == list(range(8)))
+        query.stop()
 
 
 # How much

@@ -3,6 +3,7 @@
 It lives in the driver's process, one for each query. It connects with the first question.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -17,6 +18,8 @@ from gralha.client.values import EARLIEST, LATEST, ListedOffset, TopicDescriptio
 from gralha.spark.offsets import topic_id_text
 from gralha.spark.option_values import PartitionOffsets
 from gralha.spark.subscription import Assignment, Pattern, Subscription
+
+logger = logging.getLogger(__name__)
 
 NO_TOPIC_ID: Final = bytes(16)
 COMMIT_TIMEOUT_MS: Final = 5_000
@@ -41,6 +44,8 @@ class TopicView:
     """The topics of a subscription on one cluster."""
 
     def __init__(self, settings: ClientSettings, subscription: Subscription) -> None:
+        for name in settings.unknown:
+            logger.warning("Option 'kafka.%s' is no setting of Kafka's clients and has no effect.", name)
         self._settings = settings
         self._subscription = subscription
         self._admin = _calls(settings, settings.default_api_timeout_ms)
