@@ -48,11 +48,15 @@ def test_a_file_may_import_its_neighbours_but_runs_only_its_own_pipelines(tmp_pa
 def test_functions_travel_to_workers_that_have_no_such_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = load(file(tmp_path, f"{HEAD}def double(x):\n    return 2 * x\n{ONE}"))[0]
-    double = made.function.__globals__["double"]
-    data = cloudpickle.dumps(double)
-    monkeypatch.delitem(sys.modules, double.__module__)
-    assert cloudpickle.loads(data)(4) == 8
+    file(tmp_path, "def half(x):\n    return x / 2\n", "gralha_test_halves.py")
+    text = f"{HEAD}from gralha_test_halves import half\ndef double(x):\n    return 2 * x\n{ONE}"
+    own = load(file(tmp_path, text))[0].function.__globals__
+    data = cloudpickle.dumps((own["double"], own["half"]))
+    for name in ("double", "half"):
+        monkeypatch.delitem(sys.modules, own[name].__module__)
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one != str(tmp_path)])
+    double, half = cloudpickle.loads(data)
+    assert (double(4), half(4)) == (8, 2.0)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ ZeroDivisionError: division by zero
 """
 SOURCE = f"""{QUERY}[PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed when Python streaming data source \
 perform initialOffset: Traceback (most recent call last):
-  File "/site-packages/pyspark/python/lib/pyspark.zip/pyspark/sql/streaming/python_source.py", line 267, in main
+  File "/lib/pyspark/python/lib/pyspark.zip/pyspark/sql/streaming/python_source.py", line 267, in main
   File "/work/src/gralha/spark/stream_reader.py", line 52, in initialOffset
     topics = view.partitions()
              ^^^^^^^^^^^^^^^^^

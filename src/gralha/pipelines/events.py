@@ -15,7 +15,7 @@ class Started:
     pipeline: str
     attempt: int
     query_id: str
-    # The batch that comes next: 0 for a new checkpoint.
+    # Whether it goes on from a checkpoint.
     resumes: bool
 
 

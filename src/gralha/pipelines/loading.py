@@ -4,7 +4,8 @@ The file is an ordinary module; its pipelines are the decorated functions at its
 It may import the modules that lie beside it. What goes wrong while it is loaded is said with the file and the
 line that a person has to look at.
 
-Spark's workers have no copy of the file: its functions and classes travel to them by value.
+Spark's workers have no copy of the file: its functions and classes travel to them by value, and so do those of
+the modules beside it.
 """
 
 import hashlib
@@ -73,7 +74,8 @@ def _run(file: Path, shown: str) -> ModuleType:
     except BaseException as error:
         del sys.modules[name]
         raise _explained(error, file, shown) from error
-    _send_by_value(module)
+    for one in [module, *_neighbours(file.parent)]:
+        _send_by_value(one)
     return module
 
 
@@ -95,6 +97,17 @@ def _check_names(pipelines: list[Pipeline], shown: str) -> None:
     if twice is not None:
         lines = " and ".join(str(one.line) for one in pipelines if one.name == twice)
         raise LoadError(f"{shown}: two pipelines are called {twice} (lines {lines}); give one another name.")
+
+
+def _neighbours(folder: Path) -> list[ModuleType]:
+    """The modules that were loaded from a folder, but for installed ones."""
+    found = []
+    for name, module in list(sys.modules.items()):
+        file = Path(getattr(module, "__file__", None) or "/")
+        is_inside = folder in file.parents and "site-packages" not in file.parts
+        if is_inside and name.partition(".")[0] not in ("__main__", "gralha"):
+            found.append(module)
+    return found
 
 
 def _send_by_value(module: ModuleType) -> None:

@@ -30,7 +30,7 @@ def records(rows: DataFrame, output: TopicOutput) -> DataFrame:
     key = _key(rows, output)
     if key is not None:
         columns.insert(0, key.alias("key"))
-    if "_headers" in rows.columns:
+    if _has_one(rows, "_headers"):
         columns.append(rows["_headers"].alias("headers"))
     return rows.select(*columns)
 
@@ -45,6 +45,10 @@ def check(rows: DataFrame, output: Output) -> None:
         raise PipelineError(f"the {role} of {output} is {missing}, but the function returns only: {has}")
     if isinstance(output, TopicOutput):
         records(rows, output)
+        return
+    twice = next((name for name in rows.columns if not _has_one(rows, name)), None)
+    if twice is not None:
+        raise PipelineError(f"the function returns two columns {twice}: rename or drop one for {output}")
 
 
 def batch_writer(
@@ -94,10 +98,15 @@ def _key(rows: DataFrame, output: TopicOutput) -> Column | None:
     if len(output.key) > 1:
         return F.to_json(F.struct(*[rows[_quoted(name)] for name in output.key]), JSON_OPTIONS)
     name = output.key[0] if output.key else "_key"
-    if name not in rows.columns:
+    if not _has_one(rows, name):
         return None
     key = rows[_quoted(name)]
     return key if isinstance(rows.schema[name].dataType, BinaryType) else key.cast("string")
+
+
+def _has_one(rows: DataFrame, name: str) -> bool:
+    """Whether there is one such column: a join of two inputs has the columns of records twice."""
+    return rows.columns.count(name) == 1
 
 
 def _quoted(name: str) -> str:
