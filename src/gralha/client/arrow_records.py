@@ -4,6 +4,7 @@ The bytes of keys and values are touched once, by Arrow: `take` copies them out 
 arrays of their own. Everything else is a buffer that `record_columns` has filled, or one value repeated.
 """
 
+import sys
 from typing import Final
 
 import pyarrow as pa
@@ -36,9 +37,9 @@ class ArrowRecords:
     def __init__(self, topic: str, partition: int) -> None:
         self._topic = topic
         self._partition = partition
-        self._topics = pa.array([], pa.string())
-        self._partitions = pa.array([], pa.int32())
-        self._indices = pa.array([], pa.int32())
+        self._topics = pa.nulls(0, pa.string())
+        self._partitions = pa.nulls(0, pa.int32())
+        self._indices = pa.nulls(0, pa.int32())
 
     def batch(self, columns: RecordColumns, data: pa.Buffer, timestamp_type: int) -> pa.RecordBatch:
         """The records that were added to the columns, whose bounds refer to `data`."""
@@ -58,7 +59,7 @@ class ArrowRecords:
             self._partitions[:count],
             _numbers(pa.int64(), count, columns.offsets.getvalue()),
             _numbers(pa.timestamp("us", tz="UTC"), count, columns.timestamps.getvalue()),
-            pa.repeat(pa.scalar(timestamp_type, pa.int32()), count),
+            pa.repeat(_int32(timestamp_type), count),
         ]
         if not columns.with_headers:
             return pa.RecordBatch.from_arrays(arrays, schema=RECORD_SCHEMA)
@@ -67,23 +68,23 @@ class ArrowRecords:
 
     def _grow(self, count: int) -> None:
         if len(self._topics) < count:
-            self._topics = pa.repeat(pa.scalar(self._topic, pa.string()), 2 * count)
-            self._partitions = pa.repeat(pa.scalar(self._partition, pa.int32()), 2 * count)
+            self._topics = pa.repeat(_string(self._topic), 2 * count)
+            self._partitions = pa.repeat(_int32(self._partition), 2 * count)
 
     def _picked(
         self, bounds: bytes, data: pa.Buffer, count: int, has_key: bytes | None, has_value: bytes | None
     ) -> tuple[pa.Array, pa.Array]:
         """The two fields of each record out of the elements that the bounds delimit."""
         if count == 0:
-            return pa.array([], pa.binary()), pa.array([], pa.binary())
+            return pa.nulls(0, pa.binary()), pa.nulls(0, pa.binary())
         elements = pa.Array.from_buffers(
             pa.binary(),
             _ELEMENTS_PER_RECORD * count - 1,
             [None, pa.py_buffer(bounds), data],
         )
         if len(self._indices) < count:
-            steps = pa.repeat(pa.scalar(_ELEMENTS_PER_RECORD, pa.int32()), 2 * count)
-            self._indices = pc.cumulative_sum(steps, start=-_ELEMENTS_PER_RECORD)
+            steps = pa.repeat(_int32(_ELEMENTS_PER_RECORD), 2 * count)
+            self._indices = pc.cumulative_sum(steps, start=_int32(-_ELEMENTS_PER_RECORD))
         indices = self._indices[:count]
         keys = elements.take(indices)
         values = elements[_VALUE:].take(indices)
@@ -106,6 +107,19 @@ class ArrowRecords:
         return pa.Array.from_buffers(
             HEADERS_TYPE, columns.count, [bitmap, pa.py_buffer(starts)], children=[pairs]
         )
+
+
+# pa.scalar and pa.array import pandas, where it is installed: a second in every new process of Spark.
+
+
+def _int32(number: int) -> pa.Scalar:
+    return _numbers(pa.int32(), 1, number.to_bytes(4, sys.byteorder, signed=True))[0]
+
+
+def _string(text: str) -> pa.Scalar:
+    data = text.encode()
+    bounds = bytes(4) + len(data).to_bytes(4, sys.byteorder)
+    return pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(bounds), pa.py_buffer(data)])[0]
 
 
 def _numbers(kind: pa.DataType, count: int, buffer: bytes) -> pa.Array:
