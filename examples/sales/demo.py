@@ -29,8 +29,9 @@ GRALHA = [sys.executable, "-m", "gralha"]
 PIPELINES = ("totals", "anomalies")
 TOPICS = {"sales": 6, "sales.totals": 3, "sales.anomalies": 3}
 FIRST_PORT, PORT_STEP, BROKERS = 19092, 10_000, 3
-START_SECONDS_MAX = 180
+START_SECONDS_MAX = 300
 SECONDS_BETWEEN_TABLES = 5
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 class DemoError(Exception):
@@ -124,25 +125,31 @@ def show(
     checkpoints = folder / "checkpoints"
     run = [*GRALHA, "pipeline", "run", str(HERE / "pipelines.py"), "--checkpoints", str(checkpoints)]
     port = _free_port()
-    line = [*run, "--bootstrap-server", bootstrap, "--metrics-port", str(port)]
+    # It runs for a minute or so: a quick start is worth more than code that is compiled well.
+    quick = ["--conf", "spark.ui.enabled=false", "--conf", f"spark.driver.extraJavaOptions={JAVA_OPTIONS}"]
+    line = [*run, "--bootstrap-server", bootstrap, "--metrics-port", str(port), *quick]
     programs.start("pipelines", line, SALES_TABLE=str(folder / "table"))
     files = [StateFile(checkpoints, name) for name in PIPELINES]
     programs.wait_for(lambda: stopped() or all(_has_run(file) for file in files), "The first batch")
     live.say("\n".join(what_to_look_at(bootstrap, checkpoints, port)))
     results = Results(bootstrap, files)
+    draw(programs, live, results, lambda: results.has_totals or stopped())
     ends = time.monotonic() + (seconds or float("inf"))
-    next_table = time.monotonic()
-    while time.monotonic() < ends and not stopped():
+    draw(programs, live, results, lambda: time.monotonic() > ends or stopped())
+    results.close()
+
+
+def draw(programs: Programs, live: LiveLines, results: Results, is_over: Callable[[], bool]) -> None:
+    """Show results in their place, or now and then where there is no terminal, until something is true."""
+    next_table = 0.0
+    while not is_over():
         programs.check()
         results.poll(0.5)
         if live.is_terminal:
             live.draw(results.lines())
         elif time.monotonic() >= next_table:
             live.say("\n".join(results.lines()))
-            next_table += SECONDS_BETWEEN_TABLES
-    results.close()
-    if not live.is_terminal:
-        live.say("\n".join(results.lines()))
+            next_table = time.monotonic() + SECONDS_BETWEEN_TABLES
 
 
 def start_brokers(programs: Programs, live: LiveLines, folder: Path) -> str:

@@ -1,7 +1,6 @@
 """What the demo shows: results read back from their topics, and the Parquet table at the end."""
 
 import json
-from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,9 @@ class Results:
     def __init__(self, bootstrap: str, files: list[StateFile]) -> None:
         self._files = files
         self._sums: dict[str, dict[str, Any]] = {}
-        self._anomalies: deque[dict[str, Any]] = deque(maxlen=ANOMALIES_SHOWN)
+        self._anomalies: list[dict[str, Any]] = []
+        # Whether a window was closed: before that there is little to see.
+        self.has_totals = False
         self._consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "demo-terminal"})
         found = self._consumer.list_topics(timeout=10).topics
         self._consumer.assign(
@@ -41,9 +42,12 @@ class Results:
     def _add(self, message: Message) -> None:
         row = json.loads(message.value())
         if message.topic() == "sales.anomalies":
-            self._anomalies.appendleft(row)
+            # Partitions come one after the other; people want the latest.
+            latest = sorted([*self._anomalies, row], key=lambda one: one["at"], reverse=True)
+            self._anomalies = latest[:ANOMALIES_SHOWN]
             self._of(row["product"])["anomalies"] += 1
             return
+        self.has_totals = True
         product = self._of(row["product"])
         product["sold"] += row["sold"]
         product["total"] += row["total"]

@@ -26,7 +26,7 @@ def processes_about(folder: Path) -> list[str]:
 
 def test_the_demo_shows_results_and_ends_by_itself(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
-    line = [*DEMO, "--seconds", "20", "--folder", str(folder)]
+    line = [*DEMO, "--seconds", "5", "--folder", str(folder)]
     with Terminal(line, cwd=REPOSITORY) as terminal:
         terminal.wait_for(r"Starting three brokers: localhost:\d+,localhost:\d+,localhost:\d+")
         terminal.wait_for("It runs. What to look at in another terminal:")
