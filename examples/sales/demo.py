@@ -20,9 +20,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
+from live import Results, table_summary
+
 from gralha.pipelines.state_files import RUNNING, StateFile
 from gralha.pipelines.table_view import LiveLines
-from live import Results, table_summary
 
 HERE = Path(__file__).resolve().parent
 GRALHA = [sys.executable, "-m", "gralha"]
@@ -41,8 +42,9 @@ class DemoError(Exception):
 class Programs:
     """The programs of the demo, stopped in the opposite order of their start."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, is_asked_to_stop: Callable[[], bool]) -> None:
         self._folder = folder
+        self._is_asked_to_stop = is_asked_to_stop
         self._started: list[tuple[str, subprocess.Popen[bytes]]] = []
 
     def start(self, name: str, line: list[str], **environment: str) -> None:
@@ -60,7 +62,9 @@ class Programs:
         self._started.append((name, program))
 
     def check(self) -> None:
-        """DemoError when a program has ended: none of them should."""
+        """KeyboardInterrupt when it was asked for, DemoError when a program has ended: none of them should."""
+        if self._is_asked_to_stop():
+            raise KeyboardInterrupt
         for name, program in self._started:
             if program.poll() is not None:
                 said = (self._folder / f"{name}.log").read_text(errors="replace").strip().splitlines()
@@ -95,13 +99,13 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=Path("build/demo"), help="for all files (build/demo)")
     options = parser.parse_args()
     live = LiveLines()
-    stopped = _stop_signals()
+    is_asked_to_stop = _stop_signals()
     shutil.rmtree(options.folder, ignore_errors=True)
     options.folder.mkdir(parents=True)
-    programs = Programs(options.folder)
+    programs = Programs(options.folder, is_asked_to_stop)
     try:
         with contextlib.suppress(KeyboardInterrupt):
-            show(programs, live, options.folder, options.seconds, stopped)
+            show(programs, live, options.folder, options.seconds)
         return 0
     except DemoError as error:
         print(error, file=sys.stderr)
@@ -114,9 +118,7 @@ def main() -> int:
         print("\n".join(["", *summary]), flush=True)
 
 
-def show(
-    programs: Programs, live: LiveLines, folder: Path, seconds: float | None, stopped: Callable[[], bool]
-) -> None:
+def show(programs: Programs, live: LiveLines, folder: Path, seconds: float | None) -> None:
     """Start everything, then draw what comes until the time is over."""
     bootstrap = start_brokers(programs, live, folder)
     live.say("Starting a generator: 50 sales a second, some too large, some broken.")
@@ -130,12 +132,12 @@ def show(
     line = [*run, "--bootstrap-server", bootstrap, "--metrics-port", str(port), *quick]
     programs.start("pipelines", line, SALES_TABLE=str(folder / "table"))
     files = [StateFile(checkpoints, name) for name in PIPELINES]
-    programs.wait_for(lambda: stopped() or all(_has_run(file) for file in files), "The first batch")
+    programs.wait_for(lambda: all(_has_run(file) for file in files), "The first batch")
     live.say("\n".join(what_to_look_at(bootstrap, checkpoints, port)))
     results = Results(bootstrap, files)
-    draw(programs, live, results, lambda: results.has_totals or stopped())
+    draw(programs, live, results, lambda: results.has_totals)
     ends = time.monotonic() + (seconds or float("inf"))
-    draw(programs, live, results, lambda: time.monotonic() > ends or stopped())
+    draw(programs, live, results, lambda: time.monotonic() > ends)
     results.close()
 
 
@@ -167,6 +169,7 @@ def start_brokers(programs: Programs, live: LiveLines, folder: Path) -> str:
         create = ["--create", "--topic", topic, "--partitions", str(partitions), "--replication-factor", "3"]
         line = [*GRALHA, "topics", "--bootstrap-server", bootstrap, *create]
         made = subprocess.run(line, capture_output=True, text=True)
+        programs.check()
         if made.returncode != 0:
             raise DemoError(made.stderr.strip() or made.stdout.strip())
     return bootstrap
@@ -221,12 +224,11 @@ def _free_port() -> int:
 
 
 def _stop_signals() -> Callable[[], bool]:
-    """Ctrl-C and SIGTERM are asked for, so that nothing is left running behind a half-done start."""
+    """Ctrl-C and SIGTERM are noted and looked at now and then: no program is forgotten while it starts."""
     asked: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
         asked.append(number)
-        raise KeyboardInterrupt
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, note)
