@@ -4,8 +4,8 @@ The file is an ordinary module; its pipelines are the decorated functions at its
 It may import the modules that lie beside it. What goes wrong while it is loaded is said with the file and the
 line that a person has to look at.
 
-Spark's workers have no copy of the file: its functions and classes travel to them by value, and so do those of
-the modules beside it.
+Spark's workers have no copy of the file: its functions and classes travel to them by value, and so do those
+of the modules beside it.
 """
 
 import hashlib
