@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from tests.spark.contract import Lane, Sent, Stage, numbered, played_on, refused
@@ -41,14 +44,16 @@ def test_records_of_a_partition_keep_their_order(stage: Stage) -> None:
     assert [int(row.value) for row in rows] == list(range(5000))
 
 
-def test_an_empty_topic_is_an_empty_frame(stage: Stage) -> None:
-    assert stage.read_numbers(subscribe=stage.topic(partitions=2)) == []
-
-
-def test_columns_are_chosen_and_filtered_by_spark(stage: Stage) -> None:
-    topic = stage.topic_of([Sent(b"a", None), Sent(None, b"k"), Sent(b"c", b"k")])
-    frame = stage.read(subscribe=topic).where("key is not null and offset > 1").selectExpr("string(value)")
-    assert [tuple(row) for row in frame.collect()] == [("c",)]
+def test_a_task_does_not_import_pandas(stage: Stage) -> None:
+    """It takes a second, in every process that Spark starts; pyarrow imports it at many occasions."""
+    topic = stage.topic_of([*numbered(range(3)), Sent(None, None, headers=[("a", b"b")])])
+    code = (
+        "import sys; from gralha.client.bulk_reader import *; "
+        f"rows = list(BulkReader(ClientSettings('{stage.bootstrap}'), include_headers=True)"
+        f".read(OffsetRange('{topic}', 0, 0, 4))); print(rows[0].num_rows, 'pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["4", "False"], done.stderr
 
 
 def test_offsets_that_are_gone_stop_the_query_or_are_passed_over(stage: Stage) -> None:

@@ -89,26 +89,6 @@ def test_lag_is_what_the_report_of_a_batch_shows(stage: Stage) -> None:
 # Changes of topics
 
 
-def test_new_partitions_are_picked_up(stage: Stage) -> None:
-    topic = stage.topic_of(numbered(range(5)))
-    batches, query = stage.start(stage.stream(subscribe=topic, startingOffsets="earliest"))
-    eventually(lambda: sum(len(batch.rows) for batch in batches) == 5)
-    stage.add_partitions(topic, 3)
-    stage.produce(topic, numbered(range(5, 9), partition=2))
-    eventually(lambda: sum(len(batch.rows) for batch in batches) == 9)
-    query.stop()
-
-
-def test_new_topics_that_fit_a_pattern_are_picked_up(stage: Stage) -> None:
-    first = stage.topic_of(numbered(range(3)))
-    batches, query = stage.start(stage.stream(subscribePattern=f"{first}.*", startingOffsets="earliest"))
-    eventually(lambda: sum(len(batch.rows) for batch in batches) == 3)
-    stage.topic(name=f"{first}-more")
-    stage.produce(f"{first}-more", numbered(range(3, 5)))
-    eventually(lambda: sorted(number for batch in batches for number in batch.numbers) == [0, 1, 2, 3, 4])
-    query.stop()
-
-
 def test_a_topic_created_again_stops_the_query_or_is_read_from_its_beginning(stage: Stage) -> None:
     topic = stage.topic_of(numbered(range(10)))
     assert read_all(stage, topic) == list(range(10))
@@ -210,8 +190,3 @@ def test_batches_follow_the_duration_of_the_last_one(stage: Stage) -> None:
     batches = stage.available(frame)
     assert len(batches[0].rows) == 10_000
     assert sum(len(batch.rows) for batch in batches) == 30_000
-
-
-def test_cut_partitions_are_read_once(stage: Stage) -> None:
-    topic = stage.topic_of([*numbered(range(1000)), *numbered(range(1000, 1010), partition=1)], partitions=2)
-    assert read_all(stage, topic, minPartitions=5, maxRecordsPerPartition=300) == list(range(1010))
