@@ -57,9 +57,7 @@ def test_starting_points(stage: Stage) -> None:
         batches = stage.available(stage.stream(**options), checkpoint=repr(sorted(options)))
         return numbers_of(row for batch in batches for row in batch.rows)
 
-    assert first_numbers(subscribe=topic, startingOffsets={topic: {"0": 8, "1": -1}}) == [8, 9]
     assert first_numbers(assign={topic: [1]}, startingOffsets={topic: {"1": 7}}) == [17, 18, 19]
-    assert first_numbers(subscribe=topic, startingTimestamp=1_700_000_008_000) == [8, 9, *range(10, 20)]
     late = {topic: {"0": 1_700_000_009_000, "1": 1_800_000_000_000}}
     options = {"startingOffsetsByTimestamp": late, "startingOffsetsByTimestampStrategy": "latest"}
     assert first_numbers(subscribePattern=topic, **options) == [9]
@@ -139,11 +137,12 @@ def test_a_topic_that_was_created_anew(stage: Stage) -> None:
     stage.produce(topic, numbered([100, 101]))
     with refused("failOnDataLoss"):
         stage.available(frame)
-    forgiving = stage.stream(subscribe=topic, failOnDataLoss="false")
-    stage.available(forgiving)
+    batches, query = stage.start(stage.stream(subscribe=topic, failOnDataLoss="false"))
+    query.processAllAvailable()
     stage.produce(topic, numbered([102]))
+    query.processAllAvailable()
     # Spark's own source gives up the first records of the new topic: only what follows is for sure.
-    assert 102 in [number for batch in stage.available(forgiving) for number in batch.numbers]
+    assert 102 in [number for batch in batches for number in batch.numbers]
 
 
 @ON_APACHE
