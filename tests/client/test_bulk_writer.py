@@ -1,6 +1,8 @@
 """The writer in front of a broker that fails in every way; real brokers are in test_bulk_live."""
 
 import pickle
+import subprocess
+import sys
 
 import pyarrow as pa
 import pytest
@@ -163,3 +165,42 @@ def test_rows_without_any_row_connect_to_nobody() -> None:
     with bulk_broker() as broker:
         write(broker, ROWS.slice(0, 0))
         assert broker.requests == []
+
+
+WITHOUT_PANDAS = """
+import sys
+import pyarrow as pa
+from gralha.client.arrow_rows import binary_column, header_columns, partition_numbers, picked, topic_numbers
+from gralha.client.bulk_writer import BulkWriter
+
+rows = pa.ipc.open_stream(sys.stdin.buffer).read_next_batch()
+binary_column(rows["value"])
+header_columns(rows["headers"])
+partition_numbers(rows["partition"])
+names, numbers = topic_numbers(rows["topic"])
+picked(bytes(4 * len(names)), numbers)
+print("pandas" in sys.modules)
+"""
+
+
+def test_pandas_is_not_imported() -> None:
+    """It would take a second, in every process that Spark starts."""
+    headers = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+    rows = pa.record_batch(
+        {
+            "value": ["v", None],
+            "topic": ["t", "u"],
+            "partition": [0, None],
+            "headers": pa.array([[{"key": "k", "value": b"v"}], None], headers),
+        }
+    )
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, rows.schema) as sender:
+        sender.write_batch(rows)
+    answer = subprocess.run(
+        [sys.executable, "-c", WITHOUT_PANDAS],
+        input=stream.getvalue().to_pybytes(),
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    assert answer.stdout.strip() == b"False"

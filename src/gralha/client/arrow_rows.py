@@ -62,16 +62,17 @@ def header_columns(array: pa.Array) -> HeaderColumns | None:
     keys, values = pc.struct_field(pairs, "key"), pc.struct_field(pairs, "value")
     if keys.null_count:
         raise RowsError("A header of a row has no key (it is null): every header needs one.")
-    lengths = pc.fill_null(pc.list_value_length(array), 0).cast(pa.int32())
-    starts = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
-    return HeaderColumns(_numbers(starts, pa.int32()), binary_column(keys), binary_column(values))
+    lengths = _filled(pc.list_value_length(array).cast(pa.int32()), 0)
+    starts = bytes(4) + _numbers(pc.cumulative_sum(lengths), pa.int32())
+    return HeaderColumns(starts, binary_column(keys), binary_column(values))
 
 
 def partition_numbers(array: pa.Array) -> bytes:
     """The column of partitions as int32, with -1 for null: the key decides then."""
-    if pc.any(pc.less(array, 0)).as_py():
-        raise RowsError(f"A row goes to partition {pc.min(array).as_py()}: partitions count from 0.")
-    return _numbers(pc.fill_null(array, -1), pa.int32())
+    lowest = pc.min(array).as_py()
+    if lowest is not None and lowest < 0:
+        raise RowsError(f"A row goes to partition {lowest}: partitions count from 0.")
+    return _numbers(_filled(array.cast(pa.int32()), -1), pa.int32())
 
 
 def topic_numbers(array: pa.Array) -> tuple[list[str], bytes]:
@@ -80,6 +81,21 @@ def topic_numbers(array: pa.Array) -> tuple[list[str], bytes]:
         raise RowsError("A row has no topic (it is null): fill the column 'topic', or give the option topic.")
     encoded = array.cast(pa.string()).dictionary_encode()
     return encoded.dictionary.to_pylist(), _numbers(encoded.indices, pa.int32())
+
+
+def picked(numbers: bytes, places: bytes) -> bytes:
+    """The number at each of the places; all are int32."""
+    return _numbers(_array(numbers).take(_array(places)), pa.int32())
+
+
+def _filled(array: pa.Array, number: int) -> pa.Array:
+    """The array, of int32, with a number in place of its nulls."""
+    return pc.coalesce(array, _array(number.to_bytes(4, "little", signed=True) * len(array)))
+
+
+def _array(numbers: bytes) -> pa.Array:
+    # pa.array and pa.scalar import pandas, where it is installed: a second in every new process of Spark.
+    return pa.Array.from_buffers(pa.int32(), len(numbers) // 4, [None, pa.py_buffer(numbers)])
 
 
 def _numbers(array: pa.Array, kind: pa.DataType) -> bytes:

@@ -26,6 +26,7 @@ from gralha.client.arrow_rows import (
     check_columns,
     header_columns,
     partition_numbers,
+    picked,
     topic_numbers,
 )
 from gralha.client.cluster import Cluster
@@ -195,10 +196,8 @@ class BulkWriter:
             self._route(self._topic)
             return b""
         names, numbers = topic_numbers(topics)
-        places = pa.array([self._route(name) for name in names], pa.int32())
-        chosen = places.take(pa.Array.from_buffers(pa.int32(), len(topics), [None, pa.py_buffer(numbers)]))
-        column: bytes = chosen.buffers()[1].to_pybytes()
-        return column
+        places = b"".join(self._route(name).to_bytes(4, "little") for name in names)
+        return picked(places, numbers)
 
     def _route(self, topic: str) -> int:
         """The place of a topic in the router; its partitions are asked for when it first occurs."""
