@@ -167,6 +167,15 @@ def test_a_query_goes_on_where_its_checkpoint_ends(stage: Stage) -> None:
     assert read_all(stage, topic) == []
 
 
+def test_a_checkpoint_of_sparks_own_source_goes_on(stage: Stage) -> None:
+    """So a query changes its format's name, and nothing else."""
+    topic = stage.topic_of([*numbered(range(5)), *numbered(range(5, 9), partition=1)], partitions=2)
+    before = Stage(stage.spark, Lane("kafka", "gralha"), stage.bootstrap, stage.folder)
+    assert read_all(before, topic) == list(range(9))
+    stage.produce(topic, numbered(range(9, 12)))
+    assert read_all(stage, topic) == [9, 10, 11]
+
+
 def test_a_broker_that_is_away_for_a_moment_does_not_stop_a_query(stage: Stage) -> None:
     with GralhaCluster(config=BROKER_CONFIG) as cluster:
         away = Stage(stage.spark, stage.lane, cluster.bootstrap, stage.folder)
