@@ -139,6 +139,7 @@ def test_a_plan_says_what_cannot_start(
 
 
 TESTED = """
+from pyspark.sql.functions import udf
 from gralha.pipelines import from_topic, pipeline, to_topic
 from gralha.pipelines.testing import check
 
@@ -157,6 +158,15 @@ def small_sales_are_left_out(run):
 @large.test
 def nonsense(run):
     check(run(sales=[CAKE]), [{"product": "cake", "amount": 8}])
+
+@pipeline(inputs={"sales": SALES}, output=to_topic("halves"))
+def halves(sales):
+    half = udf(lambda amount: 1 / (amount - 2.0), "double")
+    return sales.select(half("amount"))
+
+@halves.test
+def nothing_by_zero(run):
+    run(sales=[TEA])
 """
 
 
@@ -169,5 +179,8 @@ def test_tests_show_where_rows_differ(tmp_path: Path) -> None:
     assert re.search(r"^  ok      small_sales_are_left_out +\d+\.\d s$", screen, re.MULTILINE)
     assert re.search(r"^  FAILED  nonsense +\d+\.\d s$", screen, re.MULTILINE)
     assert "            - cake     8\n            + cake     7.5\n" in screen
-    assert "2 tests, 1 failed, in " in screen
+    # The line of the pipeline's own code that failed on a worker, out of pages of Spark's.
+    line = TESTED[: TESTED.index("1 / (amount")].count("\n") + 1
+    assert f"pipelines.py:{line}: ZeroDivisionError: float division by zero\n" in screen
+    assert "3 tests, 2 failed, in " in screen
     assert "Traceback" not in screen

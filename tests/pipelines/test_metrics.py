@@ -49,6 +49,14 @@ def test_an_unknown_lag_is_left_out() -> None:
     assert "lag_records" not in metrics.text()
 
 
+def test_the_lag_is_measured_when_somebody_asks() -> None:
+    ends = iter([10, 25])
+    metrics = Metrics(lambda progress: next(ends) - progress.read_to["sales"]["0"])
+    metrics.add(Progress("totals", 0, "", lag=0, read_to={"sales": {"0": 4}}))
+    lags = [samples(metrics.text())['gralha_pipeline_lag_records{pipeline="totals"}'] for _ in range(2)]
+    assert lags == [6, 21]
+
+
 def test_restarts_are_counted() -> None:
     metrics = Metrics()
     metrics.started("totals")

@@ -49,6 +49,7 @@ def test_the_numbers_of_a_report_are_added_up() -> None:
         late_rows_dropped=3,
         batch_duration_ms=1234,
         watermark="2025-12-31T23:59:50.000Z",
+        read_to={"sales": {"0": 100, "1": 90}, "products": {"0": 5}},
     )
 
 

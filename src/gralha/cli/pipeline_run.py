@@ -20,6 +20,7 @@ from gralha.cli.pipeline_view import RunView
 from gralha.cli.program import CommandError, stop_on_terminate
 from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started
+from gralha.pipelines.lag import LagMeter
 from gralha.pipelines.metrics import Metrics, MetricsServer
 from gralha.pipelines.running import Outcome, RunOptions, run
 from gralha.pipelines.state_files import (
@@ -49,7 +50,9 @@ def command(options: Namespace) -> int:
     folder = state_folder(options.checkpoints)
     with ExitStack() as stack:
         files = stack.enter_context(_held(pipelines, folder, options, master))
-        metrics = Metrics()
+        meter = LagMeter(options.bootstrap_server, settings.kafka)
+        stack.callback(meter.close)
+        metrics = Metrics(meter.lag)
         address = None
         if options.metrics_port is not None:
             address = _serve(stack, metrics, options.metrics_port)
@@ -62,7 +65,7 @@ def command(options: Namespace) -> int:
         name = f"gralha {', '.join(pipeline.name for pipeline in pipelines)}"
         session = stack.enter_context(spark_session(options.master, name, conf, log))
         print(f"Spark is there after {time.monotonic() - started:.1f} s.", flush=True)
-        return _run(pipelines, session, settings, files, metrics)
+        return _run(pipelines, session, settings, files, metrics, meter)
 
 
 def _run(
@@ -71,12 +74,15 @@ def _run(
     settings: RunOptions,
     files: "RunFiles",
     metrics: Metrics,
+    meter: LagMeter,
 ) -> int:
     view = RunView([pipeline.name for pipeline in pipelines])
     stop = threading.Event()
     view.draw()
 
     def on_event(event: Event) -> None:
+        if isinstance(event, Progressed):
+            event = replace(event, progress=replace(event.progress, lag=meter.lag(event.progress)))
         files.note(event)
         _count(metrics, event)
         view.show(event)

@@ -14,6 +14,8 @@ from gralha.cli.pipeline_choice import chosen_pipelines
 from gralha.cli.pipeline_session import spark_session
 from gralha.cli.program import EXIT_FAILED, CommandError
 from gralha.pipelines.declaration import Pipeline
+from gralha.pipelines.errors import PipelineError
+from gralha.pipelines.spark_errors import of_query, short
 from gralha.pipelines.testing import SMALL, SMALL_MASTER, run_rows
 
 Test = Callable[[Any], None]
@@ -66,7 +68,7 @@ def _passes(pipeline: Pipeline, test: Test, run: Callable[..., Any]) -> bool:
     except AssertionError as error:
         complaint = f"{_place(pipeline, error)}{error}" if str(error) else _place(pipeline, error).strip()
     except Exception as error:
-        complaint = f"{_place(pipeline, error)}{type(error).__name__}: {_first_lines(error)}"
+        complaint = f"{_place(pipeline, error)}{_reason(error)}"
     mark = "ok" if complaint is None else "FAILED"
     print(f"  {mark:<8}{test.__name__:<50}{time.monotonic() - started:5.1f} s", flush=True)
     if complaint is not None:
@@ -85,7 +87,12 @@ def _place(pipeline: Pipeline, error: BaseException) -> str:
     return f"{Path(pipeline.file).name}:{lines[-1]}: {text}\n"
 
 
-def _first_lines(error: BaseException) -> str:
-    """What Spark says before it goes on with plans and stacks."""
-    said = str(error).strip().splitlines() or ["no message"]
-    return said[0]
+def _reason(error: Exception) -> str:
+    """What went wrong in a sentence, without the plans and stacks of Spark's."""
+    from pyspark.errors import PySparkException, StreamingQueryException
+
+    if isinstance(error, StreamingQueryException):
+        return of_query(str(error))
+    if isinstance(error, PySparkException | PipelineError):
+        return short(error)
+    return f"{type(error).__name__}: {error}"

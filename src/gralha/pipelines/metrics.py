@@ -27,7 +27,6 @@ GAUGES = [
     Metric(
         "processed_rows_per_second", "Rows that are processed.", lambda one: one.processed_rows_per_second
     ),
-    Metric("lag_records", "Records in the topics that were not read yet.", lambda one: one.lag),
     Metric("state_rows", "Rows in the state store.", lambda one: one.state_rows),
     Metric("state_bytes", "Memory of the state store.", lambda one: one.state_bytes),
     Metric("batch_duration_seconds", "Time of the last batch.", lambda one: one.batch_duration_ms / 1000),
@@ -39,13 +38,16 @@ COUNTERS = [
     Metric("dead_letters_total", "Records that did not parse.", lambda one: one.dead_letters),
 ]
 RESTARTS = ("restarts_total", "Restarts after a failure.")
+LAG = ("lag_records", "Records in the topics that were not read yet.")
 UP = ("up", "1 while the pipeline runs, 0 while it waits for a restart or has ended.")
 
 
 class Metrics:
     """What is known of the pipelines of this process. Any thread may call any of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, measure_lag: Callable[[Progress], int | None] = lambda one: one.lag) -> None:
+        # Called for every answer, so that the lag grows while a batch does not end.
+        self._measure_lag = measure_lag
         self._lock = threading.Lock()
         self._newest: dict[str, Progress] = {}
         self._totals: dict[tuple[str, str], float] = {}
@@ -80,8 +82,13 @@ class Metrics:
     def text(self) -> str:
         """All metrics in Prometheus's text format."""
         with self._lock:
+            newest = dict(self._newest)
+        lags = {name: self._measure_lag(progress) for name, progress in newest.items()}
+        known = {name: float(lag) for name, lag in lags.items() if lag is not None}
+        with self._lock:
             groups = [(*UP, "gauge", {name: float(up) for name, up in self._up.items()})]
             groups += [(*RESTARTS, "counter", {name: float(n) for name, n in self._restarts.items()})]
+            groups += [(*LAG, "gauge", known)]
             groups += [(metric.name, metric.help, "gauge", self._gauge(metric)) for metric in GAUGES]
             groups += [(metric.name, metric.help, "counter", self._counter(metric)) for metric in COUNTERS]
         return "".join(_lines(*group) for group in groups)

@@ -7,7 +7,7 @@ both are numbers of one batch; who wants totals adds them up (`metrics.py` does)
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 
@@ -21,7 +21,8 @@ class Progress:
     input_rows: int = 0
     input_rows_per_second: float = 0.0
     processed_rows_per_second: float = 0.0
-    # Records between what the batch read and the end of the topics; None when the source did not say.
+    # Records between what the batch read and the end of the topics when it began (`lag.py` measures the lag
+    # of now); None when the source did not say.
     lag: int | None = None
     state_rows: int = 0
     state_bytes: int = 0
@@ -30,6 +31,8 @@ class Progress:
     dead_letters: int = 0
     batch_duration_ms: int = 0
     watermark: str | None = None
+    # The offset that comes next in each partition of each topic: what `lag.py` measures from.
+    read_to: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pipeline: str, report: Mapping[str, Any]) -> Self:
@@ -50,6 +53,7 @@ class Progress:
             late_rows_dropped=int(_total(states, "numRowsDroppedByWatermark")),
             batch_duration_ms=_duration_ms(report),
             watermark=event_time.get("watermark"),
+            read_to=_read_to(sources),
         )
 
     @classmethod
@@ -84,6 +88,19 @@ def lag(sources: list[Mapping[str, Any]]) -> int | None:
     """Records that the sources have not read yet; None when one of them does not tell."""
     behind = [_lag_of_source(source) for source in sources]
     return None if not behind or None in behind else sum(one for one in behind if one is not None)
+
+
+def _read_to(sources: list[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    """Where the sources go on; of a topic that two of them read, where the one that is behind does."""
+    found: dict[str, dict[str, int]] = {}
+    for source in sources:
+        for topic, partitions in (_offsets(source.get("endOffset")) or {}).items():
+            if topic.startswith("@") or not isinstance(partitions, dict):
+                continue
+            mine = found.setdefault(topic, {})
+            for partition, offset in partitions.items():
+                mine[partition] = min(offset, mine.get(partition, offset))
+    return found
 
 
 def _lag_of_source(source: Mapping[str, Any]) -> int | None:
