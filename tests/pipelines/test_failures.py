@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812
 
 from gralha.pipelines import Pipeline, from_topic, pipeline, to_topic
-from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Stopped
+from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Stopped
 from gralha.testing import GralhaCluster
 from tests.pipelines.runner import Runner
 from tests.pipelines.topics import create, read_values, write
@@ -49,16 +49,12 @@ def test_a_bug_that_meets_the_same_record_is_given_up_while_the_others_go_on(
     assert failed.error is not None
     assert failed.error.endswith("ZeroDivisionError: division by zero")
     assert "test_failures.py:" in failed.error
-    assert failed.restarts == 2
+    # Twice because of the bug; a machine under load may bring failures of its own between.
+    assert failed.restarts >= 2
     mine = [event for event in runner.events if event.pipeline == f"{bad}-out"]
-    assert [type(event) for event in mine if not isinstance(event, Progressed)] == [
-        Started,
-        Restarting,
-        Started,
-        Restarting,
-        Started,
-        Failed,
-    ]
+    reasons = [event.reason for event in mine if isinstance(event, Restarting)]
+    assert reasons.count(failed.error) == 2
+    assert mine[-1] == Failed(f"{bad}-out", failed.error)
 
 
 def test_a_broker_that_was_away_is_waited_for(spark: SparkSession, tmp_path: Path) -> None:

@@ -62,6 +62,12 @@ def test_the_same_error_again_and_again_is_given_up() -> None:
     assert [back_off.pause_after(BUG, BUG) is None for _ in range(3)] == [False, False, True]
 
 
+def test_a_broker_that_is_away_meanwhile_does_not_hide_a_bug() -> None:
+    back_off = BackOff()
+    errors = [BUG, AWAY, BUG, AWAY, BUG]
+    assert [back_off.pause_after(one, one) is None for one in errors] == [False, False, False, False, True]
+
+
 def test_other_errors_and_batches_between_count_anew() -> None:
     back_off = BackOff()
     errors = [BUG, BUG, "KeyError: 'x'", BUG, BUG]

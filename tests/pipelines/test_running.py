@@ -53,6 +53,17 @@ def test_records_flow_and_what_does_not_fit_goes_to_the_dead_letters(
     assert {type(event) for event in runner.events} == {Started, Progressed, Stopped}
     assert sum(event.progress.dead_letters for event in runner.of(Progressed)) == 4
     check_letters(read(bootstrap, f"{target}.dead-letters"), source, target)
+    assert committed(bootstrap, target, source) == 8
+
+
+def committed(bootstrap: str, group: str, topic: str) -> int:
+    """How far a consumer group is, as any client of Kafka sees it."""
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    try:
+        (place,) = consumer.committed([confluent_kafka.TopicPartition(topic, 0)], timeout=60)
+        return int(place.offset)
+    finally:
+        consumer.close()
 
 
 def check_letters(letters: list[confluent_kafka.Message], source: str, target: str) -> None:
@@ -150,3 +161,32 @@ def test_a_table_and_a_topic_get_the_same_rows(
     assert sorted((row["product"], row["amount"]) for row in rows) == [("a", 1.0), ("a", 3.0), ("b", 2.0)]
     assert len(read(bootstrap, f"{target}.dead-letters")) == 1
     assert len(list(table.glob("batch=*"))) == 2
+
+
+def test_two_inputs_are_joined(runner: Runner, bootstrap: str, new_name: Callable[[str], str]) -> None:
+    orders, payments, target = new_name("orders"), new_name("payments"), new_name("paid")
+    create(bootstrap, orders)
+    create(bootstrap, payments)
+
+    @pipeline(
+        inputs={
+            "orders": from_topic(orders, schema="id INT, at TIMESTAMP", watermark=("at", "1 minute")),
+            "payments": from_topic(
+                payments, schema="order INT, sum DOUBLE", watermark=("_timestamp", "1 minute")
+            ),
+        },
+        output=to_topic(target),
+        name=target,
+    )
+    def paid(orders: DataFrame, payments: DataFrame) -> DataFrame:
+        return orders.drop("at").join(payments, orders["id"] == payments["order"]).drop("order")
+
+    write(
+        bootstrap, orders, [{"id": 1, "at": "2026-01-01T00:00:00Z"}, {"id": 2, "at": "2026-01-01T00:00:00Z"}]
+    )
+    write(bootstrap, payments, [{"order": 2, "sum": 5.0}, {"order": 3, "sum": 6.0}])
+    assert [outcome.error for outcome in runner(paid)] == [None]
+    write(bootstrap, orders, [{"id": 3, "at": "2026-01-01T00:00:00Z"}])
+    assert [outcome.error for outcome in runner(paid)] == [None]
+
+    assert read_values(bootstrap, target) == [{"id": 2, "sum": 5.0}, {"id": 3, "sum": 6.0}]

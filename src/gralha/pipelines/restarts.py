@@ -60,8 +60,9 @@ class BackOff:
     def pause_after(self, text: str, sentence: str) -> float | None:
         """How many seconds to wait after a failure; None: give up."""
         kind = kind_of(text)
-        self._same = self._same + 1 if sentence == self._last else 1
-        self._last = sentence
+        if kind == "unknown":  # what passes meanwhile says nothing about it
+            self._same = self._same + 1 if sentence == self._last else 1
+            self._last = sentence
         if kind == "hopeless" or (kind == "unknown" and self._same >= SAME_ERRORS_MAX):
             return None
         pause = min(PAUSE_SECONDS * 2.0**self._failures, PAUSE_SECONDS_MAX)
