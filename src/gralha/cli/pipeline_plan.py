@@ -25,17 +25,18 @@ def command(options: Namespace) -> int:
     print("\n\n".join("\n".join(describe(plan)) for plan in plans), flush=True)
     for plan in plans:
         for problem in plan.problems:
-            print(f"{plan.pipeline.name} cannot start: {problem}", file=sys.stderr)
+            print(f"Cannot start: {problem}", file=sys.stderr)
     return 0 if all(plan.can_start for plan in plans) else EXIT_FAILED
 
 
 def describe(plan: Plan) -> list[str]:
     """The lines of one plan; its problems are said elsewhere."""
     pipeline = plan.pipeline
-    lines = [f"{pipeline.name}  ({pipeline.file}:{pipeline.line})"]
+    lines = [f"{pipeline.name}  ({_short(pipeline.file)}:{pipeline.line})"]
     for one in plan.inputs:
         lines += _row("reads", f"{one.name}: {', '.join(map(_topic, one.topics))}")
-        lines += _row("", one.schema)
+        # The columns that every input has are no news.
+        lines += _row("", one.schema.partition(", _key STRING")[0])
         if one.watermark:
             lines += _row("", f"watermark: {one.watermark[0]}, at most {one.watermark[1]} late")
     lines += [line for operator in plan.stateful for line in _row("remembers", str(operator))]
@@ -67,3 +68,9 @@ def _verdict(plan: Plan) -> str:
     if plan.verdict == "resume":
         return f"resumes with batch {plan.next_batch}"
     return "cannot resume"
+
+
+def _short(file: str) -> str:
+    """A path as a person in this folder would type it."""
+    folder, path = Path.cwd(), Path(file)
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
