@@ -72,7 +72,7 @@ class SparkBench:
     def __init__(self, session: SparkSession, bootstrap: str, folder: Path) -> None:
         self._session = session
         self._options = {"kafka.bootstrap.servers": bootstrap}
-        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
         self._folder = folder
         self._runs = 0
 
