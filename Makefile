@@ -43,7 +43,7 @@ $(STAMPS)/python: pyproject.toml | $(STAMPS)/system
 	@test -x $(BIN)/pip || { rm -rf .venv; $(PYTHON) -m venv .venv; } || \
 		{ rm -rf .venv; echo "setup: run apt-get install python3-venv"; exit 1; }
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	@GRALHA_COMPILE=0 $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev]'
+	@GRALHA_COMPILE=0 $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev,spark]'
 	@touch $@
 
 $(STAMPS)/compiled: setup.py $(HOT) | $(STAMPS)/python
