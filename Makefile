@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMPS := build/stamps
 HOT := $(shell sed -n 's|^    "\(src/.*\.py\)",|\1|p' setup.py)
 
-.PHONY: help up test check bench soak setup generate clean
+.PHONY: help up test check demo bench soak setup generate clean
 
 help:
 	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -17,6 +17,9 @@ test: setup ## set up, then check and test everything
 
 check: setup ## the quick half of `make test`: format, lint, types, imports
 	@scripts/check
+
+demo: setup ## brokers, a generator and pipelines on Spark, as a live table, until Ctrl-C or for SECONDS=30
+	@scripts/demo "$(SECONDS)"
 
 bench: setup ## Gralha beside Apache Kafka on this machine
 	@$(BIN)/python -m bench
@@ -40,14 +43,14 @@ $(STAMPS)/python: pyproject.toml | $(STAMPS)/system
 	@test -x $(BIN)/pip || { rm -rf .venv; $(PYTHON) -m venv .venv; } || \
 		{ rm -rf .venv; echo "setup: run apt-get install python3-venv"; exit 1; }
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	@GRALHA_COMPILE=0 $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev]'
+	@GRALHA_COMPILE=0 $(BIN)/uv pip install --quiet --python $(BIN)/python --editable '.[dev,spark]'
 	@touch $@
 
 $(STAMPS)/compiled: setup.py $(HOT) | $(STAMPS)/python
 	@echo "setup: compiling the hot modules"
 	@if scripts/compile; then touch $@; fi
 
-$(STAMPS)/java: scripts/setup_java $(wildcard tests/apache/pom.xml tests/clients/java/*.java) | $(STAMPS)/system
+$(STAMPS)/java: scripts/setup_java $(wildcard tests/apache/pom.xml tests/apache/spark/pom.xml tests/clients/java/*.java) | $(STAMPS)/system
 	@if command -v mvn >/dev/null && command -v javac >/dev/null; then \
 		if scripts/setup_java; then touch $@; else echo "setup: no Apache Kafka for the tests"; fi; fi
 

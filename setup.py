@@ -1,7 +1,7 @@
 """Compiles the hot modules with mypyc where a C compiler exists; everything also runs uncompiled.
 
 A module may be listed here if it is typed, has plain native classes and is on the path of a produce or fetch
-request, or walks over whole logs. All of them are compiled, or none: they share one library.
+request, or walks over whole logs or Arrow columns. All of them are compiled, or none: they share one library.
 
 GRALHA_COMPILE=0 leaves them out; GRALHA_COMPILE=required makes a failure fail the build.
 """
@@ -43,6 +43,9 @@ HOT_MODULES = [
     "src/gralha/broker/fetch_sessions.py",
     "src/gralha/broker/handlers/produce.py",
     "src/gralha/broker/handlers/fetch.py",
+    "src/gralha/client/record_columns.py",
+    "src/gralha/client/partitioner.py",
+    "src/gralha/client/record_builder.py",
 ]
 WANTED = os.environ.get("GRALHA_COMPILE", "1")
 

@@ -1,4 +1,7 @@
-"""`make bench`: Apache Kafka and Gralha, one after the other, under the same load on this machine."""
+"""`make bench`: Apache Kafka and Gralha, one after the other, under the same load on this machine.
+
+Then, on a Gralha broker, Spark's own Kafka connector and format("gralha").
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,13 @@ from tests.apache.kafka import ApacheKafka
 from bench.groups import measure_groups
 from bench.measures import Broker, Results, measure_records
 from bench.replication import measure_replication
-from bench.report import table
+from bench.report import tables
+from bench.spark import measure_spark
 from gralha.testing import GralhaCluster
 
 BROKERS: dict[str, Callable[..., Broker]] = {"apache": ApacheKafka, "gralha": GralhaCluster}
 PARTS = {"records": measure_records, "groups": measure_groups, "replication": measure_replication}
+SPARK = "spark"  # compares two connectors, not two brokers, so it measures both at once
 # The last results of each broker, so that a run of one can be set beside an earlier run of the other.
 RESULTS = Path(__file__).resolve().parents[1] / "build" / "bench"
 
@@ -30,7 +35,7 @@ def options() -> argparse.Namespace:
         "--only", choices=BROKERS, help="run one broker and take the other's results from its last run"
     )
     parser.add_argument(
-        "--part", choices=PARTS, help="take one part of the measures and the others from the last run"
+        "--part", choices=[*PARTS, SPARK], help="take one part of the measures, the others from the last run"
     )
     parser.add_argument("--quick", action="store_true", help="a fifth of the load: a rough look")
     parser.add_argument("--json", action="store_true", help="print the results as JSON instead of the table")
@@ -45,6 +50,11 @@ def last_results(name: str) -> Results | None:
     return results
 
 
+def keep(name: str, results: Results) -> None:
+    """Put results in the place of the last ones of the same measures."""
+    (RESULTS / f"{name}.json").write_text(json.dumps({**(last_results(name) or {}), **results}, indent=1))
+
+
 def main() -> None:
     chosen = options()
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -55,19 +65,23 @@ def main() -> None:
 
     if os.getloadavg()[0] > 0.5:
         say(f"other work is running here (load {os.getloadavg()[0]:.1f}): expect noise")
-    for name in [chosen.only] if chosen.only else BROKERS:
-        say(f"measuring {name}")
-        results = (last_results(name) if chosen.part else None) or {}
-        for part in [chosen.part] if chosen.part else PARTS:
-            results.update(PARTS[part](BROKERS[name], say, 0.2 if chosen.quick else 1.0))
-        (RESULTS / f"{name}.json").write_text(json.dumps(results, indent=1))
+    scale = 0.2 if chosen.quick else 1.0
+    if chosen.part != SPARK:
+        for name in [chosen.only] if chosen.only else BROKERS:
+            say(f"measuring {name}")
+            for part in [chosen.part] if chosen.part else PARTS:
+                keep(name, PARTS[part](BROKERS[name], say, scale))
+    if chosen.part in (SPARK, None) and not chosen.only:
+        say("measuring Spark")
+        for name, results in measure_spark(say, scale).items():
+            keep(name, results)
     if chosen.only:
         say("the other broker's results are from an earlier run: only a run of both compares them fairly")
     apache, gralha = last_results("apache"), last_results("gralha")
     if chosen.json:
         print(json.dumps({"apache": apache, "gralha": gralha}, indent=1))
     else:
-        print(table(apache, gralha))
+        print(tables(apache, gralha))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+Column = tuple[str, Mapping[str, float] | None]  # its heading, and the results
 
 
 @dataclass(frozen=True)
@@ -11,7 +13,7 @@ class Measure:
     name: str  # in the results
     text: str
     unit: str
-    target: float | None = None  # of the ratio Gralha / Apache Kafka
+    target: float | None = None  # of the ratio of ours to theirs
     more_is_better: bool = True
     at_most: float | None = None  # an absolute limit besides the ratio
 
@@ -51,6 +53,12 @@ MEASURES = [
     Measure("start_s", "start to the first acknowledged record", "s", 0.4, more_is_better=False, at_most=1.2),
     Measure("idle_memory_mb", "idle memory", "MB", 0.2, more_is_better=False),
 ]
+# Of Spark, on a Gralha broker both times.
+SPARK_MEASURES = [
+    Measure("spark_read_rows_s", "batch read, rows of 200 B, 4 partitions", "rows/s", 1.5),
+    Measure("spark_stream_rows_s", "stream of the same, in 8 batches", "rows/s", 1.2),
+    Measure("spark_write_rows_s", "batch write, rows of 200 B, 4 partitions", "rows/s", 1.0),
+]
 
 
 def number(value: float | None) -> str:
@@ -59,9 +67,16 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def table(apache: Mapping[str, float] | None, gralha: Mapping[str, float] | None) -> str:
-    rows = [("measure", "unit", "Apache Kafka", "Gralha", "ratio", "target", "")]
-    for measure in MEASURES:
+def tables(apache: Mapping[str, float] | None, gralha: Mapping[str, float] | None) -> str:
+    brokers = table("the broker", MEASURES, ("Apache Kafka", apache), ("Gralha", gralha))
+    spark = table("Spark", SPARK_MEASURES, ("its connector", apache), ("Gralha", gralha))
+    return f"{brokers}\n\n{spark}"
+
+
+def table(title: str, measures: Sequence[Measure], their: Column, our: Column) -> str:
+    (their_name, apache), (our_name, gralha) = their, our
+    rows = [(title, "unit", their_name, our_name, "ratio", "target", "")]
+    for measure in measures:
         theirs = apache.get(measure.name) if apache else None
         ours = gralha.get(measure.name) if gralha else None
         ratio = verdict = ""

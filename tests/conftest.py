@@ -1,4 +1,5 @@
-"""What holds for every test: a skip is a hole, so a skipped test fails; groups settle quickly.
+"""What holds for every test: a skip is a hole, so a skipped test fails; groups settle quickly;
+tests that use Spark share one session (the fixture `spark`).
 
 Hypothesis draws the same examples in every run, so that a change is judged by what it changes. `make soak`
 draws new ones.
@@ -10,7 +11,11 @@ from collections.abc import Iterator, Mapping
 import pytest
 from hypothesis import settings
 
+from tests.one_session import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 from tests.quick_groups import QUICK_GROUPS
+from tests.spark.shared_session import spark, spark_session
+
+__all__ = ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler", "spark", "spark_session"]
 
 settings.register_profile("same examples", derandomize=True)
 settings.register_profile("new examples", derandomize=False)

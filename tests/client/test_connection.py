@@ -18,7 +18,12 @@ from gralha.protocol.errors import ErrorCode
 from gralha.protocol.message import Message
 from gralha.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from gralha.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from gralha.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from gralha.protocol.messages.metadata import (
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+    MetadataResponseTopic,
+)
 from tests.client.fake_broker import FakeBroker, api_keys, frame_of
 
 
@@ -103,6 +108,37 @@ def test_a_broker_that_hangs_up_closes_the_connection_for_good() -> None:
 
 def test_a_silent_broker_runs_into_the_timeout() -> None:
     with FakeBroker({ApiKey.METADATA: lambda request, version: b""}) as broker, connect(broker) as connection:
+        with pytest.raises(RequestTimeoutError, match="did not answer within 50 ms"):
+            connection.send(MetadataRequest(topics=[]), MetadataResponse, timeout_ms=50)
+        assert connection.closed
+
+
+def test_requests_may_be_begun_before_others_are_answered() -> None:
+    handlers = {ApiKey.METADATA: lambda request, version: MetadataResponse(controller_id=len(request.topics))}
+    with FakeBroker(handlers) as broker, connect(broker) as connection:
+        begun = [
+            connection.begin(MetadataRequest(topics=[MetadataRequestTopic(name="t")] * count))
+            for count in range(4)
+        ]
+        answers = [connection.complete(each, MetadataResponse).controller_id for each in begun]
+        assert answers == [0, 1, 2, 3]
+
+
+def test_an_answer_of_megabytes_arrives_whole() -> None:
+    names = [f"{number:0200}" for number in range(10_000)]
+    answer = MetadataResponse(topics=[MetadataResponseTopic(name=name) for name in names])
+    handlers = {ApiKey.METADATA: lambda request, version: answer}
+    with FakeBroker(handlers) as broker, connect(broker) as connection:
+        response = connection.send(MetadataRequest(topics=[]), MetadataResponse)
+        assert [topic.name for topic in response.topics] == names
+
+
+def test_a_broker_that_stops_within_megabytes_runs_into_the_timeout() -> None:
+    half = (1 << 22).to_bytes(4, "big") + bytes(1 << 21)
+    with (
+        FakeBroker({ApiKey.METADATA: lambda request, version: half}) as broker,
+        connect(broker) as connection,
+    ):
         with pytest.raises(RequestTimeoutError, match="did not answer within 50 ms"):
             connection.send(MetadataRequest(topics=[]), MetadataResponse, timeout_ms=50)
         assert connection.closed

@@ -11,6 +11,8 @@ from gralha.cli.program import CommandError, run
 PROGRAMS = {
     "up": ("up", "run the platform on this machine"),
     "server": ("server", "run one node by a server.properties file"),
+    "spark": ("spark", "run a small Spark cluster on this machine"),
+    "pipeline": ("pipeline", "run, plan, test and watch data pipelines on Spark"),
 }
 KAFKA_COMMANDS = {
     "broker-api-versions": ("broker_api_versions", "show which APIs the brokers serve"),

@@ -206,6 +206,16 @@ class Cluster:
 
     def connection_to(self, broker_id: int) -> Connection:
         """The connection to a broker, opened when there is none yet."""
+        return self._to_broker(broker_id, self._connect)
+
+    def own_connection_to(self, broker_id: int) -> Connection:
+        """A new connection to a broker, for requests that are begun and completed later: the caller's own.
+
+        On a shared one, the answer to somebody else's request would come in between.
+        """
+        return self._to_broker(broker_id, self._open)
+
+    def _to_broker(self, broker_id: int, connect: Callable[[Address], Connection]) -> Connection:
         broker = self.brokers().get(broker_id)
         if broker is None:
             self._look_around()
@@ -214,7 +224,7 @@ class Cluster:
             known = ", ".join(str(known_id) for known_id in sorted(self._brokers))
             raise ClientError(f"The cluster has no broker {broker_id}; its brokers are: {known}.")
         try:
-            return self._connect(broker.address)
+            return connect(broker.address)
         except ConnectionFailedError as error:
             if broker.address in self._bootstrap:
                 raise
@@ -241,14 +251,16 @@ class Cluster:
     def _connect(self, address: Address) -> Connection:
         connection = self._connections.get(address)
         if connection is None or connection.closed:
-            connection = Connection.open(
-                address,
-                client_id=self._client_id,
-                connect_timeout_ms=self._connect_timeout_ms,
-                request_timeout_ms=self.request_timeout_ms,
-            )
-            self._connections[address] = connection
+            connection = self._connections[address] = self._open(address)
         return connection
+
+    def _open(self, address: Address) -> Connection:
+        return Connection.open(
+            address,
+            client_id=self._client_id,
+            connect_timeout_ms=self._connect_timeout_ms,
+            request_timeout_ms=self.request_timeout_ms,
+        )
 
     # Repeating what may succeed later
 

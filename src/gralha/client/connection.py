@@ -1,16 +1,20 @@
-"""One connection to one broker: a blocking socket on which requests of our own codec go out one at a time.
+"""One connection to one broker: a blocking socket for requests of our own codec.
 
 `Connection.open` connects and asks the broker which versions it serves (ApiVersions); `send` encodes a
-request in the highest version that both sides know and waits for its answer. Whatever goes wrong on the way
-becomes a ClientError that names the broker; after that the connection is closed and of no more use.
+request in the highest version that both sides know and waits for its answer. `begin` only sends it, and
+`complete` waits: in between others may be begun, and are completed in the same order. Whatever goes wrong on
+the way becomes a ClientError that names the broker; after that the connection is closed and of no more use.
 
 `open_socket` is the only place in the client where a socket is made: TLS and SASL go there.
 A connection belongs to one thread.
 """
 
 import socket
+import struct
 import time
-from typing import Final, Self, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final, NamedTuple, Self, TypeVar
 
 from gralha import __version__
 from gralha.client.addresses import Address
@@ -86,6 +90,15 @@ def check_tls(address: Address, connected: socket.socket) -> None:
         ) from None
 
 
+class Begun(NamedTuple):
+    """A request that was sent and whose answer is still to come."""
+
+    api_key: int
+    version: int
+    correlation_id: int
+    timeout_ms: int
+
+
 class Connection:
     """A connection that knows which versions its broker serves."""
 
@@ -133,10 +146,20 @@ class Connection:
         `timeout_ms` is for requests that the broker itself holds back for a while, `max_version` for those
         that mean something else in later versions.
         """
-        version = self.version_for(request, max_version)
-        return self._exchange(
-            request, version, response_class, timeout_ms or self._timeout_ms, MAX_RESPONSE_BYTES
-        )
+        return self.complete(self.begin(request, timeout_ms, max_version=max_version), response_class)
+
+    def begin(
+        self, request: Message, timeout_ms: int | None = None, *, max_version: int | None = None
+    ) -> Begun:
+        """Send a request without waiting for its response."""
+        return self._begin(request, self.version_for(request, max_version), timeout_ms or self._timeout_ms)
+
+    def complete(self, begun: Begun, response_class: type[AnyResponse]) -> AnyResponse:
+        """Wait for the response to the request that was begun first of all that are not completed yet.
+
+        The time since it was begun does not count: the caller had other things to do.
+        """
+        return self._decode(self._answer(begun, MAX_RESPONSE_BYTES), begun, begun.version, response_class)
 
     def serves(self, api_key: int) -> bool:
         """Whether the broker serves an API at all."""
@@ -184,34 +207,34 @@ class Connection:
         self.versions = {entry.api_key: (entry.min_version, entry.max_version) for entry in response.api_keys}
 
     def _exchange_versions(self, request: ApiVersionsRequest, version: int) -> ApiVersionsResponse:
-        body = self._round_trip(request, version, self._timeout_ms, MAX_HANDSHAKE_BYTES)
+        begun = self._begin(request, version, self._timeout_ms)
+        body = self._answer(begun, MAX_HANDSHAKE_BYTES)
         try:
             answered = 0 if Reader(body, 4).int16() == ErrorCode.UNSUPPORTED_VERSION else version
         except ProtocolError as error:
             raise self._not_kafka() from error
-        return self._decode(body, ApiKey.API_VERSIONS, answered, ApiVersionsResponse)
+        return self._decode(body, begun, answered, ApiVersionsResponse)
 
-    def _exchange(
-        self,
-        request: Message,
-        version: int,
-        response_class: type[AnyResponse],
-        timeout_ms: int,
-        max_bytes: int,
-    ) -> AnyResponse:
-        body = self._round_trip(request, version, timeout_ms, max_bytes)
-        return self._decode(body, request.API_KEY, version, response_class)
+    def _begin(self, request: Message, version: int, timeout_ms: int) -> Begun:
+        self._correlation_id += 1
+        begun = Begun(request.API_KEY, version, self._correlation_id, timeout_ms)
+        with self._explained(begun):
+            self._write(request, begun)
+        return begun
 
-    def _round_trip(self, request: Message, version: int, timeout_ms: int, max_bytes: int) -> bytes:
-        """Send one frame and read one; any failure leaves the connection closed."""
-        deadline = time.monotonic() + timeout_ms / 1000
+    def _answer(self, begun: Begun, max_bytes: int) -> bytes:
+        with self._explained(begun):
+            return self._read(time.monotonic() + begun.timeout_ms / 1000, max_bytes)
+
+    @contextmanager
+    def _explained(self, begun: Begun) -> Iterator[None]:
+        """Any failure leaves the connection closed, and is told to a person."""
         try:
-            self._write(request, version, deadline)
-            return self._read(deadline, max_bytes)
+            yield
         except TimeoutError:
             self.close()
             raise RequestTimeoutError(
-                f"The broker {self.address} did not answer within {timeout_ms} ms."
+                f"The broker {self.address} did not answer within {begun.timeout_ms} ms."
             ) from None
         except OSError as error:
             self.close()
@@ -223,20 +246,23 @@ class Connection:
             self.close()
             raise
 
-    def _write(self, request: Message, version: int, deadline: float) -> None:
-        self._correlation_id += 1
+    def _write(self, request: Message, begun: Begun) -> None:
         writer = Writer()
         header = RequestHeader(
             request_api_key=request.API_KEY,
-            request_api_version=version,
-            correlation_id=self._correlation_id,
+            request_api_version=begun.version,
+            correlation_id=begun.correlation_id,
             client_id=self._client_id,
         )
-        header.encode(writer, request_header_version(request.API_KEY, version))
-        request.encode(writer, version)
-        frame = writer.to_bytes()
-        self._socket.settimeout(_remaining(deadline))
-        self._socket.sendall(len(frame).to_bytes(4, "big") + frame)
+        writer.begin_frame()
+        header.encode(writer, request_header_version(request.API_KEY, begun.version))
+        request.encode(writer, begun.version)
+        writer.end_frame()
+        deadline = time.monotonic() + begun.timeout_ms / 1000
+        # Record batches are chunks of their own, and are sent from where they lie.
+        for chunk in writer.finish():
+            self._socket.settimeout(_remaining(deadline))
+            self._socket.sendall(chunk)
 
     def _read(self, deadline: float, max_bytes: int) -> bytes:
         size_bytes = int.from_bytes(self._read_exactly(4, deadline), "big", signed=True)
@@ -245,12 +271,11 @@ class Connection:
         return self._read_exactly(size_bytes, deadline)
 
     def _read_exactly(self, size_bytes: int, deadline: float) -> bytes:
-        """So many bytes. Memory grows with what arrives, not with what was announced."""
+        """So many bytes. Memory is filled as they arrive, whatever was announced."""
         chunks = []
         missing = size_bytes
         while missing > 0:
-            self._socket.settimeout(_remaining(deadline))
-            chunk = self._socket.recv(min(missing, _READ_BYTES))
+            chunk = _receive(self._socket, missing, _remaining(deadline))
             if not chunk:
                 raise UnansweredError(
                     f"The broker {self.address} closed the connection. "
@@ -261,19 +286,19 @@ class Connection:
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def _decode(
-        self, body: bytes, api_key: int, version: int, response_class: type[AnyResponse]
+        self, body: bytes, begun: Begun, version: int, response_class: type[AnyResponse]
     ) -> AnyResponse:
         try:
             reader = Reader(body)
-            header = ResponseHeader.decode(reader, response_header_version(api_key, version))
-            if header.correlation_id != self._correlation_id:
-                raise ProtocolError(f"correlation id {header.correlation_id}, not {self._correlation_id}")
+            header = ResponseHeader.decode(reader, response_header_version(begun.api_key, version))
+            if header.correlation_id != begun.correlation_id:
+                raise ProtocolError(f"correlation id {header.correlation_id}, not {begun.correlation_id}")
             response = response_class.decode(reader, version)
         except ProtocolError as error:
             self.close()
             raise UnansweredError(
-                f"The answer of {self.address} to {ApiKey(api_key).name} version {version} is malformed: "
-                f"{error}."
+                f"The answer of {self.address} to {ApiKey(begun.api_key).name} version {version} is "
+                f"malformed: {error}."
             ) from error
         assert isinstance(response, response_class)
         return response
@@ -282,6 +307,26 @@ class Connection:
         return UnansweredError(
             f"What listens on {self.address} does not speak Kafka's protocol. Check the port."
         )
+
+
+def _receive(connected: socket.socket, size_bytes: int, timeout_s: float) -> bytes:
+    """Some of the bytes that are expected; b"" at the end of the stream.
+
+    Much is received in one call into one object (its memory is there once something is written to it): that
+    takes a third of the time of many pieces that are joined. Python's own time-outs do not allow it, because
+    they make the socket one that never waits; so the kernel is told.
+    """
+    if size_bytes <= _READ_BYTES:
+        connected.settimeout(timeout_s)
+        return connected.recv(size_bytes)
+    connected.settimeout(None)
+    whole_seconds = int(timeout_s)
+    interval = struct.pack("ll", whole_seconds, max(1, int((timeout_s - whole_seconds) * 1e6)))
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, interval)
+    try:
+        return connected.recv(size_bytes, socket.MSG_WAITALL)
+    except BlockingIOError:
+        raise TimeoutError from None
 
 
 def _remaining(deadline: float) -> float:

@@ -5,9 +5,32 @@
     +-- UnansweredError         the connection broke after the request was sent: it may have been carried out
         +-- RequestTimeoutError     the broker did not answer in time
     +-- UnsupportedApiError     the broker does not serve the API, or no version that we speak
+    +-- SettingsError           a setting that cannot be
+    +-- RowsError               rows that cannot become records: a column is missing, a topic is null
+    +-- OffsetsLostError        records that were asked for are not in the log, or not any more
+    +-- TopicRecreatedError     the topic of that name is another one than the one that was asked for
+    +-- DeliveryError           records could not be written, or it is not known whether they were
 
-A broker's own refusals are `gralha.protocol.errors.KafkaError`s and carry Kafka's error codes.
+A broker's own refusals are `gralha.protocol.errors.KafkaError`s and carry Kafka's error codes. They are named
+here, too, for those who may import the client only.
 """
+
+from gralha.protocol.errors import ErrorCode, KafkaError
+
+__all__ = [
+    "ClientError",
+    "ConnectionFailedError",
+    "DeliveryError",
+    "ErrorCode",
+    "KafkaError",
+    "OffsetsLostError",
+    "RequestTimeoutError",
+    "RowsError",
+    "SettingsError",
+    "TopicRecreatedError",
+    "UnansweredError",
+    "UnsupportedApiError",
+]
 
 
 class ClientError(Exception):
@@ -28,3 +51,61 @@ class RequestTimeoutError(UnansweredError):
 
 class UnsupportedApiError(ClientError):
     """The broker does not serve an API, or none of the versions that we speak."""
+
+
+class SettingsError(ClientError):
+    """A setting has a value that it cannot have."""
+
+
+class RowsError(ClientError):
+    """Rows that cannot be written as records, with the reason."""
+
+
+class OffsetsLostError(ClientError):
+    """The log does not hold an offset that was asked for; what came before it has been handed out."""
+
+    def __init__(
+        self, topic: str, partition: int, wanted: int, log_start_offset: int, log_end_offset: int
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.wanted = wanted
+        self.log_start_offset = log_start_offset
+        self.log_end_offset = log_end_offset
+        if wanted < log_start_offset:
+            why = "older records were deleted, by retention or by hand"
+        else:
+            why = "the log ends before it: was the topic truncated, or deleted and created anew"
+        super().__init__(
+            f"{topic}-{partition} has no offset {wanted}: {why}. "
+            f"It holds the offsets {log_start_offset} to {log_end_offset} (exclusive)."
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """For pickle: errors travel from Spark's workers to its driver."""
+        values = (self.topic, self.partition, self.wanted, self.log_start_offset, self.log_end_offset)
+        return type(self), values
+
+
+class TopicRecreatedError(ClientError):
+    """The topic was deleted and created anew: offsets of the old one mean nothing in it."""
+
+    def __init__(self, topic: str) -> None:
+        self.topic = topic
+        super().__init__(f"The topic {topic} was deleted and created anew since its offsets were noted.")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.topic,)
+
+
+class DeliveryError(ClientError):
+    """Records of one partition that the cluster did not take."""
+
+    def __init__(self, topic: str, partition: int, reason: str) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.reason = reason
+        super().__init__(f"Records could not be written to {topic}-{partition}: {reason}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.topic, self.partition, self.reason)

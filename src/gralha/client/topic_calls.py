@@ -55,7 +55,8 @@ class TopicCalls(Calls):
     ) -> dict[str, TopicDescription | KafkaError]:
         """Topics with their partitions, in pages of so many partitions."""
         wanted = list(names)
-        if self.cluster.any_connection().serves(ApiKey.DESCRIBE_TOPIC_PARTITIONS):
+        # Also this question finds nobody while the broker restarts, and is asked again.
+        if self.cluster.once(lambda: self.cluster.any_connection().serves(ApiKey.DESCRIBE_TOPIC_PARTITIONS)):
             described = self.cluster.once(lambda: self._describe_in_pages(wanted, page_partitions))
         else:
             response = self.cluster.once(lambda: self.cluster.metadata(wanted))

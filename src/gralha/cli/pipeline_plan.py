@@ -1,0 +1,76 @@
+"""`gralha pipeline plan FILE`: what a run would do, and whether it can, in words."""
+
+import sys
+import tempfile
+from argparse import Namespace
+from pathlib import Path
+
+from gralha.cli.pipeline_choice import chosen_pipelines, run_options
+from gralha.cli.pipeline_session import parse_conf, spark_session
+from gralha.cli.program import EXIT_FAILED
+from gralha.pipelines.planning import Plan, TopicPlan
+from gralha.pipelines.running import plan_all
+
+
+def command(options: Namespace) -> int:
+    """Print the plan of each pipeline; 1 when one of them cannot start."""
+    pipelines = chosen_pipelines(options)
+    settings = run_options(options)
+    conf = {"spark.ui.enabled": "false", **parse_conf(options.conf)}
+    with (
+        tempfile.TemporaryDirectory(prefix="gralha-pipeline-plan-") as folder,
+        spark_session(options.master, "gralha pipeline plan", conf, Path(folder, "spark.log")) as session,
+    ):
+        plans = plan_all(pipelines, session, settings)
+    print("\n\n".join("\n".join(describe(plan)) for plan in plans), flush=True)
+    for plan in plans:
+        for problem in plan.problems:
+            print(f"Cannot start: {problem}", file=sys.stderr)
+    return 0 if all(plan.can_start for plan in plans) else EXIT_FAILED
+
+
+def describe(plan: Plan) -> list[str]:
+    """The lines of one plan; its problems are said elsewhere."""
+    pipeline = plan.pipeline
+    lines = [f"{pipeline.name}  ({_short(pipeline.file)}:{pipeline.line})"]
+    for one in plan.inputs:
+        lines += _row("reads", f"{one.name}: {', '.join(map(_topic, one.topics))}")
+        # The columns that every input has are no news.
+        lines += _row("", one.schema.partition(", _key STRING")[0])
+        if one.watermark:
+            lines += _row("", f"watermark: {one.watermark[0]}, at most {one.watermark[1]} late")
+    lines += [line for operator in plan.stateful for line in _row("remembers", str(operator))]
+    for output in plan.outputs:
+        new = ", does not exist yet" if output.topic and output.topic.partitions is None else ""
+        lines += _row("writes", f"{output.description}{new}, {pipeline.output_mode} mode")
+    if plan.output_schema:
+        lines += _row("", plan.output_schema)
+    lines += _row("misfits", f"to {_topic(plan.dead_letters)}" if plan.dead_letters else "are dropped")
+    lines += _row("trigger", pipeline.trigger or "as soon as the last batch is done")
+    lines += _row("checkpoint", f"{plan.checkpoint}: {_verdict(plan)}")
+    lines += [line for change in plan.changes for line in _row("", f"- {change.sentence}")]
+    return lines + [line for warning in plan.warnings for line in _row("warning", warning)]
+
+
+def _row(name: str, text: str) -> list[str]:
+    return [f"  {name:<12}{text}"]
+
+
+def _topic(topic: TopicPlan) -> str:
+    if topic.partitions is None:
+        return f"topic {topic.topic}, does not exist yet"
+    return f"topic {topic.topic}, {topic.partitions} partition{'' if topic.partitions == 1 else 's'}"
+
+
+def _verdict(plan: Plan) -> str:
+    if plan.verdict == "new":
+        return "none yet, begins anew"
+    if plan.verdict == "resume":
+        return f"resumes with batch {plan.next_batch}"
+    return "cannot resume"
+
+
+def _short(file: str) -> str:
+    """A path as a person in this folder would type it."""
+    folder, path = Path.cwd(), Path(file)
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)

@@ -1,0 +1,126 @@
+"""`gralha spark up`: a standalone Spark cluster on this machine, for development and tests."""
+
+import argparse
+import os
+import re
+import select
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from gralha.cli.arguments import ProgramParser, port_number, positive_int
+from gralha.cli.program import CommandError, run, stop_on_terminate
+from gralha.cli.up import default_data_folder
+
+if TYPE_CHECKING:
+    from gralha.spark.standalone import StandaloneCluster
+
+DEFAULT_PORT: Final = 7077
+MAX_WORKERS: Final = 16
+MIN_MEMORY_MIB: Final = 1024
+WATCH_INTERVAL_S: Final = 0.5
+USAGE: Final = "usage: gralha spark up [OPTIONS]\n\n  up    run a Spark master and workers on this machine\n"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    return run(_spark, arguments)
+
+
+def _spark(arguments: list[str]) -> int:
+    name = arguments[0] if arguments else "--help"
+    if name in ("--help", "-h"):
+        print(USAGE + "\n`gralha spark up --help` shows its options.")
+        return 0 if arguments else 1
+    if name != "up":
+        raise CommandError(f"gralha spark has no command '{name}' (see gralha spark --help)")
+    return _up(arguments[1:])
+
+
+def _up(arguments: list[str]) -> int:
+    options = _parser().parse_args(arguments)
+    if options.workers > MAX_WORKERS:
+        raise CommandError(f"{options.workers} workers are too many for one machine: at most {MAX_WORKERS}")
+    if options.port + options.workers + 1 > 65535:
+        raise CommandError(f"The ports from {options.port} on do not suffice: choose a smaller --port")
+    from gralha.spark.java import JavaError
+    from gralha.spark.standalone import StandaloneCluster, StandaloneError
+
+    cluster = StandaloneCluster(
+        folder=(options.data or default_data_folder() / "spark").expanduser().resolve(),
+        workers=options.workers,
+        port=options.port,
+        cores_per_worker=options.cores or max(1, (os.cpu_count() or 1) // options.workers),
+        memory_per_worker=options.memory,
+    )
+    stop_on_terminate()
+    try:
+        cluster.start()
+        _announce(cluster)
+        _watch(cluster)
+    except KeyboardInterrupt:
+        return 0
+    except (JavaError, StandaloneError) as error:
+        raise CommandError(str(error)) from None
+    except OSError as error:
+        raise CommandError(
+            f"{cluster.folder} cannot be used: {error.strerror} (choose another --data)"
+        ) from None
+    finally:
+        cluster.stop()
+
+
+def _parser() -> ProgramParser:
+    parser = ProgramParser(
+        prog="gralha spark up", description="Run a Spark master and workers on this machine, until Ctrl-C."
+    )
+    parser.add_argument("--workers", type=positive_int, default=2, metavar="N", help="how many (2)")
+    parser.add_argument(
+        "--port",
+        type=port_number,
+        default=DEFAULT_PORT,
+        metavar="P",
+        help=f"of the master ({DEFAULT_PORT}); web pages are on the ports after it; 0 takes free ports",
+    )
+    parser.add_argument(
+        "--cores", type=positive_int, metavar="N", help="of each worker (this machine's, shared out evenly)"
+    )
+    parser.add_argument(
+        "--memory", type=_memory, default="2g", metavar="SIZE", help="of each worker, for its executors (2g)"
+    )
+    parser.add_argument(
+        "--data", type=Path, metavar="DIR", help=f"logs and scratch files ({default_data_folder()}/spark)"
+    )
+    return parser
+
+
+def _memory(text: str) -> str:
+    found = re.fullmatch(r"(\d{1,6})([mg])", text.lower())
+    if found is None or int(found[1]) * (1024 if found[2] == "g" else 1) < MIN_MEMORY_MIB:
+        raise argparse.ArgumentTypeError(
+            f"{text} is no size for an executor: write 1g or more, as in 1536m or 2g"
+        )
+    return text.lower()
+
+
+def _announce(cluster: "StandaloneCluster") -> None:
+    print("Spark is up")
+    rows = [("master", f"{cluster.url}    {cluster.master.ui_url}")]
+    rows += [(part.name, part.ui_url) for part in cluster.worker_parts]
+    rows += [("data", str(cluster.folder))]
+    for name, where in rows:
+        print(f"  {name:<10}{where}")
+    print(f"Ctrl-C stops it. Try: gralha pipeline run FILE.py --master {cluster.url}", flush=True)
+
+
+def _watch(cluster: "StandaloneCluster") -> NoReturn:
+    """Until Ctrl-C; a worker that ends is told, a master that ends is the end."""
+    from gralha.spark.standalone import StandaloneError, why_ended
+
+    while True:
+        ended = cluster.ended_part()
+        if ended is not None:
+            if ended is cluster.master:
+                raise StandaloneError(why_ended(ended))
+            print(why_ended(ended), file=sys.stderr, flush=True)
+            cluster.parts.remove(ended)
+        select.select([], [], [], WATCH_INTERVAL_S)

@@ -1,0 +1,170 @@
+"""Reads ranges of offsets of partitions as Arrow batches, with no Python object per record.
+
+```python
+with BulkReader(ClientSettings("localhost:9092")) as reader:
+    for batch in reader.read(OffsetRange("sales", 0, 1000, 2000)):
+        ...  # a pyarrow.RecordBatch: key, value, topic, partition, offset, timestamp, timestampType
+```
+
+The way of the bytes: `fetching` brings a response, `RecordChunk` collects its batches until there are enough
+rows, `record_columns` (compiled) walks over the records, `arrow_records` makes the Arrow batch of them.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, Self
+
+import pyarrow as pa
+
+from gralha.client.aborted_transactions import AbortedTransactions
+from gralha.client.arrow_records import RECORD_SCHEMA, RECORD_SCHEMA_WITH_HEADERS, ArrowRecords
+from gralha.client.cluster import Cluster
+from gralha.client.errors import ClientError, OffsetsLostError
+from gralha.client.fetching import PartitionFetcher
+from gralha.client.record_chunk import RecordChunk
+from gralha.client.settings import ClientSettings
+from gralha.client.values import TopicPartition
+from gralha.protocol.batches import BatchHeader, batches, crc_is_valid
+from gralha.protocol.errors import CorruptMessageError, KafkaError
+from gralha.protocol.messages.fetch import PartitionData
+
+DEFAULT_ROWS_PER_BATCH: Final = 20_000
+# How long the end of a range may lie beyond the log: a new leader learns of its last records a moment later.
+END_PATIENCE_MS: Final = 5_000
+
+
+class OffsetRange(NamedTuple):
+    """Some offsets of one partition. With a topic id the topic must still be that one."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int  # exclusive
+    topic_id: bytes | None = None
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition} from {self.start} to {self.end}"
+
+
+class BulkReader:
+    """Reads one range at a time. It belongs to one thread, and connects when it is first used."""
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        *,
+        include_headers: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._settings = settings
+        self._include_headers = include_headers
+        self._cluster = Cluster(
+            settings.bootstrap_servers,
+            client_id=settings.client_id,
+            connect_timeout_ms=settings.connect_timeout_ms,
+            request_timeout_ms=settings.request_timeout_ms,
+            api_timeout_ms=settings.default_api_timeout_ms,
+            sleep=sleep,
+        )
+        self._fetcher = PartitionFetcher(self._cluster, settings, sleep)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of every batch."""
+        return RECORD_SCHEMA_WITH_HEADERS if self._include_headers else RECORD_SCHEMA
+
+    def read(
+        self, wanted: OffsetRange, rows_per_batch: int = DEFAULT_ROWS_PER_BATCH
+    ) -> Iterator[pa.RecordBatch]:
+        """The records of a range in order, in batches of about so many rows.
+
+        Offsets without a record (compaction, markers, with read_committed aborted transactions too) are
+        passed over. OffsetsLostError when the log begins after the range does, or ends before it does; what
+        could be read until then has been handed out.
+        """
+        records = ArrowRecords(wanted.topic, wanted.partition)
+        chunk = RecordChunk(records, rows_per_batch, wanted.start, wanted.end, self._include_headers)
+        try:
+            for answer, found in self._responses(wanted):
+                yield from self._chunks(wanted, chunk, answer, found)
+        except ClientError:
+            yield from chunk.take()
+            raise
+        finally:
+            self._fetcher.drop_ahead()
+        yield from chunk.take()
+
+    def _responses(
+        self, wanted: OffsetRange
+    ) -> Iterator[tuple[PartitionData, list[tuple[int, BatchHeader]]]]:
+        """Responses that have record batches of the range; the next one is asked for before one is given."""
+        partition = TopicPartition(wanted.topic, wanted.partition)
+        offset = wanted.start
+        waiting_since: float | None = None
+        while offset < wanted.end:
+            answer = self._fetcher.fetch(partition, offset, wanted.topic_id)
+            found = _batches(partition, answer)
+            if not found:
+                now = time.monotonic()
+                waiting_since = waiting_since or now
+                if (now - waiting_since) * 1000 >= END_PATIENCE_MS:
+                    start, end = self._fetcher.log_range(partition)
+                    raise OffsetsLostError(wanted.topic, wanted.partition, offset, start, end)
+                continue
+            waiting_since = None
+            offset = max(offset, found[-1][1].next_offset)
+            if offset < wanted.end:
+                self._fetcher.fetch_ahead(partition, offset)
+            yield answer, found
+
+    def _chunks(
+        self,
+        wanted: OffsetRange,
+        chunk: RecordChunk,
+        answer: PartitionData,
+        found: list[tuple[int, BatchHeader]],
+    ) -> Iterator[pa.RecordBatch]:
+        """Bring the batches of a response into the chunk; what it holds each time that it is full."""
+        assert answer.records is not None
+        data = answer.records.data
+        is_committed_only = self._settings.is_read_committed
+        aborted = AbortedTransactions((answer.aborted_transactions or []) if is_committed_only else [])
+        for position, header in found:
+            if self._settings.check_crcs and not crc_is_valid(data, position, header):
+                raise _damaged(wanted, header, "its checksum does not fit")
+            if not chunk.suits(header):
+                yield from chunk.take()
+            try:
+                if not aborted.void(data, position, header) and header.base_offset < wanted.end:
+                    chunk.add(data, position, header)
+            except KafkaError as error:
+                raise _damaged(wanted, header, str(error)) from error
+            if chunk.is_full:
+                yield from chunk.take()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._fetcher.close()
+        self._cluster.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+
+def _batches(partition: TopicPartition, answer: PartitionData) -> list[tuple[int, BatchHeader]]:
+    if answer.records is None:
+        return []
+    try:
+        return batches(answer.records.data, answer.records.start, answer.records.end)
+    except CorruptMessageError as error:
+        raise ClientError(f"What the broker sent of {partition} cannot be read: {error}") from error
+
+
+def _damaged(wanted: OffsetRange, header: BatchHeader, reason: str) -> ClientError:
+    return ClientError(
+        f"The record batch of {wanted.topic}-{wanted.partition} at the offsets {header.base_offset} to "
+        f"{header.last_offset} is damaged: {reason}."
+    )

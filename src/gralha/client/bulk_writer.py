@@ -1,0 +1,320 @@
+"""Writes Arrow batches to topics as records, with no Python object per row: an idempotent bulk producer.
+
+```python
+with BulkWriter(ClientSettings("localhost:9092"), topic="sales") as writer:
+    writer.write(batch)          # a pyarrow.RecordBatch: value, and key, headers, topic, partition
+    writer.flush()
+    writer.report                # what was written, and at which offsets
+```
+
+The way of the bytes: `arrow_rows` gives the buffers of the columns, `record_builder` (compiled) appends rows
+to the batches of their partitions, `producing` brings the batches into the cluster. A full batch is sent
+while others are still filled; `flush` sends the rest and returns when all of it is in.
+
+Any error that is raised is final: what was not reported may or may not have been written.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from typing import NamedTuple, Self
+
+import pyarrow as pa
+
+from gralha.client.arrow_rows import (
+    binary_column,
+    check_columns,
+    header_columns,
+    partition_numbers,
+    picked,
+    topic_numbers,
+)
+from gralha.client.cluster import Cluster
+from gralha.client.errors import ClientError, RowsError
+from gralha.client.producing import ProducedBatch, Sender
+from gralha.client.record_builder import (
+    NoSuchPartitionError,
+    RecordBuilder,
+    RowColumns,
+    RowRouter,
+    RowTooLargeError,
+    TopicRoute,
+)
+from gralha.client.settings import ClientSettings
+from gralha.client.values import TopicPartition
+from gralha.protocol.batches import NO_PRODUCER_ID, NO_SEQUENCE, increment_sequence, read_header
+from gralha.protocol.compression import NAMES as COMPRESSIONS
+from gralha.protocol.errors import ErrorCode, KafkaError, error_for
+from gralha.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from gralha.protocol.messages.metadata import MetadataResponseTopic
+from gralha.protocol.records import decode_records, encode_batch
+
+
+class WrittenOffsets(NamedTuple):
+    """Where the records of one partition are: the first and the last offset; -1 where they are not known."""
+
+    first: int
+    last: int
+
+
+class WriteReport(NamedTuple):
+    """What has been written so far and is in the cluster."""
+
+    records: int
+    size_bytes: int
+    offsets: dict[TopicPartition, WrittenOffsets]
+    producer_id: int
+    producer_epoch: int
+
+
+class BulkWriter:
+    """Writes rows; it belongs to one thread, and connects when it is first used."""
+
+    def __init__(
+        self,
+        settings: ClientSettings,
+        *,
+        topic: str | None = None,
+        chooser: random.Random | None = None,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._settings = settings
+        self._topic = topic
+        self._chooser = chooser or random.Random()
+        self._clock = clock
+        self._cluster = Cluster(
+            settings.bootstrap_servers,
+            client_id=settings.client_id,
+            connect_timeout_ms=settings.connect_timeout_ms,
+            request_timeout_ms=settings.request_timeout_ms,
+            api_timeout_ms=settings.delivery_timeout_ms,
+            sleep=sleep,
+        )
+        self._sender = Sender(self._cluster, settings, self._delivered, self._split, sleep)
+        self._router = RowRouter(settings.batch_size, settings.max_request_size)
+        self._routes: dict[str, int] = {}
+        self._sequences: dict[TopicPartition, int] = {}
+        self._codec = COMPRESSIONS.index(settings.compression_type)
+        self._producer_id = NO_PRODUCER_ID
+        self._producer_epoch = -1
+        self._records = 0
+        self._size_bytes = 0
+        self._offsets: dict[TopicPartition, WrittenOffsets] = {}
+        self._failure: ClientError | None = None
+        self._schema: pa.Schema | None = None
+
+    @property
+    def report(self) -> WriteReport:
+        """What the cluster has confirmed; everything that was written once `flush` has returned."""
+        return WriteReport(
+            self._records, self._size_bytes, dict(self._offsets), self._producer_id, self._producer_epoch
+        )
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take the rows of a batch. Most of them are sent at once, the rest with `flush` at the latest."""
+        self._guarded(lambda: self._write(batch))
+
+    def flush(self) -> None:
+        """Send what is left and wait until the cluster has everything."""
+        self._guarded(self._flush)
+
+    def close(self) -> None:
+        """Close the connections. What was not flushed is given up."""
+        self._sender.close()
+        self._cluster.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_exception: object) -> None:
+        try:
+            if kind is None:
+                self.flush()
+        finally:
+            self.close()
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        """After an error nothing more is written: a gap would look like success."""
+        if self._failure is not None:
+            raise ClientError(f"The writer has failed before: {self._failure}") from self._failure
+        try:
+            action()
+        except ClientError as error:
+            self._failure = error
+            raise
+        except KafkaError as error:
+            self._failure = ClientError(f"The records could not be written: {error}")
+            raise self._failure from error
+        except pa.ArrowException as error:
+            self._failure = RowsError(f"The rows cannot be written as records: {error}")
+            raise self._failure from error
+
+    # Rows
+
+    def _write(self, batch: pa.RecordBatch) -> None:
+        if batch.schema is not self._schema:
+            check_columns(batch.schema, self._topic is not None)
+            self._schema = batch.schema
+        if batch.num_rows == 0:
+            return
+        if self._settings.enable_idempotence and self._producer_id == NO_PRODUCER_ID:
+            self._init_producer_id()
+        rows = self._rows(batch)
+        now_ms = int(self._clock() * 1000)
+        row = 0
+        try:
+            while row < batch.num_rows:
+                row = self._router.append(rows, row, now_ms)
+                full = self._router.full
+                if full is not None:
+                    self._seal(full)
+                    self._move_on(self._router.full_route)
+        except (NoSuchPartitionError, RowTooLargeError) as error:
+            raise RowsError(str(error)) from error
+        self._relieve()
+
+    def _rows(self, batch: pa.RecordBatch) -> RowColumns:
+        names = batch.schema.names
+
+        def column(name: str) -> pa.Array:
+            return batch.column(names.index(name)) if name in names else None
+
+        key, headers, partitions = column("key"), column("headers"), column("partition")
+        return RowColumns(
+            batch.num_rows,
+            None if key is None or key.null_count == len(key) else binary_column(key),
+            binary_column(column("value")),
+            None if headers is None else header_columns(headers),
+            b"" if partitions is None else partition_numbers(partitions),
+            self._topic_column(column("topic")),
+        )
+
+    def _topic_column(self, topics: pa.Array) -> bytes:
+        """For each row the place of its topic among the router's; the option `topic` beats the column."""
+        if self._topic is not None:
+            self._route(self._topic)
+            return b""
+        names, numbers = topic_numbers(topics)
+        places = b"".join(self._route(name).to_bytes(4, "little") for name in names)
+        return picked(places, numbers)
+
+    def _route(self, topic: str) -> int:
+        """The place of a topic in the router; its partitions are asked for when it first occurs."""
+        place = self._routes.get(topic)
+        if place is not None:
+            return place
+        found = self._cluster.once(lambda: self._describe(topic))
+        builders = [RecordBuilder(topic, partition) for partition in range(len(found.partitions))]
+        self._sender.learn_topic(topic, found.topic_id)
+        route = TopicRoute(topic, builders)
+        self._router.routes.append(route)
+        place = self._routes[topic] = len(self._routes)
+        self._move_on(route)
+        return place
+
+    def _describe(self, topic: str) -> MetadataResponseTopic:
+        for found in self._cluster.metadata([topic], create=True).topics:
+            if found.error_code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.INVALID_TOPIC_EXCEPTION):
+                self._unknown_topic(topic, found.error_code)
+            if found.error_code != ErrorCode.NONE:
+                raise error_for(found.error_code)
+            if found.partitions:
+                return found
+        raise error_for(ErrorCode.LEADER_NOT_AVAILABLE)
+
+    def _move_on(self, route: TopicRoute | None) -> None:
+        """Rows without a key stay with one partition for a batch, then go to another one."""
+        if route is not None and len(route.builders) > 1:
+            others = [number for number in range(len(route.builders)) if number != route.sticky]
+            route.sticky = self._chooser.choice(others)
+
+    # Batches
+
+    def _seal(self, builder: RecordBuilder) -> None:
+        """Make a batch of what a builder has, and send when there is enough for a request."""
+        partition = TopicPartition(builder.topic, builder.partition)
+        count = builder.count
+        sequence = NO_SEQUENCE
+        if self._settings.enable_idempotence:
+            sequence = self._sequences.get(partition, 0)
+            self._sequences[partition] = increment_sequence(sequence, count)
+        data = builder.finish(
+            self._codec,
+            self._settings.compression_level,
+            self._producer_id,
+            self._producer_epoch,
+            sequence,
+        )
+        deadline = time.monotonic() + self._settings.delivery_timeout_ms / 1000
+        self._sender.add(partition, ProducedBatch(data, count, deadline))
+        if self._sender.waiting_bytes >= self._settings.max_request_size:
+            self._sender.pump()
+
+    def _relieve(self) -> None:
+        """Send what is sealed; and everything else, too, when it takes up more than buffer.memory."""
+        builders = [builder for route in self._router.routes for builder in route.builders]
+        if sum(builder.size_bytes() for builder in builders) > self._settings.buffer_memory:
+            self._seal_all(builders)
+        self._sender.pump()
+
+    def _flush(self) -> None:
+        self._seal_all([builder for route in self._router.routes for builder in route.builders])
+        self._sender.drain()
+
+    def _seal_all(self, builders: list[RecordBuilder]) -> None:
+        for builder in builders:
+            if builder.count > 0:
+                self._seal(builder)
+
+    def _delivered(self, partition: TopicPartition, batch: ProducedBatch) -> None:
+        self._records += batch.count
+        self._size_bytes += len(batch.data)
+        if batch.base_offset < 0:
+            self._offsets.setdefault(partition, WrittenOffsets(-1, -1))
+            return
+        first = self._offsets.get(partition, WrittenOffsets(-1, -1)).first
+        self._offsets[partition] = WrittenOffsets(
+            batch.base_offset if first < 0 else first, batch.base_offset + batch.count - 1
+        )
+
+    def _split(self, batch: ProducedBatch) -> list[ProducedBatch]:
+        """Two batches in place of one that the topic finds too large; the sequence numbers stay."""
+        header = read_header(batch.data, 0)
+        records = decode_records(batch.data, 0, header)
+        middle = len(records) // 2
+        halves = []
+        sequence = header.base_sequence
+        for part in (records[:middle], records[middle:]):
+            data = encode_batch(
+                part,
+                compression=self._codec,
+                level=self._settings.compression_level,
+                producer_id=header.producer_id,
+                producer_epoch=header.producer_epoch,
+                base_sequence=sequence,
+            )
+            halves.append(ProducedBatch(data, len(part), batch.deadline))
+            if sequence >= 0:
+                sequence = increment_sequence(sequence, len(part))
+        return halves
+
+    def _init_producer_id(self) -> None:
+        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1)
+
+        def attempt() -> InitProducerIdResponse:
+            response = self._cluster.send_to_any(request, InitProducerIdResponse)
+            if response.error_code != ErrorCode.NONE:
+                raise error_for(response.error_code)
+            return response
+
+        response = self._cluster.once(attempt)
+        self._producer_id = response.producer_id
+        self._producer_epoch = response.producer_epoch
+
+    def _unknown_topic(self, topic: str, code: int) -> None:
+        raise error_for(
+            code,
+            f"The topic {topic} is not there and was not created by itself. Create it with: "
+            f"kafka-topics --bootstrap-server {self._settings.bootstrap_servers} --create --topic {topic}",
+        )

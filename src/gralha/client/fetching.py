@@ -1,0 +1,201 @@
+"""Fetches of one partition at a time from its leader, with the next one on its way while one is worked on.
+
+`PartitionFetcher.fetch` finds the leader, asks it, and asks again (with fresh metadata and growing pauses)
+while the error may pass. `fetch_ahead` sends the next question without waiting for the answer, so that the
+broker reads its log while this process decodes; `fetch` takes that answer when it is the one wanted.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from gralha.client.cluster import Cluster, Retry
+from gralha.client.connection import Begun, Connection
+from gralha.client.errors import (
+    ClientError,
+    ConnectionFailedError,
+    OffsetsLostError,
+    TopicRecreatedError,
+    UnansweredError,
+)
+from gralha.client.partition_calls import PartitionCalls
+from gralha.client.settings import ClientSettings
+from gralha.client.values import EARLIEST, LATEST, ListedOffset, TopicPartition
+from gralha.protocol.errors import ErrorCode, KafkaError, error_for
+from gralha.protocol.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+from gralha.protocol.primitives import ZERO_UUID
+
+# Errors that another look at the metadata mends, beyond those that are called retriable.
+_LOOK_AGAIN = (
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+)
+# The first version that names topics by their ids.
+_TOPIC_ID_VERSION = 13
+
+
+class _Ahead(NamedTuple):
+    """A question that was sent, and its answer not read yet."""
+
+    partition: TopicPartition
+    offset: int
+    connection: Connection
+    begun: Begun
+
+
+class PartitionFetcher:
+    """Fetches record batches for readers; one question is under way at a time."""
+
+    def __init__(self, cluster: Cluster, settings: ClientSettings, sleep: Callable[[float], None]) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self._sleep = sleep
+        self._topic_ids: dict[str, bytes] = {}
+        self._has_answered = False
+        self._ahead: _Ahead | None = None
+        self._connections: dict[int, Connection] = {}
+
+    def fetch(self, partition: TopicPartition, offset: int, topic_id: bytes | None = None) -> PartitionData:
+        """Record batches from an offset on; none when nothing is there within fetch.max.wait.ms.
+
+        OffsetsLostError when the log does not hold the offset; TopicRecreatedError when the topic is not the
+        one of `topic_id`; other errors when they last longer than default.api.timeout.ms.
+        """
+        retry = Retry(self._settings.default_api_timeout_ms, self._sleep)
+        while True:
+            error: Exception
+            try:
+                return self._attempt(partition, offset, topic_id)
+            except KafkaError as refused:
+                if refused.code == ErrorCode.OFFSET_OUT_OF_RANGE:
+                    self._explain_range(partition, offset)
+                elif not (retry.is_due(refused, False) or refused.code in _LOOK_AGAIN):
+                    raise self._explained(partition, refused) from refused
+                error = refused
+            except (ConnectionFailedError, UnansweredError) as lost:
+                error = lost
+            # A cluster that never answered gets no second chance: the address is wrong, most of the time.
+            if not self._has_answered or not retry.pause():
+                raise error if isinstance(error, ClientError) else self._explained(partition, error)
+            self._cluster.forget()
+            self._topic_ids.pop(partition.topic, None)
+            # A broker may come back at another address.
+            self.close()
+
+    def fetch_ahead(self, partition: TopicPartition, offset: int) -> None:
+        """Send the question that `fetch` will be asked next; its failures are `fetch`'s to report."""
+        self.drop_ahead()
+        try:
+            self._ahead = self._begin(partition, offset)
+        except (ClientError, KafkaError):
+            self._ahead = None
+
+    def drop_ahead(self) -> None:
+        """Nobody will take the answer that is on its way: close the connection that it comes on."""
+        if self._ahead is not None:
+            self._ahead.connection.close()
+            self._ahead = None
+
+    def _attempt(self, partition: TopicPartition, offset: int, topic_id: bytes | None) -> PartitionData:
+        ahead = self._ahead
+        if ahead is None or ahead.partition != partition or ahead.offset != offset:
+            self.drop_ahead()
+            self._check_topic(partition, topic_id)
+            ahead = self._begin(partition, offset)
+        self._ahead = None
+        response = ahead.connection.complete(ahead.begun, FetchResponse)
+        if response.error_code != ErrorCode.NONE:
+            raise error_for(response.error_code)
+        for topic in response.responses:
+            for answer in topic.partitions:
+                if answer.error_code != ErrorCode.NONE:
+                    raise error_for(answer.error_code)
+                return answer
+        raise error_for(ErrorCode.UNKNOWN_SERVER_ERROR, "The broker's answer does not mention the partition.")
+
+    def _begin(self, partition: TopicPartition, offset: int) -> _Ahead:
+        leader = self._cluster.leaders([partition])[partition]
+        if isinstance(leader, KafkaError):
+            raise leader
+        connection = self._connection_to(leader)
+        # A broker or a topic that has no id yet is asked by name.
+        topic_id = self._topic_ids.get(partition.topic, ZERO_UUID)
+        max_version = None if topic_id != ZERO_UUID else _TOPIC_ID_VERSION - 1
+        begun = connection.begin(self._request(partition, offset, topic_id), max_version=max_version)
+        return _Ahead(partition, offset, connection, begun)
+
+    def _connection_to(self, leader: int) -> Connection:
+        """A connection for fetches only, because their answers are waited for later."""
+        connection = self._connections.get(leader)
+        if connection is None or connection.closed:
+            connection = self._connections[leader] = self._cluster.own_connection_to(leader)
+        return connection
+
+    def close(self) -> None:
+        """Close the connections."""
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+
+    def _request(self, partition: TopicPartition, offset: int, topic_id: bytes) -> FetchRequest:
+        settings = self._settings
+        asked = FetchPartition(
+            partition=partition.partition,
+            fetch_offset=offset,
+            partition_max_bytes=min(settings.max_partition_fetch_bytes, settings.fetch_max_bytes),
+        )
+        return FetchRequest(
+            max_wait_ms=settings.fetch_max_wait_ms,
+            min_bytes=settings.fetch_min_bytes,
+            max_bytes=settings.fetch_max_bytes,
+            isolation_level=int(settings.is_read_committed),
+            topics=[FetchTopic(topic=partition.topic, topic_id=topic_id, partitions=[asked])],
+        )
+
+    def _check_topic(self, partition: TopicPartition, wanted: bytes | None) -> None:
+        """Learn the topic's id, and whether it is the one that the caller speaks of."""
+        if partition.topic not in self._topic_ids:
+            found = self._cluster.metadata([partition.topic])
+            self._has_answered = True
+            for topic in found.topics:
+                if topic.error_code != ErrorCode.NONE:
+                    raise error_for(topic.error_code)
+                self._topic_ids[topic.name or ""] = topic.topic_id
+        known = self._topic_ids[partition.topic]
+        if wanted is not None and ZERO_UUID not in (wanted, known) and wanted != known:
+            raise TopicRecreatedError(partition.topic)
+
+    def _explain_range(self, partition: TopicPartition, offset: int) -> None:
+        """Raise OffsetsLostError unless the log holds the offset after all, as a new leader may."""
+        start, end = self.log_range(partition)
+        if not start <= offset <= end:
+            raise OffsetsLostError(partition.topic, partition.partition, offset, start, end)
+
+    def log_range(self, partition: TopicPartition) -> tuple[int, int]:
+        """The first offset of the log and the one after the last that this reader may see."""
+        calls = PartitionCalls(self._cluster)
+        found: list[int] = []
+        for question in (EARLIEST, LATEST):
+            answers = calls.list_offsets(
+                {partition: question}, read_committed=self._settings.is_read_committed
+            )
+            answer = answers[partition]
+            if not isinstance(answer, ListedOffset):
+                raise self._explained(partition, answer)
+            found.append(answer.offset)
+        return found[0], found[1]
+
+    def _explained(self, partition: TopicPartition, error: Exception) -> ClientError:
+        if isinstance(error, KafkaError) and error.code in (
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.UNKNOWN_TOPIC_ID,
+        ):
+            return ClientError(f"The cluster has no partition {partition}. Check the topic's name.")
+        return ClientError(f"{partition} cannot be read: {error}")

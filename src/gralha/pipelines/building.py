@@ -1,0 +1,98 @@
+"""Puts a pipeline together on a session: reads its inputs, calls its function, checks what comes back.
+
+Nothing runs yet. Planning and running build in the same way, so what a plan says is what runs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from gralha.pipelines import inputs, outputs
+from gralha.pipelines.dead_letters import Counter, DeadLetters, sorter
+from gralha.pipelines.declaration import Pipeline
+from gralha.pipelines.errors import PipelineError
+from gralha.pipelines.loading import where
+from gralha.pipelines.spark_errors import short
+
+
+@dataclass(frozen=True)
+class Built:
+    """A pipeline on a session, ready to start."""
+
+    pipeline: Pipeline
+    rows: DataFrame
+    # The columns of each input's values, as declared.
+    schemas: Mapping[str, StructType]
+    unfit: Counter
+
+
+def build(pipeline: Pipeline, session: SparkSession, kafka: Mapping[str, str]) -> Built:
+    """Build a pipeline; PipelineError, with file and line, when it makes no sense to Spark."""
+    unfit = Counter(session)
+    schemas: dict[str, StructType] = {}
+    frames: dict[str, DataFrame] = {}
+    for name, declared in pipeline.inputs.items():
+        try:
+            schemas[name] = inputs.value_schema(declared, session)
+            letters = _letters(pipeline, schemas[name], kafka)
+            stream = inputs.read(declared, session, group=pipeline.name, kafka=kafka)
+            frames[name] = inputs.typed(stream, declared, session, sorter(unfit, letters))
+        except (PySparkException, PipelineError) as error:
+            raise complaint(pipeline, f"input {name}: {short(error)}") from error
+    rows = call(pipeline, frames)
+    _check_outputs(pipeline, rows)
+    return Built(pipeline, rows, schemas, unfit)
+
+
+def call(pipeline: Pipeline, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """Call the function of a pipeline; what goes wrong in it is said with its line."""
+    try:
+        rows: object = pipeline.function(**frames)
+    except Exception as error:
+        line = where(error, pipeline.file)
+        what = short(error) if isinstance(error, PySparkException) else f"{type(error).__name__}: {error}"
+        raise complaint(pipeline, what, line) from error
+    if not isinstance(rows, DataFrame):
+        what = f"the function must return a DataFrame; it returned {type(rows).__name__}"
+        raise complaint(pipeline, f"{what}. Is a `return` missing?" if rows is None else f"{what}.")
+    if any(frame.isStreaming for frame in frames.values()) and not rows.isStreaming:
+        raise complaint(pipeline, "the function must make what it returns out of its inputs.")
+    return rows
+
+
+def complaint(pipeline: Pipeline, what: str, line: int | None = None) -> PipelineError:
+    """An error that says which pipeline, and where to look."""
+    try:
+        file = str(Path(pipeline.file).relative_to(Path.cwd()))
+    except ValueError:
+        file = pipeline.file
+    sentence = what if what.endswith((".", "?", "!")) else f"{what}."
+    return PipelineError(f"{file}:{line or pipeline.line}: pipeline {pipeline.name}: {sentence}")
+
+
+def _letters(pipeline: Pipeline, schema: StructType, kafka: Mapping[str, str]) -> DeadLetters | None:
+    if pipeline.dead_letters is None:
+        return None
+    return DeadLetters(pipeline.name, pipeline.dead_letters, schema, dict(kafka))
+
+
+def _check_outputs(pipeline: Pipeline, rows: DataFrame) -> None:
+    try:
+        for output in pipeline.outputs:
+            outputs.check(rows, output)
+        _check_mode(pipeline, rows)
+    except (PySparkException, PipelineError) as error:
+        raise complaint(pipeline, short(error)) from error
+
+
+def _check_mode(pipeline: Pipeline, rows: DataFrame) -> None:
+    """Let Spark say now what it would say at the start of the query."""
+    jvm = rows.sparkSession._jvm
+    assert jvm is not None
+    mode = getattr(jvm.org.apache.spark.sql.streaming.OutputMode, pipeline.output_mode.capitalize())()
+    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    checker.checkForStreaming(rows._jdf.queryExecution().analyzed(), mode)

@@ -1,0 +1,47 @@
+"""Spark's settings for pipelines, and Kafka's: what holds for one query and not for the whole session."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import SparkSession
+
+from gralha.pipelines.declaration import Pipeline
+
+if TYPE_CHECKING:
+    from gralha.pipelines.running import RunOptions
+
+STATE_STORE: Final = "spark.sql.streaming.stateStore.providerClass"
+SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+# RocksDB keeps state outside of the heap, and `transformWithState` works with nothing else; with a changelog
+# a batch saves what changed and not the whole.
+DEFAULTS: Final = {
+    STATE_STORE: "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+
+
+def conf_of(pipeline: Pipeline, session: SparkSession) -> dict[str, str]:
+    """Spark's settings for a pipeline; a query keeps those that hold when it starts."""
+    return {SHUFFLE_PARTITIONS: session.conf.get(SHUFFLE_PARTITIONS) or "200", **DEFAULTS, **pipeline.conf}
+
+
+def kafka_settings(options: "RunOptions") -> dict[str, str]:
+    """Settings of Kafka's clients for everything that a run connects to."""
+    return {**options.kafka, "bootstrap.servers": options.bootstrap_servers}
+
+
+@contextmanager
+def configured(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    """Settings of the session for a while; afterwards it is as it was."""
+    before: dict[str, str | None] = {name: session.conf.get(name, None) for name in conf}
+    try:
+        for name, value in conf.items():
+            session.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                session.conf.unset(name)
+            else:
+                session.conf.set(name, old)

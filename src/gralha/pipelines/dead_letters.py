@@ -1,0 +1,143 @@
+"""Records that do not fit their schema: they go to a topic of their own, and the query goes on.
+
+How it is done, and why so. A streaming query has one sink, and behind an aggregate the unfit records are
+gone; a second query, or a union of two halves, would read every input twice. So the records are sorted in
+the stage that reads them: Spark marks those that do not fit (`inputs.py`), and a Python function over Arrow
+batches writes them to the dead-letter topic. Its argument is null for every record that fits, so good records
+cost a null bit and not a copy of their bytes.
+
+Delivery: the function answers only after the brokers have acknowledged the dead letters of its batch. A task
+cannot finish before, so no offset is committed whose dead letters are not written. A task or batch that is
+done again writes them again: at least once, and the headers say which are the same. The function counts as
+not deterministic, so Spark neither moves a user's filter in front of it nor calls it twice for one scan; a
+function that uses an input twice (a self-join) scans it twice, and then dead letters come twice.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import StructType
+
+from gralha.client.errors import ClientError
+from gralha.client.settings import ClientSettings
+from gralha.pipelines.inputs import UNFIT, Sorter
+from gralha.pipelines.misfits import reason
+from gralha.spark.secrets import resolve
+
+FITS: Final = "__gralha_fits"
+ORIGIN: Final = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
+HEADER_TYPE: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+LETTER_SCHEMA: Final = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("headers", HEADER_TYPE)])
+# A dead letter is its record and some headers more: the topic takes what another one just took.
+TOPIC_MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
+# A value from which on the topic's limit, which may be another one, can be why a letter is refused.
+LARGE_BYTES: Final = 100_000
+
+
+@dataclass(frozen=True)
+class DeadLetters:
+    """Where the unfit records of one input go, and what is said of them. Travels to Spark's workers."""
+
+    pipeline: str
+    topic: str
+    schema: StructType
+    # Settings of Kafka's clients; secrets in them are references until a worker connects.
+    kafka: Mapping[str, str]
+
+    def write(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Write records as dead letters; returns when the brokers have them."""
+        settings = ClientSettings.from_kafka(
+            {"max.request.size": str(TOPIC_MESSAGE_BYTES_MAX), **resolve(self.kafka), "acks": "all"}
+        )
+        letters = [self.letter(record) for record in records]
+        try:
+            _send(settings, self.topic, letters)
+        except ClientError:
+            if not any(_is_large(letter) for letter in letters):
+                raise
+            for letter in letters:
+                self._write_one(settings, letter)
+
+    def _write_one(self, settings: ClientSettings, letter: dict[str, Any]) -> None:
+        """A record that is too large even here leaves its value behind: its origin is in the headers."""
+        try:
+            _send(settings, self.topic, [letter])
+        except ClientError:
+            if not _is_large(letter):
+                raise
+            note = _header("gralha.value", "left out: too large for this topic")
+            _send(settings, self.topic, [{**letter, "value": None, "headers": [*letter["headers"], note]}])
+
+    def letter(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """A dead letter: key, value and headers as they were, and headers that tell its story."""
+        story = [
+            _header("gralha.pipeline", self.pipeline),
+            _header("gralha.reason", reason(record["value"], self.schema)),
+            _header("gralha.topic", record["topic"]),
+            _header("gralha.partition", str(record["partition"])),
+            _header("gralha.offset", str(record["offset"])),
+            _header("gralha.timestamp", _iso(record["timestamp"])),
+        ]
+        return {
+            "key": record["key"],
+            "value": record["value"],
+            "headers": [*(record["headers"] or []), *story],
+        }
+
+
+class Counter:
+    """How many records did not fit, counted on the workers and read on the driver."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self.accumulator = session.sparkContext.accumulator(0)
+
+    @property
+    def value(self) -> int:
+        return int(self.accumulator.value)
+
+
+def sorter(counter: Counter, letters: DeadLetters | None) -> Sorter:
+    """What leaves out unfit records, counts them and, unless `letters` is None, writes them."""
+    accumulator = counter.accumulator
+
+    def fits(unfit: pa.Array) -> pa.Array:
+        count = len(unfit) - unfit.null_count
+        if count:
+            accumulator.add(count)
+            if letters is not None:
+                letters.write(unfit.filter(unfit.is_valid()).to_pylist())
+        return unfit.is_null()
+
+    judge = arrow_udf(fits, "boolean").asNondeterministic()  # type: ignore[call-overload]
+
+    def sort_out(records: DataFrame) -> DataFrame:
+        told = F.struct(*ORIGIN) if letters is not None else F.struct("offset")
+        marked = records.withColumn(FITS, judge(F.when(F.col(UNFIT), told)))
+        return marked.filter(F.col(FITS))
+
+    return sort_out
+
+
+def _send(settings: ClientSettings, topic: str, letters: list[dict[str, Any]]) -> None:
+    from gralha.client.bulk_writer import BulkWriter  # most workers never meet a misfit
+
+    with BulkWriter(settings, topic=topic) as writer:
+        writer.write(pa.RecordBatch.from_pylist(letters, schema=LETTER_SCHEMA))
+        writer.flush()
+
+
+def _is_large(letter: Mapping[str, Any]) -> bool:
+    return len(letter["value"] or b"") >= LARGE_BYTES
+
+
+def _header(key: str, value: str) -> dict[str, Any]:
+    return {"key": key, "value": value.encode()}
+
+
+def _iso(timestamp: Any) -> str:
+    return "" if timestamp is None else str(timestamp.isoformat())

@@ -1,0 +1,305 @@
+"""What a user writes: a function from DataFrames to a DataFrame, and where its rows come from and go to.
+
+```python
+@pipeline(
+    inputs={"sales": from_topic("sales", schema="product STRING NOT NULL, amount DOUBLE, at TIMESTAMP",
+                                watermark=("at", "10 seconds"))},
+    output=to_topic("totals", key="product"),
+    output_mode="update",
+)
+def totals(sales: DataFrame) -> DataFrame:
+    return sales.groupBy(F.window("at", "1 minute"), "product").agg(F.sum("amount").alias("total"))
+```
+
+A declaration is a value: making one neither starts Spark nor connects to anything, and a `Pipeline` can still
+be called like the function that it decorates. Everything that can be checked without Spark is checked here,
+and complained about with the file and the line of the function.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from gralha.pipelines.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+OutputMode = Literal["append", "update", "complete"]
+OUTPUT_MODES: Final = ("append", "update", "complete")
+
+# The columns that tell where a record came from; every input has them beside the columns of its schema.
+RECORD_COLUMNS: Final = ("_key", "_topic", "_partition", "_offset", "_timestamp", "_headers")
+
+# A pipeline's name is a consumer group, a folder and part of a topic's name.
+NAME: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,199}")
+TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+AVAILABLE_NOW: Final = "available-now"
+INTERVAL: Final = re.compile(r"\d+ *(millisecond|second|minute|hour|day|week)s?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class TopicInput:
+    """Rows out of one or more topics: made by `from_topic`."""
+
+    topics: tuple[str, ...]
+    schema: "str | StructType | None" = None
+    watermark: tuple[str, str] | None = None
+    starting_offsets: str = "earliest"
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TopicOutput:
+    """Rows into a topic, as JSON: made by `to_topic`."""
+
+    topic: str
+    key: tuple[str, ...] = ()
+    partitions: int | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"topic {self.topic}"
+
+
+@dataclass(frozen=True)
+class TableOutput:
+    """Rows into a folder of files: made by `to_table`."""
+
+    path: str
+    format: str = "parquet"
+    partition_by: tuple[str, ...] = ()
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.format} table {self.path}"
+
+
+Output = TopicOutput | TableOutput
+
+
+@dataclass(frozen=True, eq=False)
+class Pipeline:
+    """A declared pipeline: call it like the function that it decorates."""
+
+    name: str
+    function: "Callable[..., DataFrame]"
+    inputs: Mapping[str, TopicInput]
+    outputs: tuple[Output, ...]
+    output_mode: OutputMode = "append"
+    # An interval ("1 second"), "available-now" (all there is, then end), or None: as fast as batches come.
+    trigger: str | None = None
+    # The topic for records that do not fit their schema; None: they are dropped, and only counted.
+    dead_letters: str | None = None
+    # Spark's settings for this pipeline alone.
+    conf: Mapping[str, str] = field(default_factory=dict)
+    # Its tests, functions of `run`: see `test` and testing.py.
+    tests: list[Callable[[Any], None]] = field(default_factory=list)
+
+    def __call__(self, *arguments: "DataFrame", **named: "DataFrame") -> "DataFrame":
+        return self.function(*arguments, **named)
+
+    def test(self, function: Callable[[Any], None]) -> Callable[[Any], None]:
+        """Declare the function below as a test: `gralha pipeline test` calls it (see testing.py)."""
+        self.tests.append(function)
+        return function
+
+    @property
+    def file(self) -> str:
+        """The file of the function."""
+        return self.function.__code__.co_filename
+
+    @property
+    def line(self) -> int:
+        """The line at which the function begins."""
+        return self.function.__code__.co_firstlineno
+
+    @property
+    def topics(self) -> list[str]:
+        """All topics that it reads, each once."""
+        return list(dict.fromkeys(topic for one in self.inputs.values() for topic in one.topics))
+
+
+def from_topic(
+    *topics: str,
+    schema: "str | StructType | None" = None,
+    watermark: tuple[str, str] | None = None,
+    starting_offsets: str = "earliest",
+    options: Mapping[str, str] | None = None,
+) -> TopicInput:
+    """Read the records of a topic, or of several that hold the same kind of values.
+
+    - `schema`: the columns of the JSON values, `"product STRING NOT NULL, amount DOUBLE"` or a `StructType`.
+      Records that do not fit go to the dead-letter topic. Without a schema there is one column, `value`
+      (BINARY), and nothing to complain about.
+    - `watermark`: a column of the schema (or `_timestamp`) and how late a record may come, for example
+      `("at", "10 seconds")`.
+    - `starting_offsets`: `earliest`, `latest` or Spark's JSON; for the first start only.
+    - `options`: anything else that `format("gralha")` takes, for example `maxOffsetsPerTrigger`.
+    """
+    if not topics:
+        raise DeclarationError('from_topic needs the name of a topic: from_topic("sales").')
+    for topic in topics:
+        _check_topic(topic)
+    return TopicInput(topics, schema, _watermark(watermark), starting_offsets, dict(options or {}))
+
+
+def to_topic(
+    topic: str,
+    *,
+    key: str | Sequence[str] | None = None,
+    partitions: int | None = None,
+    options: Mapping[str, str] | None = None,
+) -> TopicOutput:
+    """Write every row to a topic as a JSON object.
+
+    - `key`: the column that is the record's key, as text; several columns make a JSON object. Without it, the
+      records keep the key of the input where the function kept the column `_key`, else they have none.
+    - `partitions`: how many the topic gets when it does not exist yet; otherwise the broker's default.
+
+    A column `_headers` becomes the record's headers; the other columns of `RECORD_COLUMNS` are not written.
+    """
+    _check_topic(topic)
+    return TopicOutput(topic, _names(key), partitions, dict(options or {}))
+
+
+def to_table(
+    path: str,
+    *,
+    format: str = "parquet",  # noqa: A002 - Spark's own word for it
+    partition_by: str | Sequence[str] | None = None,
+    options: Mapping[str, str] | None = None,
+) -> TableOutput:
+    """Append every row to a folder of files, in a format of Spark's: parquet, orc, json, csv."""
+    return TableOutput(str(path), format, _names(partition_by), dict(options or {}))
+
+
+def pipeline(
+    *,
+    inputs: Mapping[str, TopicInput],
+    output: Output | Sequence[Output],
+    output_mode: str = "append",
+    trigger: str | None = None,
+    name: str | None = None,
+    dead_letters: str | None = "",
+    conf: Mapping[str, str] | None = None,
+) -> "Callable[[Callable[..., DataFrame]], Pipeline]":
+    """Declare the function below as a pipeline. The names of its parameters are the names of the inputs.
+
+    `name` is the function's unless given; it names the consumer group, the checkpoint and the dead-letter
+    topic, `<name>.dead-letters` unless `dead_letters` says otherwise (None: drop what does not parse).
+    """
+
+    def declare(function: "Callable[..., DataFrame]") -> Pipeline:
+        chosen = name or function.__name__
+        outputs = (output,) if isinstance(output, TopicOutput | TableOutput) else tuple(output)
+        declared = Pipeline(
+            name=chosen,
+            function=function,
+            inputs=dict(inputs),
+            outputs=outputs,
+            output_mode=output_mode,  # type: ignore[arg-type]  # checked right below
+            trigger=trigger,
+            dead_letters=f"{chosen}.dead-letters" if dead_letters == "" else dead_letters,
+            conf=dict(conf or {}),
+        )
+        complaint = _complaint(declared)
+        if complaint:
+            raise DeclarationError(f"{declared.file}:{declared.line}: pipeline {chosen}: {complaint}")
+        return declared
+
+    return declare
+
+
+def _complaint(declared: Pipeline) -> str | None:
+    """What is wrong with a declaration, if anything; the first thing is enough."""
+    checks = (_bad_name, _bad_inputs, _bad_outputs, _bad_mode, _bad_trigger, _bad_dead_letters)
+    return next((found for check in checks if (found := check(declared))), None)
+
+
+def _bad_name(declared: Pipeline) -> str | None:
+    if NAME.fullmatch(declared.name):
+        return None
+    return "the name may have letters, digits, '.', '_' and '-' only, and begins with a letter or a digit."
+
+
+def _bad_inputs(declared: Pipeline) -> str | None:
+    if not declared.inputs:
+        return 'it needs an input, for example inputs={"sales": from_topic("sales")}.'
+    wrong = next((name for name, one in declared.inputs.items() if not isinstance(one, TopicInput)), None)
+    if wrong is not None:
+        return f"the input {wrong!r} must be made by from_topic(...)."
+    parameters = list(inspect.signature(declared.function).parameters)
+    if sorted(parameters) != sorted(declared.inputs):
+        return (
+            f"its parameters must be named as its inputs: the function takes ({', '.join(parameters)}), "
+            f"the inputs are ({', '.join(declared.inputs)})."
+        )
+    return None
+
+
+def _bad_outputs(declared: Pipeline) -> str | None:
+    if not declared.outputs:
+        return 'it needs an output, for example output=to_topic("totals").'
+    if not all(isinstance(one, TopicOutput | TableOutput) for one in declared.outputs):
+        return "its outputs must be made by to_topic(...) or to_table(...)."
+    looped = [
+        one.topic for one in declared.outputs if isinstance(one, TopicOutput) and one.topic in declared.topics
+    ]
+    if looped:
+        return f"it would read its own output, topic {looped[0]}, for ever: write to another topic."
+    return None
+
+
+def _bad_mode(declared: Pipeline) -> str | None:
+    mode = declared.output_mode
+    if mode not in OUTPUT_MODES:
+        return f"output_mode is {mode!r}; it can be 'append', 'update' or 'complete'."
+    tables = [one for one in declared.outputs if isinstance(one, TableOutput)]
+    if tables and mode != "append":
+        return (
+            f"a table keeps the rows it has, so output_mode={mode!r} cannot be written to {tables[0].path}: "
+            "use output_mode='append' (aggregates need a watermark then), or write the changes to a topic."
+        )
+    return None
+
+
+def _bad_trigger(declared: Pipeline) -> str | None:
+    trigger = declared.trigger
+    if trigger is None or trigger == AVAILABLE_NOW or INTERVAL.fullmatch(trigger.strip()):
+        return None
+    return f"trigger is {trigger!r}; it can be an interval such as '5 seconds', or '{AVAILABLE_NOW}'."
+
+
+def _bad_dead_letters(declared: Pipeline) -> str | None:
+    topic = declared.dead_letters
+    if topic is None or TOPIC.fullmatch(topic):
+        return None if topic not in declared.topics else f"it would read its own dead letters, topic {topic}."
+    return f"dead_letters is {topic!r}, which is no name for a topic."
+
+
+def _check_topic(topic: str) -> None:
+    if not isinstance(topic, str) or not TOPIC.fullmatch(topic) or topic in (".", ".."):
+        raise DeclarationError(
+            f"{topic!r} is no name for a topic: use letters, digits, '.', '_' and '-', at most 249 of them."
+        )
+
+
+def _watermark(watermark: tuple[str, str] | None) -> tuple[str, str] | None:
+    if watermark is None:
+        return None
+    if len(watermark) != 2 or not INTERVAL.fullmatch(str(watermark[1]).strip()):
+        raise DeclarationError(
+            f"watermark is {watermark!r}; it is a column and how late a record may come, "
+            'for example watermark=("at", "10 seconds").'
+        )
+    return str(watermark[0]), str(watermark[1])
+
+
+def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(names)

@@ -1,0 +1,55 @@
+"""What happens to pipelines while they run, as values for whoever watches: a terminal, metrics, state files.
+
+`run(..., on_event=...)` calls back on the thread that called `run`, never from two threads at once.
+"""
+
+from dataclasses import dataclass
+
+from gralha.pipelines.progress import Progress
+
+
+@dataclass(frozen=True)
+class Started:
+    """The query of a pipeline runs; `attempt` counts from 1 and grows with every restart."""
+
+    pipeline: str
+    attempt: int
+    query_id: str
+    # Whether it goes on from a checkpoint.
+    resumes: bool
+
+
+@dataclass(frozen=True)
+class Progressed:
+    """A batch is done."""
+
+    pipeline: str
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class Restarting:
+    """The query failed and will be started again after a pause."""
+
+    pipeline: str
+    reason: str
+    attempt: int
+    pause_seconds: float
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The query failed and stays down: `reason` is a sentence for a person."""
+
+    pipeline: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """The query ended as it was asked to, or because all there was is done (available now)."""
+
+    pipeline: str
+
+
+Event = Started | Progressed | Restarting | Failed | Stopped

@@ -1,0 +1,122 @@
+"""The folder of a checkpoint, wherever it is: on this machine, or on any file system that Spark reaches.
+
+A path without a scheme, or with `file:`, is read and written by Python; any other (hdfs://, s3a://, ...) goes
+through Hadoop's file system in Spark's JVM, with Spark's settings and credentials.
+"""
+
+import os
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from pyspark.sql import SparkSession
+
+
+class Folder(Protocol):
+    """A folder with text files and folders in it; paths inside are relative, with slashes."""
+
+    path: str
+
+    def names(self, inside: str = "") -> list[str]:
+        """What a folder holds, sorted; empty when it does not exist."""
+
+    def read(self, name: str) -> str | None:
+        """The text of a file; None when it does not exist."""
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file so that a crash leaves the old text or the new one, never half of it."""
+
+    def move_aside(self, suffix: str) -> str:
+        """Rename the folder by a suffix; returns its new path."""
+
+
+def folder(path: str, session: SparkSession) -> Folder:
+    """The folder at a path, which need not exist yet."""
+    scheme = urlsplit(path).scheme
+    if scheme in ("", "file"):
+        return LocalFolder(path.removeprefix("file://").removeprefix("file:"))
+    return HadoopFolder(path, session)
+
+
+def is_on_this_machine(path: str) -> bool:
+    """Whether other machines see another folder under the same path."""
+    return urlsplit(path).scheme in ("", "file")
+
+
+class LocalFolder:
+    """A folder of this machine."""
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.abspath(path)
+        self._root = Path(self.path)
+
+    def names(self, inside: str = "") -> list[str]:
+        place = self._root / inside
+        return sorted(one.name for one in place.iterdir()) if place.is_dir() else []
+
+    def read(self, name: str) -> str | None:
+        try:
+            return (self._root / name).read_text()
+        except FileNotFoundError:
+            return None
+
+    def write(self, name: str, text: str) -> None:
+        self._root.mkdir(parents=True, exist_ok=True)
+        draft = self._root / f".{name}.new"
+        with draft.open("w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self._root / name)
+
+    def move_aside(self, suffix: str) -> str:
+        aside = self._root.with_name(self._root.name + suffix)
+        self._root.rename(aside)
+        return str(aside)
+
+
+class HadoopFolder:
+    """A folder of a file system that Spark's JVM speaks to."""
+
+    def __init__(self, path: str, session: SparkSession) -> None:
+        self.path = path.rstrip("/")
+        jvm: Any = session._jvm
+        self._hadoop = jvm.org.apache.hadoop.fs
+        self._io = jvm.org.apache.commons.io.IOUtils
+        configuration = session._jsc.sc().hadoopConfiguration()
+        self._files = self._hadoop.Path(self.path).getFileSystem(configuration)
+
+    def names(self, inside: str = "") -> list[str]:
+        place = self._at(inside)
+        if not self._files.exists(place):
+            return []
+        return sorted(str(status.getPath().getName()) for status in self._files.listStatus(place))
+
+    def read(self, name: str) -> str | None:
+        # Not every file system replaces a file in one step: the new text may still wait under its first name.
+        places = [self._at(name), self._at(f".{name}.new")]
+        place = next((one for one in places if self._files.exists(one)), None)
+        if place is None:
+            return None
+        stream = self._files.open(place)
+        try:
+            return str(self._io.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+
+    def write(self, name: str, text: str) -> None:
+        draft = self._at(f".{name}.new")
+        stream = self._files.create(draft, True)
+        try:
+            stream.write(bytearray(text.encode()))
+        finally:
+            stream.close()
+        self._files.delete(self._at(name), False)
+        self._files.rename(draft, self._at(name))
+
+    def move_aside(self, suffix: str) -> str:
+        self._files.rename(self._at(""), self._hadoop.Path(self.path + suffix))
+        return self.path + suffix
+
+    def _at(self, name: str) -> Any:
+        return self._hadoop.Path(f"{self.path}/{name}" if name else self.path)

@@ -1,0 +1,139 @@
+"""From the records of topics to the typed rows that a pipeline's function gets.
+
+A value is JSON, and Spark's `from_json` reads it. A record fits when its value is a JSON object whose fields
+have the declared types, and when the fields that are declared NOT NULL are there; fields that nobody declared
+are left out. A record without a value (a tombstone) fits: its columns are all null, and `_key` says whose.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Final, cast
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from gralha.pipelines.declaration import RECORD_COLUMNS, TopicInput
+from gralha.pipelines.errors import PipelineError
+from gralha.pipelines.spark_errors import short
+
+VALUE: Final = StructType([StructField("value", BinaryType())])
+HEADERS: Final = ArrayType(
+    StructType([StructField("key", StringType()), StructField("value", BinaryType())]), containsNull=True
+)
+# What every input has beside the columns of its value.
+RECORD_FIELDS: Final = (
+    StructField("_key", StringType()),
+    StructField("_topic", StringType()),
+    StructField("_partition", IntegerType()),
+    StructField("_offset", LongType()),
+    StructField("_timestamp", TimestampType()),
+    StructField("_headers", HEADERS),
+)
+# Columns of ours that live between two steps; no user's column is called so.
+PARSED: Final = "__gralha_parsed"
+UNFIT: Final = "__gralha_unfit"
+
+# Takes records that have the column UNFIT, gives those that fit: without side effects, or with dead letters.
+Sorter = Callable[[DataFrame], DataFrame]
+
+
+def value_schema(declared: TopicInput, session: SparkSession) -> StructType:
+    """The columns of the values, without those of the record; `value BINARY` when none are declared."""
+    if declared.schema is None:
+        return VALUE
+    if isinstance(declared.schema, StructType):
+        schema = declared.schema
+    else:
+        try:
+            # Parsing needs a session; `fromDDL` takes the active one.
+            schema = cast(StructType, StructType.fromDDL(declared.schema))
+        except PySparkException as error:
+            raise PipelineError(f"the schema {declared.schema!r} cannot be read: {short(error)}") from error
+    _check_names(schema)
+    return schema
+
+
+def row_schema(declared: TopicInput, session: SparkSession) -> StructType:
+    """All columns of the DataFrame that the function gets."""
+    return StructType([*value_schema(declared, session).fields, *RECORD_FIELDS])
+
+
+def read(declared: TopicInput, session: SparkSession, *, group: str, kafka: Mapping[str, str]) -> DataFrame:
+    """The records of the topics as a stream; `kafka` are settings of the client, without "kafka."."""
+    options = {
+        "subscribe": ",".join(declared.topics),
+        "startingOffsets": declared.starting_offsets,
+        "groupId": group,
+        **{f"kafka.{name}": value for name, value in kafka.items()},
+        **declared.options,
+        "includeHeaders": "true",
+    }
+    return session.readStream.format("gralha").options(**options).load()
+
+
+def typed(
+    records: DataFrame, declared: TopicInput, session: SparkSession, sort_out: Sorter | None = None
+) -> DataFrame:
+    """Typed rows, with their watermark, out of records with Spark's columns for Kafka, headers included.
+
+    Works on a stream and on a batch alike, so that tests give rows of their own. Records that do not fit
+    are left out, unless `sort_out` does something better with them (see `dead_letters.py`).
+    """
+    schema = value_schema(declared, session)
+    if declared.schema is None:
+        rows = records.select("value", *_record_columns())
+    else:
+        fitting = (sort_out or _leave_out)(_parsed(records, schema))
+        values = [F.col(PARSED).getField(field.name).alias(field.name) for field in schema.fields]
+        rows = fitting.select(*values, *_record_columns())
+    return rows if declared.watermark is None else rows.withWatermark(*declared.watermark)
+
+
+def _parsed(records: DataFrame, schema: StructType) -> DataFrame:
+    nullable = [StructField(field.name, field.dataType) for field in schema.fields]
+    wanted = StructType([*nullable, StructField(UNFIT, StringType())])
+    parsed = F.from_json(F.col("value").cast("string"), wanted, {"columnNameOfCorruptRecord": UNFIT})
+    return records.withColumn(PARSED, parsed).withColumn(UNFIT, _is_unfit(schema))
+
+
+def _is_unfit(schema: StructType) -> Column:
+    whole = F.col(PARSED)
+    required = [whole.getField(field.name).isNull() for field in schema.fields if not field.nullable]
+    broken = reduce(Column.__or__, required, whole.isNull() | whole.getField(UNFIT).isNotNull())
+    return F.col("value").isNotNull() & broken
+
+
+def _leave_out(records: DataFrame) -> DataFrame:
+    return records.filter(~F.col(UNFIT))
+
+
+def _record_columns() -> list[Column]:
+    return [
+        F.col("key").cast("string").alias("_key"),
+        F.col("topic").alias("_topic"),
+        F.col("partition").alias("_partition"),
+        F.col("offset").alias("_offset"),
+        F.col("timestamp").alias("_timestamp"),
+        F.col("headers").alias("_headers"),
+    ]
+
+
+def _check_names(schema: StructType) -> None:
+    taken = next((name for name in schema.names if name in RECORD_COLUMNS), None)
+    if taken:
+        raise PipelineError(f"the schema has a column {taken}, which is taken: it tells where a record")
+    names = [name.lower() for name in schema.names]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise PipelineError(f"the schema has the column {twice} twice")

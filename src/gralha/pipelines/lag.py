@@ -1,0 +1,75 @@
+"""How far a pipeline is behind, now: the ends of its topics as brokers say, less what its last batch read.
+
+Spark's own report has the ends as they were when the batch began. A batch that takes a minute, or never ends,
+would show no lag at all; so the brokers are asked when somebody looks.
+"""
+
+import threading
+from collections.abc import Mapping
+from typing import Final
+
+from gralha.client.admin import Admin
+from gralha.client.cluster import Cluster
+from gralha.client.errors import ClientError
+from gralha.client.settings import ClientSettings
+from gralha.client.values import LATEST, ListedOffset, TopicPartition
+from gralha.pipelines.progress import Progress
+from gralha.spark.secrets import resolve
+
+# Who looks does not wait long: a lag that is not known is better than a terminal that stands still.
+PATIENCE_MS: Final = 2_000
+
+
+class LagMeter:
+    """Asks the brokers; any thread may. What cannot be found out is None."""
+
+    def __init__(self, bootstrap_servers: str, kafka: Mapping[str, str]) -> None:
+        self._kafka = {**kafka, "bootstrap.servers": bootstrap_servers}
+        self._lock = threading.Lock()
+        self._admin: Admin | None = None
+
+    def lag(self, progress: Progress) -> int | None:
+        """Records behind what the pipeline's last batch read to."""
+        read_to = {
+            TopicPartition(topic, int(partition)): offset
+            for topic, partitions in progress.read_to.items()
+            for partition, offset in partitions.items()
+        }
+        if not read_to:
+            return progress.lag
+        with self._lock:
+            ends = self._ends(list(read_to))
+        known = [max(0, ends[one] - offset) for one, offset in read_to.items() if one in ends]
+        return sum(known) if len(known) == len(read_to) else None
+
+    def close(self) -> None:
+        """Disconnect."""
+        with self._lock:
+            self._forget()
+
+    def _ends(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        try:
+            answers = self._connected().list_offsets(dict.fromkeys(partitions, LATEST))
+        except ClientError:
+            self._forget()
+            return {}
+        return {one: answer.offset for one, answer in answers.items() if isinstance(answer, ListedOffset)}
+
+    def _connected(self) -> Admin:
+        if self._admin is None:
+            settings = ClientSettings.from_kafka(resolve(self._kafka))
+            self._admin = Admin(
+                Cluster(
+                    settings.bootstrap_servers,
+                    client_id="gralha-pipeline-lag",
+                    connect_timeout_ms=PATIENCE_MS,
+                    request_timeout_ms=PATIENCE_MS,
+                    api_timeout_ms=PATIENCE_MS,
+                )
+            )
+        return self._admin
+
+    def _forget(self) -> None:
+        if self._admin is not None:
+            self._admin.close()
+            self._admin = None

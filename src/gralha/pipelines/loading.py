@@ -1,0 +1,118 @@
+"""Loads the pipelines of a Python file.
+
+The file is an ordinary module; its pipelines are the decorated functions at its top level, in their order.
+It may import the modules that lie beside it. What goes wrong while it is loaded is said with the file and the
+line that a person has to look at.
+
+Spark's workers have no copy of the file: its functions and classes travel to them by value, and so do those
+of the modules beside it.
+"""
+
+import hashlib
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from gralha.pipelines.declaration import Pipeline
+from gralha.pipelines.errors import DeclarationError, LoadError
+
+EXAMPLE = 'decorate a function with @pipeline(inputs={"sales": from_topic("sales")}, output=to_topic("copy"))'
+
+
+def load(path: str | Path) -> list[Pipeline]:
+    """The pipelines of a file, at least one; LoadError or DeclarationError when something is wrong."""
+    file = Path(path)
+    if not file.exists():
+        raise LoadError(f"There is no file {file}.")
+    if file.is_dir():
+        raise LoadError(f"{file} is a folder; name the Python file with the pipelines.")
+    module = _run(file.resolve(), str(file))
+    found = [value for value in vars(module).values() if isinstance(value, Pipeline)]
+    # A file that imports a pipeline of another file does not run it.
+    own = list(dict.fromkeys(one for one in found if Path(one.file).resolve() == file.resolve()))
+    if not own:
+        raise LoadError(f"{file} has no pipeline in it: {EXAMPLE}.")
+    _check_names(own, str(file))
+    return own
+
+
+def named(pipelines: Sequence[Pipeline], name: str) -> Pipeline:
+    """The pipeline of that name, or a sentence that says which there are."""
+    for one in pipelines:
+        if one.name == name:
+            return one
+    known = ", ".join(one.name for one in pipelines)
+    raise LoadError(f"There is no pipeline {name} in {pipelines[0].file}; it has: {known}.")
+
+
+def where(error: BaseException, file: str) -> int | None:
+    """The line of a file at which an error left it: the last one on the way that belongs to the file."""
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename) == Path(file)
+    ]
+    return lines[-1] if lines else None
+
+
+def _run(file: Path, shown: str) -> ModuleType:
+    # A name of its own for every path, so that two files called pipeline.py get on with each other.
+    name = f"gralha_pipeline_{file.stem}_{hashlib.sha1(str(file).encode()).hexdigest()[:8]}"
+    spec = spec_from_file_location(name, file, loader=SourceFileLoader(name, str(file)))
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    if str(file.parent) not in sys.path:
+        sys.path.insert(0, str(file.parent))
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        del sys.modules[name]
+        raise _explained(error, file, shown) from error
+    for one in [module, *_neighbours(file.parent)]:
+        _send_by_value(one)
+    return module
+
+
+def _explained(error: BaseException, file: Path, shown: str) -> BaseException:
+    if isinstance(error, SyntaxError) and Path(error.filename or "") == file:
+        return LoadError(f"{shown}:{error.lineno}: this is not Python: {error.msg}.")
+    if isinstance(error, DeclarationError):
+        return error if str(file) in str(error) else LoadError(f"{shown}:{where(error, str(file))}: {error}")
+    if not isinstance(error, Exception | SystemExit):
+        return error
+    line = where(error, str(file))
+    what = f"{type(error).__name__}: {error}".rstrip(": ")
+    return LoadError(f"{shown}{'' if line is None else f':{line}'}: {what}")
+
+
+def _check_names(pipelines: list[Pipeline], shown: str) -> None:
+    names = [one.name for one in pipelines]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        lines = " and ".join(str(one.line) for one in pipelines if one.name == twice)
+        raise LoadError(f"{shown}: two pipelines are called {twice} (lines {lines}); give one another name.")
+
+
+def _neighbours(folder: Path) -> list[ModuleType]:
+    """The modules that were loaded from a folder, but for installed ones."""
+    found = []
+    for name, module in list(sys.modules.items()):
+        file = Path(getattr(module, "__file__", None) or "/")
+        is_inside = folder in file.parents and "site-packages" not in file.parts
+        if is_inside and name.partition(".")[0] not in ("__main__", "gralha"):
+            found.append(module)
+    return found
+
+
+def _send_by_value(module: ModuleType) -> None:
+    try:
+        from pyspark import cloudpickle
+    except ImportError:
+        return  # whoever only looks at declarations needs no Spark
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]

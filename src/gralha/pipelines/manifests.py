@@ -1,0 +1,270 @@
+"""What a checkpoint was made by, and whether it still fits: the manifest beside Spark's checkpoint.
+
+Spark starts from a checkpoint whatever the query has become since, and finds out later, in its own words, or
+not at all. A manifest is written when a pipeline starts; before the next start it is compared with what the
+pipeline is now. Every difference is a sentence, and says whether the checkpoint can be resumed from.
+"""
+
+import json
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final, Self
+
+import pyspark
+
+import gralha
+from gralha.pipelines.building import Built
+from gralha.pipelines.declaration import Output, TopicOutput
+from gralha.pipelines.stateful import StatefulOperator, stateful_operators
+
+VERSION: Final = 1
+
+
+@dataclass(frozen=True)
+class Change:
+    """Something that changed since the last run, in a sentence, and whether the checkpoint still fits."""
+
+    sentence: str
+    can_resume: bool
+
+
+@dataclass(frozen=True)
+class InputManifest:
+    """An input as it was: the position in the list counts, Spark numbers its sources."""
+
+    name: str
+    topics: tuple[str, ...]
+    schema: str
+    watermark: tuple[str, str] | None
+    starting_offsets: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """All that a checkpoint depends on."""
+
+    pipeline: str
+    inputs: tuple[InputManifest, ...]
+    stateful: tuple[StatefulOperator, ...]
+    outputs: tuple[str, ...]
+    output_mode: str
+    output_schema: str
+    shuffle_partitions: int
+    state_store: str
+    gralha: str = gralha.__version__
+    spark: str = pyspark.__version__
+    # A name for the life of the checkpoint: folders of tables carry it.
+    checkpoint_id: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+
+    def to_json(self) -> str:
+        """The text of manifest.json."""
+        return json.dumps({"version": VERSION, **asdict(self)}, indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """What `to_json` wrote; ValueError when it is something else."""
+        try:
+            values = json.loads(text)
+            if values.pop("version") != VERSION:
+                raise ValueError("it has another version")
+            values["inputs"] = tuple(_input(one) for one in values["inputs"])
+            values["stateful"] = tuple(_operator(one) for one in values["stateful"])
+            values["outputs"] = tuple(values["outputs"])
+            return cls(**values)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{type(error).__name__}: {error}") from error
+
+    def of_checkpoint(self, checkpoint_id: str) -> Self:
+        """The same for a checkpoint that exists."""
+        return replace(self, checkpoint_id=checkpoint_id)
+
+
+def manifest(built: Built, conf: Mapping[str, str]) -> Manifest:
+    """The manifest of a pipeline that is built; `conf` are Spark's settings as they will be."""
+    pipeline = built.pipeline
+    return Manifest(
+        pipeline=pipeline.name,
+        inputs=tuple(
+            InputManifest(
+                name,
+                tuple(sorted(one.topics)),
+                built.schemas[name].simpleString(),
+                one.watermark,
+                one.starting_offsets,
+            )
+            for name, one in pipeline.inputs.items()
+        ),
+        stateful=stateful_operators(built.rows),
+        outputs=tuple(describe(one) for one in pipeline.outputs),
+        output_mode=pipeline.output_mode,
+        output_schema=built.rows.schema.simpleString(),
+        shuffle_partitions=int(conf["spark.sql.shuffle.partitions"]),
+        state_store=conf["spark.sql.streaming.stateStore.providerClass"].rpartition(".")[2],
+    )
+
+
+def describe(output: Output) -> str:
+    """An output as the manifest names it."""
+    return f"topic {output.topic}" if isinstance(output, TopicOutput) else f"table {output.path}"
+
+
+def compare(old: Manifest, new: Manifest) -> list[Change]:
+    """What changed from one manifest to the other, what matters most first."""
+    parts = (_inputs(old, new), _state(old, new), _output(old, new), _environment(old, new))
+    changes = [change for part in parts for change in part]
+    return sorted(changes, key=lambda change: change.can_resume)
+
+
+def _inputs(old: Manifest, new: Manifest) -> Iterator[Change]:
+    before, after = [one.name for one in old.inputs], [one.name for one in new.inputs]
+    if len(before) != len(after):
+        yield Change(
+            f"The pipeline had the inputs {_list(before)} and now has {_list(after)}: the offsets in the "
+            "checkpoint belong to the old ones.",
+            can_resume=False,
+        )
+        return
+    for was, now in zip(old.inputs, new.inputs, strict=True):
+        yield from _input_changes(was, now, is_stateful=bool(new.stateful))
+
+
+def _input_changes(was: InputManifest, now: InputManifest, *, is_stateful: bool) -> Iterator[Change]:
+    if was.topics != now.topics:
+        # Topics that are only added begin at their start; offsets of a topic that is gone lead nowhere.
+        yield Change(
+            f"Input {now.name} read {_list(was.topics)} and now reads {_list(now.topics)}"
+            + (": the new ones are read from their start." if set(was.topics) < set(now.topics) else "."),
+            can_resume=set(was.topics) < set(now.topics),
+        )
+    elif was.name != now.name:
+        yield Change(f"Input {was.name} is called {now.name} now.", can_resume=True)
+    if was.schema != now.schema:
+        yield Change(
+            f"The schema of input {now.name} changed: {_columns_changed(was.schema, now.schema)}.",
+            can_resume=True,
+        )
+    if was.watermark != now.watermark:
+        yield Change(
+            f"The watermark of input {now.name} was {_watermark(was.watermark)} and is "
+            f"{_watermark(now.watermark)} now"
+            + ("; it holds for the rows that come." if is_stateful else "."),
+            can_resume=not is_stateful or bool(was.watermark and now.watermark),
+        )
+    if was.starting_offsets != now.starting_offsets:
+        yield Change(
+            f"Input {now.name} would start from {now.starting_offsets}, but its checkpoint goes on.",
+            can_resume=True,
+        )
+
+
+def _state(old: Manifest, new: Manifest) -> Iterator[Change]:
+    if len(old.stateful) != len(new.stateful):
+        before, after = _operators(old.stateful), _operators(new.stateful)
+        yield Change(
+            f"What is remembered between batches changed: it was {before}, now it is {after}.",
+            can_resume=False,
+        )
+        return
+    for was, now in zip(old.stateful, new.stateful, strict=True):
+        if was != now:
+            yield Change(f"The state was of {was}; now it would be of {now}.", can_resume=False)
+    if new.stateful and old.state_store != new.state_store:
+        yield Change(
+            f"The state is kept by {old.state_store}, and {new.state_store} cannot read it.", can_resume=False
+        )
+
+
+def _output(old: Manifest, new: Manifest) -> Iterator[Change]:
+    if sorted(old.outputs) != sorted(new.outputs):
+        yield Change(
+            f"The output was {_list(old.outputs)} and is {_list(new.outputs)} now: "
+            "what was written before stays where it is.",
+            can_resume=True,
+        )
+    if old.output_schema != new.output_schema:
+        changed = _columns_changed(old.output_schema, new.output_schema)
+        yield Change(f"The rows that are written changed: {changed}.", can_resume=True)
+    if old.output_mode != new.output_mode:
+        yield Change(
+            f"output_mode was {old.output_mode!r} and is {new.output_mode!r} now.",
+            can_resume=not new.stateful,
+        )
+
+
+def _environment(old: Manifest, new: Manifest) -> Iterator[Change]:
+    if _numbers(new.spark) < _numbers(old.spark):
+        yield Change(
+            f"The checkpoint was written by Spark {old.spark}, which is newer than this one, {new.spark}.",
+            can_resume=False,
+        )
+    elif old.spark != new.spark:
+        yield Change(f"Spark was {old.spark} and is {new.spark} now.", can_resume=True)
+    if old.gralha != new.gralha:
+        yield Change(f"Gralha was {old.gralha} and is {new.gralha} now.", can_resume=True)
+    if new.stateful and old.shuffle_partitions != new.shuffle_partitions:
+        yield Change(
+            f"The state lies in {old.shuffle_partitions} partitions and keeps them; "
+            f"spark.sql.shuffle.partitions={new.shuffle_partitions} has no effect here.",
+            can_resume=True,
+        )
+
+
+def _columns_changed(was: str, now: str) -> str:
+    """Two struct types, as Spark writes them, by the columns that differ."""
+    before, after = columns_of(was), columns_of(now)
+    gone = [name for name in before if name not in after]
+    new = [f"{name} {after[name]}" for name in after if name not in before]
+    other = [
+        f"{name} was {before[name]} and is {after[name]}"
+        for name in before
+        if name in after and before[name] != after[name]
+    ]
+    parts = [f"{_list(gone)} is gone" if gone else "", f"{_list(new)} is new" if new else "", *other]
+    return "; ".join(part for part in parts if part) or "the order of the columns"
+
+
+def columns_of(struct: str) -> dict[str, str]:
+    """The columns of `struct<a:int,b:struct<c:string>>`, the outer ones."""
+    inner = struct.removeprefix("struct<").removesuffix(">")
+    columns: list[str] = [""]
+    depth = 0
+    for character in inner:
+        depth += (character in "<(") - (character in ">)")
+        if character == "," and depth == 0:
+            columns.append("")
+        else:
+            columns[-1] += character
+    return {name: kind.upper() for name, _, kind in (one.partition(":") for one in columns if one)}
+
+
+def _operators(operators: tuple[StatefulOperator, ...]) -> str:
+    return " and ".join(str(one) for one in operators) or "nothing"
+
+
+def _watermark(watermark: tuple[str, str] | None) -> str:
+    return "none" if watermark is None else f"{watermark[0]}, {watermark[1]}"
+
+
+def _list(names: tuple[str, ...] | list[str]) -> str:
+    return ", ".join(names)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+
+
+def _input(values: dict[str, Any]) -> InputManifest:
+    watermark = values["watermark"]
+    return InputManifest(
+        **{
+            **values,
+            "topics": tuple(values["topics"]),
+            "watermark": None if watermark is None else (watermark[0], watermark[1]),
+        }
+    )
+
+
+def _operator(values: dict[str, Any]) -> StatefulOperator:
+    return StatefulOperator(values["kind"], tuple(values["keys"]), tuple(values["values"]))

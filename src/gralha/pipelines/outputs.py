@@ -1,0 +1,113 @@
+"""From the rows that a pipeline's function returns to records of a topic and files of a table.
+
+One topic is appended to by the streaming sink of `format("gralha")`. Tables, several outputs of one pipeline,
+and topics in the modes update and complete are written batch by batch (`foreachBatch`): the batch is computed
+once, kept, and given to every output. A table has one folder per batch, `batch=<checkpoint>-<number>`, so a
+batch that is done again replaces what it wrote, and nobody sees a row twice; Spark and others read the name
+as one more column. Topics get a batch that is done again once more: at least once.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
+from pyspark.sql.types import BinaryType
+
+from gralha.pipelines.declaration import RECORD_COLUMNS, Output, TopicOutput
+from gralha.pipelines.errors import PipelineError
+
+# A field that is null is written as null: a reader sees every column of every row.
+JSON_OPTIONS: Final = {"ignoreNullFields": "false"}
+
+
+def records(rows: DataFrame, output: TopicOutput) -> DataFrame:
+    """The rows as records: key, value and, where the rows have them, headers."""
+    values = [name for name in rows.columns if name not in RECORD_COLUMNS]
+    if not values:
+        raise PipelineError(f"there is no column to write to topic {output.topic}")
+    columns = [_value(rows, values).alias("value")]
+    key = _key(rows, output)
+    if key is not None:
+        columns.insert(0, key.alias("key"))
+    if _has_one(rows, "_headers"):
+        columns.append(rows["_headers"].alias("headers"))
+    return rows.select(*columns)
+
+
+def check(rows: DataFrame, output: Output) -> None:
+    """Complain about columns that the output names and the rows do not have."""
+    wanted = output.key if isinstance(output, TopicOutput) else output.partition_by
+    missing = next((name for name in wanted if name not in rows.columns), None)
+    if missing is not None:
+        role = "key" if isinstance(output, TopicOutput) else "partition_by"
+        has = ", ".join(rows.columns)
+        raise PipelineError(f"the {role} of {output} is {missing}, but the function returns only: {has}")
+    if isinstance(output, TopicOutput):
+        records(rows, output)
+        return
+    twice = next((name for name in rows.columns if not _has_one(rows, name)), None)
+    if twice is not None:
+        raise PipelineError(f"the function returns two columns {twice}: rename or drop one for {output}")
+
+
+def batch_writer(
+    outputs: tuple[Output, ...], *, checkpoint_id: str, kafka: Mapping[str, str]
+) -> Callable[[DataFrame, int], None]:
+    """What `foreachBatch` calls: writes one batch to every output."""
+
+    def write(batch: DataFrame, number: int) -> None:
+        name = f"{checkpoint_id}-{number:06d}"
+        if len(outputs) == 1 and isinstance(outputs[0], TopicOutput):
+            _write(batch, outputs[0], name, kafka)
+            return
+        batch.persist()
+        try:
+            # Computes the whole batch, once; most batches of a quiet stream end here.
+            if batch.count():
+                for output in outputs:
+                    _write(batch, output, name, kafka)
+        finally:
+            batch.unpersist()
+
+    return write
+
+
+def topic_options(output: TopicOutput, kafka: Mapping[str, str]) -> dict[str, str]:
+    """The options of `format("gralha")` for writing to a topic."""
+    client = {f"kafka.{name}": value for name, value in kafka.items()}
+    return {**client, **output.options, "topic": output.topic}
+
+
+def _write(batch: DataFrame, output: Output, name: str, kafka: Mapping[str, str]) -> None:
+    if isinstance(output, TopicOutput):
+        options = topic_options(output, kafka)
+        records(batch, output).write.format("gralha").options(**options).mode("append").save()
+        return
+    writer = batch.write.format(output.format).options(**output.options).mode("overwrite")
+    if output.partition_by:
+        writer = writer.partitionBy(*output.partition_by)
+    writer.save(f"{output.path.rstrip('/')}/batch={name}")
+
+
+def _value(rows: DataFrame, names: list[str]) -> Column:
+    return F.to_json(F.struct(*[rows[_quoted(name)] for name in names]), JSON_OPTIONS)
+
+
+def _key(rows: DataFrame, output: TopicOutput) -> Column | None:
+    if len(output.key) > 1:
+        return F.to_json(F.struct(*[rows[_quoted(name)] for name in output.key]), JSON_OPTIONS)
+    name = output.key[0] if output.key else "_key"
+    if not _has_one(rows, name):
+        return None
+    key = rows[_quoted(name)]
+    return key if isinstance(rows.schema[name].dataType, BinaryType) else key.cast("string")
+
+
+def _has_one(rows: DataFrame, name: str) -> bool:
+    """Whether there is one such column: a join of two inputs has the columns of records twice."""
+    return rows.columns.count(name) == 1
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

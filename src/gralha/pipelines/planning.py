@@ -1,0 +1,213 @@
+"""What a pipeline would do, found out without running it: `gralha pipeline plan` prints it.
+
+The plan is made of the same pieces that run: the topics are looked up, the function is called with streaming
+DataFrames, Spark analyses the result, the checkpoint is looked at. A problem is a sentence; a plan with
+problems cannot start. All problems are found at once, so that nobody mends them one start at a time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from pyspark.sql import SparkSession
+
+from gralha.pipelines.building import Built, build
+from gralha.pipelines.checkpoints import Checkpoint, inspect
+from gralha.pipelines.configuration import conf_of, configured, kafka_settings
+from gralha.pipelines.declaration import Output, Pipeline, TopicOutput
+from gralha.pipelines.errors import PipelineError
+from gralha.pipelines.folders import folder, is_on_this_machine
+from gralha.pipelines.inputs import row_schema
+from gralha.pipelines.manifests import Change, Manifest, columns_of, compare, manifest
+from gralha.pipelines.stateful import StatefulOperator
+from gralha.pipelines.topics import topics_of
+from gralha.spark.session import is_on_this_machine as master_is_here
+
+if TYPE_CHECKING:
+    from gralha.pipelines.running import RunOptions
+
+Verdict = Literal["new", "resume", "cannot resume"]
+
+__all__ = ["Change", "InputPlan", "OutputPlan", "Plan", "StatefulOperator", "TopicPlan", "Verdict", "plan"]
+
+
+@dataclass(frozen=True)
+class TopicPlan:
+    """A topic that a pipeline reads or writes; `partitions` is None when it does not exist yet."""
+
+    topic: str
+    partitions: int | None
+
+
+@dataclass(frozen=True)
+class InputPlan:
+    """An input as it will be read: `schema` is the DDL of the columns that the function gets."""
+
+    name: str
+    topics: tuple[TopicPlan, ...]
+    schema: str
+    watermark: tuple[str, str] | None
+
+
+@dataclass(frozen=True)
+class OutputPlan:
+    """An output; `topic` is None when it is a table."""
+
+    description: str
+    topic: TopicPlan | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is known of a pipeline before it runs."""
+
+    pipeline: Pipeline
+    inputs: tuple[InputPlan, ...] = ()
+    outputs: tuple[OutputPlan, ...] = ()
+    dead_letters: TopicPlan | None = None
+    output_schema: str | None = None
+    stateful: tuple[StatefulOperator, ...] = ()
+    checkpoint: str = ""
+    verdict: Verdict = "new"
+    # The batch that a resumed query begins with.
+    next_batch: int = 0
+    changes: tuple[Change, ...] = ()
+    problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+    # What will stand beside the checkpoint; None when the pipeline could not be built.
+    manifest: Manifest | None = None
+    # The pipeline as it was built for the plan: the first start takes it as it is.
+    built: Built | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def can_start(self) -> bool:
+        return not self.problems
+
+
+def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Plan:
+    """Find out what a pipeline would do. Never raises for what a person can mend: see `problems`."""
+    problems: list[str] = []
+    kafka = kafka_settings(options)
+    partitions = _partitions(pipeline, kafka, problems)
+    conf = conf_of(pipeline, session)
+    built: Built | None = None
+    with configured(session, conf):
+        inputs = _inputs(pipeline, session, partitions)
+        try:
+            built = build(pipeline, session, kafka)
+        except PipelineError as error:
+            problems.append(str(error))
+    place = folder(f"{options.checkpoints.rstrip('/')}/{pipeline.name}", session)
+    checkpoint = Checkpoint() if options.fresh else inspect(place)
+    new = manifest(built, conf) if built is not None else None
+    changes = _changes(checkpoint, new)
+    problems += _checkpoint_problems(pipeline, checkpoint, changes)
+    if new is not None and checkpoint.manifest is not None:
+        new = new.of_checkpoint(checkpoint.manifest.checkpoint_id)
+    dead_letters = pipeline.dead_letters if _has_schema(pipeline) else None
+    return Plan(
+        pipeline=pipeline,
+        inputs=inputs,
+        outputs=tuple(_output(one, partitions) for one in pipeline.outputs),
+        dead_letters=TopicPlan(dead_letters, partitions.get(dead_letters)) if dead_letters else None,
+        output_schema=_ddl(built.rows.schema.simpleString()) if built is not None else None,
+        stateful=new.stateful if new is not None else (),
+        checkpoint=place.path,
+        verdict=_verdict(checkpoint, changes),
+        next_batch=checkpoint.next_batch,
+        changes=tuple(changes),
+        problems=tuple(problems),
+        warnings=tuple(_warnings(session, options, new, checkpoint)),
+        manifest=new,
+        built=built,
+    )
+
+
+def _partitions(pipeline: Pipeline, kafka: Mapping[str, str], problems: list[str]) -> dict[str, int | None]:
+    """The partitions of all topics; adds a sentence for every input topic that is missing."""
+    try:
+        with topics_of(kafka) as topics:
+            found = topics.partitions([*pipeline.topics, *written_topics(pipeline)])
+            missing = [name for name in pipeline.topics if found[name] is None]
+            problems += [f"pipeline {pipeline.name}: {topics.missing(name)}" for name in missing]
+            return found
+    except PipelineError as error:
+        problems.append(f"pipeline {pipeline.name}: {error}")
+        return {}
+
+
+def written_topics(pipeline: Pipeline) -> list[str]:
+    """The topics that a pipeline writes to, dead letters included."""
+    names = [one.topic for one in pipeline.outputs if isinstance(one, TopicOutput)]
+    if pipeline.dead_letters is not None and _has_schema(pipeline):
+        names.append(pipeline.dead_letters)
+    return names
+
+
+def _has_schema(pipeline: Pipeline) -> bool:
+    return any(one.schema is not None for one in pipeline.inputs.values())
+
+
+def _inputs(
+    pipeline: Pipeline, session: SparkSession, partitions: Mapping[str, int | None]
+) -> tuple[InputPlan, ...]:
+    plans = []
+    for name, declared in pipeline.inputs.items():
+        try:
+            schema = _ddl(row_schema(declared, session).simpleString())
+        except PipelineError:
+            schema = str(declared.schema)  # building says what is wrong with it
+        topics = tuple(TopicPlan(topic, partitions.get(topic)) for topic in declared.topics)
+        plans.append(InputPlan(name, topics, schema, declared.watermark))
+    return tuple(plans)
+
+
+def _output(output: Output, partitions: Mapping[str, int | None]) -> OutputPlan:
+    topic = TopicPlan(output.topic, partitions.get(output.topic)) if isinstance(output, TopicOutput) else None
+    return OutputPlan(str(output), topic)
+
+
+def _changes(checkpoint: Checkpoint, new: Manifest | None) -> list[Change]:
+    if checkpoint.manifest is None or new is None:
+        return []
+    return compare(checkpoint.manifest, new)
+
+
+def _checkpoint_problems(pipeline: Pipeline, checkpoint: Checkpoint, changes: list[Change]) -> list[str]:
+    advice = "Begin anew with --fresh (the old checkpoint is put aside)"
+    if checkpoint.broken is not None:
+        return [f"pipeline {pipeline.name}: {checkpoint.broken} {advice}, or bring back a copy of it."]
+    return [
+        f"pipeline {pipeline.name}: {change.sentence} The checkpoint does not fit any more. "
+        f"{advice}, or change the pipeline back."
+        for change in changes
+        if not change.can_resume
+    ]
+
+
+def _verdict(checkpoint: Checkpoint, changes: list[Change]) -> Verdict:
+    if checkpoint.is_new:
+        return "new"
+    fits = checkpoint.broken is None and all(change.can_resume for change in changes)
+    return "resume" if fits else "cannot resume"
+
+
+def _warnings(
+    session: SparkSession, options: "RunOptions", new: Manifest | None, checkpoint: Checkpoint
+) -> list[str]:
+    warnings = []
+    if is_on_this_machine(options.checkpoints) and not master_is_here(str(session.sparkContext.master)):
+        warnings.append(
+            f"{options.checkpoints} is a folder of this machine; on a Spark cluster it must be one that all "
+            "machines share: name a mount of them all, or hdfs://, s3a:// and the like, with --checkpoints."
+        )
+    if checkpoint.is_repeated:
+        warnings.append(f"Batch {checkpoint.next_batch} was begun and not finished; it is done again.")
+    if new is not None and any(not one.keys and one.kind == "aggregate" for one in new.stateful):
+        warnings.append("One aggregate over all rows is computed by a single task.")
+    return warnings
+
+
+def _ddl(struct: str) -> str:
+    """A struct type as people declare columns: `a INT, b STRING`."""
+    return ", ".join(f"{name} {kind}" for name, kind in columns_of(struct).items())

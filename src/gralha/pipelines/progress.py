@@ -1,0 +1,164 @@
+"""What one batch of a pipeline did, in numbers: rates, lag, state, late rows.
+
+Spark reports a batch as a tree of JSON (`StreamingQueryProgress`). `Progress.of` keeps what a person watches,
+and `text` is the line that a terminal shows. A restart begins to count late rows and dead letters anew, so
+both are numbers of one batch; who wants totals adds them up (`metrics.py` does).
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One batch of one pipeline."""
+
+    pipeline: str
+    batch: int
+    at: str
+    input_rows: int = 0
+    input_rows_per_second: float = 0.0
+    processed_rows_per_second: float = 0.0
+    # Records between what the batch read and the end of the topics when it began (`lag.py` measures the lag
+    # of now); None when the source did not say.
+    lag: int | None = None
+    state_rows: int = 0
+    state_bytes: int = 0
+    late_rows_dropped: int = 0
+    # Records that did not fit their schema. Spark does not know of them: whoever counted them sets it.
+    dead_letters: int = 0
+    batch_duration_ms: int = 0
+    watermark: str | None = None
+    # The offset that comes next in each partition of each topic: what `lag.py` measures from.
+    read_to: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, pipeline: str, report: Mapping[str, Any]) -> Self:
+        """The numbers of a report of Spark's (`query.lastProgress`, or its JSON)."""
+        sources = report.get("sources") or []
+        states = report.get("stateOperators") or []
+        event_time = report.get("eventTime") or {}
+        return cls(
+            pipeline=pipeline,
+            batch=int(report.get("batchId", -1)),
+            at=str(report.get("timestamp", "")),
+            input_rows=sum(int(source.get("numInputRows") or 0) for source in sources),
+            input_rows_per_second=_total(sources, "inputRowsPerSecond"),
+            processed_rows_per_second=_total(sources, "processedRowsPerSecond"),
+            lag=lag(sources),
+            state_rows=int(_total(states, "numRowsTotal")),
+            state_bytes=int(_total(states, "memoryUsedBytes")),
+            late_rows_dropped=int(_total(states, "numRowsDroppedByWatermark")),
+            batch_duration_ms=_duration_ms(report),
+            watermark=event_time.get("watermark"),
+            read_to=_read_to(sources),
+        )
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Self:
+        """The progress that `to_json` wrote; names of other versions are left out."""
+        known = cls.__dataclass_fields__
+        return cls(**{name: value for name, value in values.items() if name in known})
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object with every number."""
+        return asdict(self)
+
+    def text(self) -> str:
+        """The line of a terminal; what is zero and rarely is not stays out of it."""
+        parts = [
+            f"batch {self.batch}",
+            f"in {count(self.input_rows_per_second)}/s",
+            f"done {count(self.processed_rows_per_second)}/s",
+            f"lag {'?' if self.lag is None else count(self.lag)}",
+            f"{self.batch_duration_ms / 1000:.1f} s",
+        ]
+        if self.state_rows:
+            parts.append(f"state {count(self.state_rows)} rows, {size(self.state_bytes)}")
+        if self.late_rows_dropped:
+            parts.append(f"late {count(self.late_rows_dropped)}")
+        if self.dead_letters:
+            parts.append(f"dead letters {count(self.dead_letters)}")
+        return "  ".join(parts)
+
+
+def lag(sources: list[Mapping[str, Any]]) -> int | None:
+    """Records that the sources have not read yet; None when one of them does not tell."""
+    behind = [_lag_of_source(source) for source in sources]
+    return None if not behind or None in behind else sum(one for one in behind if one is not None)
+
+
+def _read_to(sources: list[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
+    """Where the sources go on; of a topic that two of them read, where the one that is behind does."""
+    found: dict[str, dict[str, int]] = {}
+    for source in sources:
+        for topic, partitions in (_offsets(source.get("endOffset")) or {}).items():
+            if topic.startswith("@") or not isinstance(partitions, dict):
+                continue
+            mine = found.setdefault(topic, {})
+            for partition, offset in partitions.items():
+                mine[partition] = min(offset, mine.get(partition, offset))
+    return found
+
+
+def _lag_of_source(source: Mapping[str, Any]) -> int | None:
+    end, latest = _offsets(source.get("endOffset")), _offsets(source.get("latestOffset"))
+    if end is None or latest is None:
+        return None
+    return _behind(end, latest)
+
+
+def _offsets(value: Any) -> dict[str, Any] | None:
+    """Offsets as Spark reports them: JSON, or what was JSON already."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def _behind(end: Mapping[str, Any], latest: Mapping[str, Any]) -> int:
+    """The difference of all numbers that stand in the same place; a new partition counts from its start."""
+    total = 0
+    for name, newest in latest.items():
+        # What our source keeps beside the topics (see gralha.spark.offsets) are no offsets.
+        if name.startswith("@"):
+            continue
+        if isinstance(newest, dict):
+            inner = end.get(name)
+            total += _behind(inner if isinstance(inner, dict) else {}, newest)
+        elif isinstance(newest, int):
+            done = end.get(name)
+            total += max(0, newest - (done if isinstance(done, int) else 0))
+    return total
+
+
+def _total(parts: list[Mapping[str, Any]], name: str) -> float:
+    """The sum over sources or operators; Spark says NaN where nothing was measured."""
+    values = [float(part.get(name) or 0) for part in parts]
+    return sum(value for value in values if value == value)  # NaN is not equal to itself
+
+
+def _duration_ms(report: Mapping[str, Any]) -> int:
+    durations = report.get("durationMs") or {}
+    return int(durations.get("triggerExecution") or report.get("batchDuration") or 0)
+
+
+def count(number: float) -> str:
+    """A number that keeps its width: 7, 940, 1.2k, 3.4M."""
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if number >= limit:
+            scale = 1e3 if unit == "k" else limit
+            return f"{number / scale:.1f}{unit}"
+    return f"{number:.0f}" if number >= 10 or number == int(number) else f"{number:.1f}"
+
+
+def size(size_bytes: float) -> str:
+    """Bytes as people say them."""
+    for limit, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size_bytes >= limit:
+            return f"{size_bytes / limit:.1f} {unit}"
+    return f"{size_bytes:.0f} B"

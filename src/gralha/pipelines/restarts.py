@@ -1,0 +1,70 @@
+"""When a failed query is started again, and when that is of no use.
+
+Pauses double from a second to a minute, with jitter, so that many pipelines do not come back at once; a query
+that works again begins from a second. Errors fall in three kinds:
+
+- passing: a broker or an executor is away. Tried for ever.
+- hopeless: records are gone, the query does not fit its state. Not tried at all.
+- unknown: perhaps a bug in the pipeline that meets the same record again and again. Given up when the same
+  error comes several times in a row and no batch was done between.
+"""
+
+import random
+import re
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+Kind = Literal["passing", "hopeless", "unknown"]
+
+PAUSE_SECONDS: Final = 1.0
+PAUSE_SECONDS_MAX: Final = 60.0
+JITTER: Final = 0.2
+SAME_ERRORS_MAX: Final = 3
+
+PASSING: Final = re.compile(
+    r"ConnectionFailedError|UnansweredError|RequestTimeoutError|DeliveryError"
+    r"|gralha\.protocol\.errors\.\w+|SourceError: [^\n]* cannot be read"
+    r"|java\.net\.\w*Exception|ConnectionRefused|ConnectionResetError|BrokenPipeError"
+    r"|ExecutorLostFailure|FetchFailed|failed to connect back|Master removed our application"
+    # A machine that has too much to do: Spark gives a Python process ten seconds to start.
+    r"|Python worker failed to connect back|port number from pyspark\.daemon"
+)
+HOPELESS: Final = re.compile(
+    r"OffsetsLostError|TopicRecreatedError|DataLossError|SettingsError|RowsError|SecretError"
+    r"|AnalysisException|ParseException|SchemaError|OptionError"
+    r"|STATE_STORE_\w*SCHEMA|STATE_STORE_\w*NOT_COMPATIBLE|STATEFUL_PROCESSOR_"
+    r"|STREAMING_STATEFUL_OPERATOR_|MISSING_PARTITIONS_IN_STATE|SparkContext (was|has been) shut"
+)
+
+
+def kind_of(text: str) -> Kind:
+    """What kind of error the text of a failed query tells of."""
+    if HOPELESS.search(text):
+        return "hopeless"
+    return "passing" if PASSING.search(text) else "unknown"
+
+
+@dataclass
+class BackOff:
+    """Decides about the restarts of one pipeline."""
+
+    chooser: random.Random = field(default_factory=random.Random)
+    _failures: int = 0
+    _last: str = ""
+    _same: int = 0
+
+    def worked(self) -> None:
+        """A batch was done: what failed before is forgotten."""
+        self._failures, self._same, self._last = 0, 0, ""
+
+    def pause_after(self, text: str, sentence: str) -> float | None:
+        """How many seconds to wait after a failure; None: give up."""
+        kind = kind_of(text)
+        if kind == "unknown":  # what passes meanwhile says nothing about it
+            self._same = self._same + 1 if sentence == self._last else 1
+            self._last = sentence
+        if kind == "hopeless" or (kind == "unknown" and self._same >= SAME_ERRORS_MAX):
+            return None
+        pause = min(PAUSE_SECONDS * 2.0**self._failures, PAUSE_SECONDS_MAX)
+        self._failures = min(self._failures + 1, 10)
+        return pause * self.chooser.uniform(1 - JITTER, 1 + JITTER)

@@ -1,0 +1,248 @@
+"""Runs pipelines on a Spark session: start, watch, restart with back-off, stop cleanly.
+
+`run` blocks until every pipeline has ended or `stop` is set. It polls its queries from one thread, so that
+whoever watches (`on_event`) needs no locks. A query that fails is started again from its checkpoint
+(`restarts.py` says when), while the others run on.
+"""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Final
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from gralha.pipelines import checkpoints
+from gralha.pipelines.declaration import Pipeline
+from gralha.pipelines.errors import CannotStartError, PipelineError
+from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Stopped
+from gralha.pipelines.folders import folder
+from gralha.pipelines.planning import Plan, plan
+from gralha.pipelines.progress import Progress
+from gralha.pipelines.restarts import BackOff
+from gralha.pipelines.spark_errors import failure, of_query, short
+from gralha.pipelines.starting import Running, prepare, start
+
+POLL_SECONDS: Final = 0.2
+STOP_POLL_SECONDS: Final = 0.02
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How to run: the same for all pipelines of a run."""
+
+    bootstrap_servers: str = "localhost:9092"
+    # A folder with one folder per pipeline: manifest.json and Spark's own `checkpoint/` in it. On a Spark
+    # cluster it must be one that all machines reach (hdfs://, s3a://, a shared mount).
+    checkpoints: str = "checkpoints"
+    # Process all there is now, then end, whatever the trigger of the pipeline says.
+    available_now: bool = False
+    # Put the old checkpoint aside and begin anew.
+    fresh: bool = False
+    # Further settings of Kafka's clients, without "kafka.".
+    kafka: Mapping[str, str] = field(default_factory=dict)
+    # How long a batch may take to its end when asked to stop; then it is cut off, and done again next time.
+    stop_timeout_seconds: float = 20.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a pipeline ended: `error` is None when it ended as it should."""
+
+    pipeline: str
+    restarts: int
+    error: str | None = None
+
+
+def run(
+    pipelines: Sequence[Pipeline],
+    session: SparkSession,
+    options: RunOptions,
+    *,
+    on_event: Callable[[Event], None] = lambda _event: None,
+    stop: threading.Event | None = None,
+    chooser: random.Random | None = None,
+) -> list[Outcome]:
+    """Run pipelines until they end, fail for good, or `stop` is set.
+
+    All are planned first: CannotStartError, before anything runs, when one of them cannot start.
+    """
+    asked = stop or threading.Event()
+    plans = plan_all(pipelines, session, options)
+    problems = [problem for one in plans for problem in one.problems]
+    if problems:
+        raise CannotStartError(problems)
+    for one in plans:
+        if options.fresh:
+            checkpoints.put_aside(folder(one.checkpoint, session), datetime.now())
+        prepare(one, session, options)
+    watches = [_Watch(one, session, options, on_event, BackOff(chooser or random.Random())) for one in plans]
+    try:
+        while not asked.is_set() and any(not watch.is_done for watch in watches):
+            for watch in watches:
+                watch.step(time.monotonic())
+            asked.wait(POLL_SECONDS)
+    finally:
+        _stop_all(watches, options.stop_timeout_seconds if asked.is_set() else 0.0)
+    return [watch.outcome for watch in watches]
+
+
+def plan_all(pipelines: Sequence[Pipeline], session: SparkSession, options: RunOptions) -> list[Plan]:
+    """The plan of each pipeline: what `run` would do, and whether it can."""
+    return [plan(one, session, options) for one in pipelines]
+
+
+class _Watch:
+    """One pipeline from its first start to its end."""
+
+    def __init__(
+        self,
+        made: Plan,
+        session: SparkSession,
+        options: RunOptions,
+        tell: Callable[[Event], None],
+        back_off: BackOff,
+    ) -> None:
+        self.name = made.pipeline.name
+        self.is_done = False
+        self._plan = made
+        self._session = session
+        self._options = options
+        self._tell = tell
+        self._back_off = back_off
+        self._running: Running | None = None
+        self._due = 0.0
+        self._attempt = 0
+        self._error: str | None = None
+        # The time stamp of the last report that was passed on, and the misfits that were.
+        self._reported = ""
+        self._counted = 0
+
+    @property
+    def outcome(self) -> Outcome:
+        return Outcome(self.name, max(0, self._attempt - 1), self._error)
+
+    def step(self, now: float) -> None:
+        """Do what there is to do: start, pass on progress, notice the end."""
+        if self.is_done:
+            return
+        try:
+            if self._running is not None:
+                self._look(self._running, now)
+            elif now >= self._due:
+                self._start()
+        except PipelineError as error:
+            self._fail(str(error))  # it has been planned, so it changed meanwhile: a person has to look
+        except PySparkException as error:
+            self._after_failure(f"{type(error).__name__}: {error}", short(error), now)
+        except (Py4JError, ConnectionError) as error:
+            self._fail(f"Spark is gone: {type(error).__name__}: {error}")
+
+    def _start(self) -> None:
+        self._attempt += 1
+        self._running = start(self._plan, self._session, self._options, is_first=self._attempt == 1)
+        self._reported, self._counted = "", 0
+        resumes = self._plan.verdict == "resume" or self._attempt > 1
+        self._tell(Started(self.name, self._attempt, str(self._running.query.id), resumes))
+
+    def _look(self, running: Running, now: float) -> None:
+        query = running.query
+        is_active = query.isActive  # asked first, so that nothing is reported after the last look
+        self._report(running)
+        if is_active:
+            return
+        text = failure(query)
+        self._running = None
+        if text is None:
+            self.is_done = True
+            self._tell(Stopped(self.name))
+        else:
+            self._after_failure(text, of_query(text), now)
+
+    def _report(self, running: Running) -> None:
+        """Pass on the reports of Spark's that came since the last look."""
+        last = running.query.lastProgress
+        if last is None or last["timestamp"] == self._reported:
+            return
+        new = [one for one in running.query.recentProgress if one["timestamp"] > self._reported]
+        unfit = running.unfit.value
+        for one in new:
+            self._reported = one["timestamp"]
+            # Workers tell the sum, not the batch: what is new belongs to the latest one.
+            letters, self._counted = (unfit - self._counted, unfit) if one is new[-1] else (0, self._counted)
+            progress = replace(Progress.of(self.name, _values(one)), dead_letters=letters)
+            if progress.batch_duration_ms and "addBatch" in (one["durationMs"] or {}):
+                self._back_off.worked()
+            self._tell(Progressed(self.name, progress))
+
+    def _after_failure(self, text: str, sentence: str, now: float) -> None:
+        self._running = None
+        pause = self._back_off.pause_after(text, sentence)
+        if pause is None:
+            self._fail(sentence)
+            return
+        self._due = now + pause
+        self._tell(Restarting(self.name, sentence, self._attempt, pause))
+
+    def _fail(self, sentence: str) -> None:
+        self._running = None
+        self.is_done = True
+        self._error = sentence
+        self._tell(Failed(self.name, sentence))
+
+    # The end
+
+    def is_between_batches(self, seen: int) -> bool:
+        """Whether the query waits, or has just done another batch than the one that was seen."""
+        running = self._running
+        if running is None or not running.query.isActive:
+            return True
+        return not running.query.status["isTriggerActive"] or self.newest_batch() > seen
+
+    def newest_batch(self) -> int:
+        """The newest batch that is done; -1 when there is none."""
+        last = self._running.query.lastProgress if self._running is not None else None
+        return -1 if last is None else int(last["batchId"])
+
+    def end(self) -> None:
+        """Stop the query; tell what it did last."""
+        if self.is_done:
+            return
+        if self._running is not None:
+            self._running.query.stop()
+            self._report(self._running)
+            self._running = None
+        self.is_done = True
+        self._tell(Stopped(self.name))
+
+
+def _stop_all(watches: Sequence[_Watch], timeout_seconds: float) -> None:
+    """Let every query finish the batch that it works on, within the time; then stop it.
+
+    Spark stops a query by cutting it off, and what a batch wrote to a topic until then is written again when
+    it is repeated. So the moment between two batches is waited for.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    try:
+        waiting = {watch.name: watch.newest_batch() for watch in watches if not watch.is_done}
+        pending = [watch for watch in watches if not watch.is_done]
+        while pending:
+            ready = [watch for watch in pending if watch.is_between_batches(waiting[watch.name])]
+            if not ready and time.monotonic() < deadline:
+                time.sleep(STOP_POLL_SECONDS)
+                continue
+            for watch in ready or pending:
+                watch.end()
+            pending = [watch for watch in pending if not watch.is_done]
+    except (Py4JError, ConnectionError):
+        return  # Spark is gone, and with it the queries
+
+
+def _values(report: Any) -> Mapping[str, Any]:
+    """A report of Spark's as plain values."""
+    return report if isinstance(report, Mapping) else dict(report)

@@ -1,0 +1,88 @@
+"""Starts the query of a pipeline: the topics that it writes to, the manifest, the writer, the trigger."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from gralha.client.values import NewTopic
+from gralha.pipelines import outputs
+from gralha.pipelines.building import build
+from gralha.pipelines.checkpoints import MANIFEST, SPARK
+from gralha.pipelines.configuration import conf_of, configured, kafka_settings
+from gralha.pipelines.dead_letters import TOPIC_MESSAGE_BYTES_MAX, Counter
+from gralha.pipelines.declaration import AVAILABLE_NOW, Pipeline, TopicOutput
+from gralha.pipelines.folders import folder
+from gralha.pipelines.planning import Plan
+from gralha.pipelines.topics import topics_of
+
+if TYPE_CHECKING:
+    from gralha.pipelines.running import RunOptions
+
+
+@dataclass(frozen=True)
+class Running:
+    """A query that was started, and the count of records that did not fit."""
+
+    query: StreamingQuery
+    unfit: Counter
+
+
+def prepare(plan: Plan, session: SparkSession, options: "RunOptions") -> None:
+    """Make what a query needs before its first start: topics to write to, and the manifest."""
+    wanted = _topics(plan)
+    if wanted:
+        with topics_of(kafka_settings(options)) as topics:
+            topics.create(wanted)
+    assert plan.manifest is not None
+    folder(plan.checkpoint, session).write(MANIFEST, plan.manifest.to_json())
+
+
+def start(plan: Plan, session: SparkSession, options: "RunOptions", *, is_first: bool) -> Running:
+    """Start the query of a pipeline: the first time as it was planned, after a failure built anew."""
+    pipeline = plan.pipeline
+    kafka = kafka_settings(options)
+    with configured(session, conf_of(pipeline, session)):
+        built = plan.built if is_first and plan.built is not None else build(pipeline, session, kafka)
+        writer = _writer(plan, built.rows, kafka).queryName(pipeline.name).outputMode(pipeline.output_mode)
+        writer = writer.option("checkpointLocation", f"{plan.checkpoint}/{SPARK}")
+        return Running(_triggered(writer, pipeline, options).start(), built.unfit)
+
+
+def _topics(plan: Plan) -> list[NewTopic]:
+    """The topics that are written to and do not exist yet."""
+    missing = {
+        output.topic.topic for output in plan.outputs if output.topic and output.topic.partitions is None
+    }
+    new = [
+        NewTopic(one.topic, partitions=one.partitions or -1)
+        for one in plan.pipeline.outputs
+        if isinstance(one, TopicOutput) and one.topic in missing
+    ]
+    letters = plan.dead_letters
+    if letters is not None and letters.partitions is None:
+        configs = {"max.message.bytes": str(TOPIC_MESSAGE_BYTES_MAX)}
+        new.append(NewTopic(letters.topic, partitions=1, configs=configs))
+    return new
+
+
+def _writer(plan: Plan, rows: DataFrame, kafka: Mapping[str, str]) -> DataStreamWriter:
+    only = plan.pipeline.outputs[0]
+    # Spark lets a sink that is written in Python append only; other modes go batch by batch.
+    appends = plan.pipeline.output_mode == "append" and len(plan.pipeline.outputs) == 1
+    if appends and isinstance(only, TopicOutput):
+        options = outputs.topic_options(only, kafka)
+        return outputs.records(rows, only).writeStream.format("gralha").options(**options)
+    assert plan.manifest is not None
+    checkpoint_id = plan.manifest.checkpoint_id
+    write = outputs.batch_writer(plan.pipeline.outputs, checkpoint_id=checkpoint_id, kafka=kafka)
+    return rows.writeStream.foreachBatch(write)
+
+
+def _triggered(writer: DataStreamWriter, pipeline: Pipeline, options: "RunOptions") -> DataStreamWriter:
+    if options.available_now or pipeline.trigger == AVAILABLE_NOW:
+        return writer.trigger(availableNow=True)
+    return writer if pipeline.trigger is None else writer.trigger(processingTime=pipeline.trigger)

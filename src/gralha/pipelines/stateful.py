@@ -1,0 +1,151 @@
+"""Finds what a query remembers between batches, in the plan that Spark has analysed.
+
+The state of a query lies in its checkpoint and fits only operators of the same kind, with the same keys and
+values, in the same order. Spark compares the types that it stored. It does not notice that a window of one
+minute became one of five, or that a sum became a maximum: it goes on with numbers that mean something else.
+So the operators are put into words here, kept in the manifest and compared before a start.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+
+# Ids of columns ("amount#12", "count#3L") and marks of watermarks ("at#4-T10000ms") differ with every run.
+IDS: Final = re.compile(r"#\d+L?(-T\d+ms)?")
+ALIAS: Final = re.compile(r" AS [^()]*$")
+WINDOW_SLIDE: Final = re.compile(r"- 0\) % (\d+)\)")
+WINDOW_DURATION: Final = re.compile(r"END\) - 0\) \+ (\d+)\), LongType, TimestampType")
+SESSION_GAP: Final = re.compile(r"cast\(([^()]+) as interval\)")
+UNITS: Final = (
+    (86_400_000_000, "day"),
+    (3_600_000_000, "hour"),
+    (60_000_000, "minute"),
+    (1_000_000, "second"),
+)
+
+KINDS: Final = {
+    "Aggregate": "aggregate",
+    "Join": "stream-stream join",
+    "Deduplicate": "de-duplication",
+    "DeduplicateWithinWatermark": "de-duplication within the watermark",
+    "TransformWithStateInPySpark": "transformWithState",
+    "TransformWithStateInPandas": "transformWithState",
+    "FlatMapGroupsInPandasWithState": "applyInPandasWithState",
+    "GlobalLimit": "limit",
+}
+
+
+@dataclass(frozen=True)
+class StatefulOperator:
+    """Something that remembers rows between batches: its kind, by what, and what."""
+
+    kind: str
+    keys: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        text = self.kind
+        if self.keys:
+            text += f" by {', '.join(self.keys)}"
+        if self.values:
+            text += f": {', '.join(self.values)}"
+        return text
+
+
+def stateful_operators(rows: DataFrame) -> tuple[StatefulOperator, ...]:
+    """The stateful operators of a streaming DataFrame, outermost first."""
+    found: list[StatefulOperator] = []
+    _walk(rows._jdf.queryExecution().analyzed(), found)
+    return tuple(found)
+
+
+def _walk(node: Any, found: list[StatefulOperator]) -> None:
+    if node.isStateful():
+        found.append(_operator(node))
+    for child in _items(node.children()):
+        _walk(child, found)
+
+
+def _operator(node: Any) -> StatefulOperator:
+    name = str(node.nodeName())
+    kind = KINDS.get(name, name)
+    match name:
+        case "Aggregate":
+            keys = [_key(one, node) for one in _items(node.groupingExpressions())]
+            own = {_text(one) for one in _items(node.groupingExpressions())}
+            sums = [_typed(one) for one in _items(node.aggregateExpressions()) if _text(one) not in own]
+            return StatefulOperator(kind, tuple(keys), tuple(sums))
+        case "Join":
+            condition = node.condition()
+            text = _text(condition.get()) if condition.isDefined() else ""
+            sides = [_columns(node.left()), _columns(node.right())]
+            return StatefulOperator(f"{kind} ({_text(node.joinType())})", (text,), tuple(sides))
+        case "Deduplicate" | "DeduplicateWithinWatermark":
+            return StatefulOperator(kind, tuple(_typed(one) for one in _items(node.keys())))
+        case "TransformWithStateInPySpark" | "TransformWithStateInPandas":
+            columns = _items(node.left().output())[: node.groupingAttributesLen()]
+            mode = f"time mode {node.timeMode()}"
+            return StatefulOperator(kind, tuple(_typed(one) for one in columns), (mode,))
+        case "FlatMapGroupsInPandasWithState":
+            keys = [_typed(one) for one in _items(node.groupingAttributes())]
+            return StatefulOperator(kind, tuple(keys), (str(node.stateType().simpleString()),))
+        case _:
+            return StatefulOperator(kind, (_text(node.simpleString(1_000)),))
+
+
+def _key(expression: Any, aggregate: Any) -> str:
+    """A grouping key; a window says how long it is, which its type does not."""
+    text = _typed(expression)
+    name = text.partition(" ")[0]
+    if "window" not in name:
+        return text
+    made = _made_below(aggregate.child(), name)
+    return f"{name} of {made}" if made else text
+
+
+def _made_below(node: Any, name: str) -> str | None:
+    """How long the window of that name is: from the expressions that make it, below its aggregate."""
+    while True:
+        text = str(node.simpleString(1_000))
+        if str(node.nodeName()) in ("Project", "Expand") and "precisetimestampconversion" in text:
+            return _window(text, name)
+        children = _items(node.children())
+        if len(children) != 1 or node.isStateful():
+            return None
+        node = children[0]
+
+
+def _window(text: str, name: str) -> str | None:
+    duration, slide = WINDOW_DURATION.search(text), WINDOW_SLIDE.search(text)
+    if duration and slide:
+        every = "" if duration[1] == slide[1] else f" every {_interval(int(slide[1]))}"
+        return f"{_interval(int(duration[1]))}{every}"
+    gap = SESSION_GAP.search(text)
+    return f"gap {gap[1]}" if gap else None
+
+
+def _interval(microseconds: int) -> str:
+    for unit, name in UNITS:
+        if microseconds % unit == 0:
+            count = microseconds // unit
+            return f"{count} {name}{'' if count == 1 else 's'}"
+    return f"{microseconds / 1000:g} milliseconds"
+
+
+def _typed(expression: Any) -> str:
+    return f"{_text(expression)} {str(expression.dataType().simpleString()).upper()}"
+
+
+def _columns(node: Any) -> str:
+    return "(" + ", ".join(_typed(one) for one in _items(node.output())) + ")"
+
+
+def _text(expression: Any) -> str:
+    return ALIAS.sub("", IDS.sub("", str(expression.toString())))
+
+
+def _items(sequence: Any) -> list[Any]:
+    """A Scala sequence as a list."""
+    return [sequence.apply(index) for index in range(sequence.size())]

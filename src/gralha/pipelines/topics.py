@@ -1,0 +1,71 @@
+"""What a pipeline asks a cluster before it starts: do its topics exist, and may the missing ones be made."""
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+from gralha.client.admin import Admin
+from gralha.client.cluster import Cluster
+from gralha.client.errors import ClientError
+from gralha.client.settings import ClientSettings
+from gralha.client.values import NewTopic, TopicDescription
+from gralha.pipelines.errors import PipelineError
+from gralha.spark.secrets import resolve
+
+# Before a start somebody waits in front of a terminal.
+PATIENCE_MS: Final = 15_000
+
+
+class Topics:
+    """The topics of a cluster."""
+
+    def __init__(self, admin: Admin, bootstrap_servers: str) -> None:
+        self._admin = admin
+        self._bootstrap_servers = bootstrap_servers
+
+    def partitions(self, names: Iterable[str]) -> dict[str, int | None]:
+        """How many partitions each topic has; None when it does not exist."""
+        wanted = list(dict.fromkeys(names))
+        described = self._admin.describe_topics(wanted) if wanted else {}
+        found: dict[str, int | None] = {}
+        for name in wanted:
+            topic = described.get(name)
+            found[name] = len(topic.partitions) if isinstance(topic, TopicDescription) else None
+        return found
+
+    def missing(self, name: str) -> str:
+        """A sentence about a topic that does not exist, and what to do about it."""
+        known = [topic.name for topic in self._admin.list_topics() if not topic.is_internal]
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"Did you mean {near[0]}? " if near else ""
+        return (
+            f"There is no topic {name} on {self._bootstrap_servers}. {hint}Create it with: "
+            f"kafka-topics --bootstrap-server {self._bootstrap_servers} --create --topic {name}"
+        )
+
+    def create(self, topics: Iterable[NewTopic]) -> None:
+        """Create topics, unless somebody was faster."""
+        wanted = {topic.name: topic for topic in topics}
+        for name, error in self._admin.create_topics(wanted.values()).items():
+            if error is not None and self.partitions([name])[name] is None:
+                raise PipelineError(f"The topic {name} cannot be created: {error}")
+
+
+@contextmanager
+def topics_of(kafka: Mapping[str, str]) -> Iterator[Topics]:
+    """Ask a cluster; PipelineError, in a sentence, when it does not answer."""
+    servers = kafka.get("bootstrap.servers", "")
+    try:
+        settings = ClientSettings.from_kafka(resolve(kafka))
+        cluster = Cluster(
+            settings.bootstrap_servers,
+            client_id=settings.client_id,
+            connect_timeout_ms=min(settings.connect_timeout_ms, PATIENCE_MS),
+            request_timeout_ms=min(settings.request_timeout_ms, PATIENCE_MS),
+            api_timeout_ms=PATIENCE_MS,
+        )
+        with Admin(cluster) as admin:
+            yield Topics(admin, servers)
+    except ClientError as error:
+        raise PipelineError(str(error)) from error

@@ -1,0 +1,65 @@
+"""`format("gralha")`: topics of any Kafka cluster as a source and sink of Spark, batch and streaming.
+
+Options, columns and their meaning are those of Spark's own `format("kafka")`; docs/SPARK.md has the
+differences. `pyspark_gralha` makes Spark find it; nothing has to be registered.
+"""
+
+import logging
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from gralha.spark.options import SourceOptions, include_headers, source_options, warnings
+from gralha.spark.schema import check_schema, record_schema
+
+logger = logging.getLogger(__name__)
+
+
+class GralhaDataSource(DataSource):
+    """Records of topics as rows, and rows as records of topics."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return "gralha"
+
+    def schema(self) -> StructType:
+        """The columns of a read; a write brings its own."""
+        return record_schema(include_headers(self.options))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """A batch query."""
+        from gralha.spark.batch_reader import GralhaBatchReader
+
+        return GralhaBatchReader(self._checked(schema, streaming=False))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+        """A streaming query."""
+        from gralha.spark.stream_reader import GralhaStreamReader
+
+        return GralhaStreamReader(self._checked(schema, streaming=True))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """A batch query's sink."""
+        from gralha.spark.sink import batch_writer
+
+        return batch_writer(self.options, schema, overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        """A streaming query's sink."""
+        from gralha.spark.sink import stream_writer
+
+        return stream_writer(self.options, schema, overwrite)
+
+    def _checked(self, schema: StructType, *, streaming: bool) -> SourceOptions:
+        options = source_options(self.options, streaming=streaming)
+        check_schema(schema, options.include_headers)
+        for warning in warnings(self.options, streaming=streaming):
+            logger.warning(warning)
+        return options

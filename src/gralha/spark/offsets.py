@@ -1,0 +1,122 @@
+"""How far a stream has come: the offset that Spark keeps in its checkpoint, and the ranges between two.
+
+The JSON is that of Spark's Kafka source, `{"sales": {"0": 23, "1": 42}}`, with what a safe restart needs
+besides. No topic can be called like these:
+
+    @topicIds   the ids of the topics, by which one that was deleted and created again is recognised
+    @initial    nothing has been read yet: this is where the stream shall begin
+    @from       where the first batch with records began. Spark does not keep the offset that a stream began
+                with, so a first batch that is run again would otherwise begin where "latest" is by then
+    @dataLoss   what was lost with failOnDataLoss=false: {"sales": {"events": 1, "records": 120}}
+"""
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from gralha.client.bulk_reader import OffsetRange
+from gralha.client.values import TopicPartition
+from gralha.spark.option_values import PartitionOffsets
+
+TOPIC_IDS: Final = "@topicIds"
+INITIAL: Final = "@initial"
+FROM: Final = "@from"
+DATA_LOSS: Final = "@dataLoss"
+
+OffsetJson = dict[str, Any]
+
+
+class LossCount(NamedTuple):
+    """How often something was lost of a topic, and how many records, where that is known."""
+
+    events: int
+    records: int
+
+
+@dataclass(frozen=True)
+class StreamOffset:
+    """The offset of the record to read next in each partition."""
+
+    offsets: PartitionOffsets
+    topic_ids: dict[str, str] = field(default_factory=dict)
+    is_initial: bool = False
+    batch_start: PartitionOffsets | None = None
+    data_loss: dict[str, LossCount] = field(default_factory=dict)
+
+    def to_json(self) -> OffsetJson:
+        """The offset as Spark keeps it: equal offsets give equal text."""
+        json = offsets_to_json(self.offsets)
+        if self.topic_ids:
+            json[TOPIC_IDS] = dict(sorted(self.topic_ids.items()))
+        if self.is_initial:
+            json[INITIAL] = True
+        if self.batch_start is not None:
+            json[FROM] = offsets_to_json(self.batch_start)
+        if self.data_loss:
+            json[DATA_LOSS] = {topic: count._asdict() for topic, count in sorted(self.data_loss.items())}
+        return json
+
+    @staticmethod
+    def from_json(json: OffsetJson) -> "StreamOffset":
+        """Also reads an offset of Spark's Kafka source, which has only topics."""
+        batch_start = json.get(FROM)
+        return StreamOffset(
+            offsets=offsets_from_json({name: value for name, value in json.items() if name[:1] != "@"}),
+            topic_ids=dict(json.get(TOPIC_IDS, {})),
+            is_initial=bool(json.get(INITIAL, False)),
+            batch_start=None if batch_start is None else offsets_from_json(batch_start),
+            data_loss={topic: LossCount(**count) for topic, count in json.get(DATA_LOSS, {}).items()},
+        )
+
+
+def offsets_to_json(offsets: PartitionOffsets) -> OffsetJson:
+    """Offsets by topic and partition, in order."""
+    json: OffsetJson = {}
+    for partition in sorted(offsets):
+        json.setdefault(partition.topic, {})[str(partition.partition)] = offsets[partition]
+    return json
+
+
+def offsets_from_json(json: Mapping[str, Mapping[str, int]]) -> PartitionOffsets:
+    """Offsets by partition."""
+    return {
+        TopicPartition(topic, int(partition)): offset
+        for topic, partitions in json.items()
+        for partition, offset in partitions.items()
+    }
+
+
+def topic_id_text(topic_id: bytes) -> str:
+    """A topic's id as Kafka prints it."""
+    return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode()
+
+
+def topic_id_bytes(text: str | None) -> bytes | None:
+    """A topic's id as the protocol has it."""
+    return None if text is None else base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+def is_recreated(topic: str, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether a topic is another one of the same name; a cluster without topic ids cannot tell."""
+    return topic in before and topic in now and before[topic] != now[topic]
+
+
+def batch_ranges(start: StreamOffset, end: StreamOffset) -> list[OffsetRange]:
+    """What a batch reads: the same for the same two offsets, however often it is run.
+
+    A partition that is new, or belongs to a topic that was created again, is read from its first offset.
+    """
+    before = start.offsets
+    if start.is_initial:
+        if end.batch_start is None:
+            return []
+        before = end.batch_start
+    ranges = []
+    for partition in sorted(end.offsets):
+        recreated = is_recreated(partition.topic, start.topic_ids, end.topic_ids)
+        begin = 0 if recreated else before.get(partition, 0)
+        if begin < end.offsets[partition]:
+            topic_id = topic_id_bytes(end.topic_ids.get(partition.topic))
+            ranges.append(OffsetRange(*partition, begin, end.offsets[partition], topic_id))
+    return ranges

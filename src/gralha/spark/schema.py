@@ -1,0 +1,45 @@
+"""The columns of a topic's records: those of Spark's Kafka source, by name, type and order."""
+
+from typing import Final
+
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from gralha.spark.option_values import OptionError
+
+HEADERS: Final = ArrayType(
+    StructType([StructField("key", StringType(), True), StructField("value", BinaryType(), True)]), True
+)
+
+
+def record_schema(include_headers: bool) -> StructType:
+    """The columns of the source."""
+    fields = [
+        StructField("key", BinaryType(), True),
+        StructField("value", BinaryType(), True),
+        StructField("topic", StringType(), True),
+        StructField("partition", IntegerType(), True),
+        StructField("offset", LongType(), True),
+        StructField("timestamp", TimestampType(), True),
+        StructField("timestampType", IntegerType(), True),
+    ]
+    if include_headers:
+        fields.append(StructField("headers", HEADERS, True))
+    return StructType(fields)
+
+
+def check_schema(given: StructType, include_headers: bool) -> None:
+    """A schema of the user's own would change nothing in the records, so it is refused, as Spark does."""
+    if given != record_schema(include_headers):
+        raise OptionError(
+            'format("gralha") has a schema of its own: remove .schema(...) and turn the value into columns '
+            "with from_json(col('value').cast('string'), schema)."
+        )

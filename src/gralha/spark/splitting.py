@@ -1,0 +1,52 @@
+"""Cuts ranges of offsets into the tasks of a batch: `minPartitions` and `maxRecordsPerPartition`.
+
+Without these options each partition of a topic is one task, so that its records stay in their order on the
+way through a query without shuffles. A range that is cut is read by several tasks at once.
+"""
+
+import itertools
+from collections.abc import Iterable
+
+from gralha.client.bulk_reader import OffsetRange
+
+
+def tasks(
+    ranges: Iterable[OffsetRange], min_partitions: int | None, max_records: int | None
+) -> list[OffsetRange]:
+    """The ranges that each task reads; empty ones are left out."""
+    wanted = [item for item in ranges if size(item) > 0]
+    if max_records is not None:
+        wanted = [part for item in wanted for part in cut(item, -(-size(item) // max_records))]
+    if min_partitions is not None and len(wanted) < min_partitions:
+        wanted = _at_least(wanted, min_partitions)
+    return wanted
+
+
+def size(item: OffsetRange) -> int:
+    """How many offsets a range has; compacted topics and transactions have fewer records."""
+    return item.end - item.start
+
+
+def cut(item: OffsetRange, parts: int) -> list[OffsetRange]:
+    """The range in so many parts of equal size, give or take one; fewer if it has fewer offsets."""
+    count = min(parts, size(item))
+    edges = [item.start + size(item) * part // count for part in range(count + 1)]
+    return [item._replace(start=start, end=end) for start, end in itertools.pairwise(edges)]
+
+
+def _at_least(ranges: list[OffsetRange], min_partitions: int) -> list[OffsetRange]:
+    """Cut large ranges so that there are about so many; the share of the small ones is not theirs to fill."""
+    total = sum(size(item) for item in ranges)
+    small = [item for item in ranges if _share(item, total, min_partitions) == 1]
+    large_total = total - sum(size(item) for item in small)
+    large_partitions = max(min_partitions - len(small), 1)
+    result = []
+    for item in ranges:
+        is_small = _share(item, total, min_partitions) == 1
+        result += cut(item, 1 if is_small else _share(item, large_total, large_partitions))
+    return result
+
+
+def _share(item: OffsetRange, total: int, partitions: int) -> int:
+    """How many of the partitions a range gets by its size, rounded, at least one."""
+    return max((2 * size(item) * partitions + total) // (2 * total), 1)

@@ -1,0 +1,179 @@
+"""Plans the batches of one stream: where it begins, where the next batch ends, what was lost on the way.
+
+There is one planner for each query, in Spark's driver-side process for the source. Spark asks it for the end
+of the next batch again and again, every few milliseconds while nothing happens; one question to the leaders
+answers that. When there is something to read, the topics are described again: their ids before and after the
+question are the same, so the offsets belong to those topics and not to others of the same name.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from gralha.client.values import TopicPartition
+from gralha.spark.admission import BackPressure, SmallBatches, limited, new_records
+from gralha.spark.data_loss import (
+    ClusterOffsets,
+    DataLossPolicy,
+    Loss,
+    begin_offsets,
+    counted,
+    losses,
+)
+from gralha.spark.offsets import StreamOffset
+from gralha.spark.option_values import OFFSET_MAX, PartitionOffsets
+from gralha.spark.options import SourceOptions
+from gralha.spark.progress_commits import CommitsOffsets, ProgressCommits
+from gralha.spark.topic_view import TopicPartitions
+
+# How long a new partition or topic may go unnoticed while there is nothing to read elsewhere.
+TOPICS_MAX_AGE_MS: Final = 1_000
+
+
+class View(CommitsOffsets, Protocol):
+    """What the planner asks of a cluster: a TopicView, or a fake in tests."""
+
+    def partitions(self, may_be_missing: Callable[[str], bool] = ...) -> TopicPartitions: ...
+
+    def earliest(self, partitions: frozenset[TopicPartition]) -> PartitionOffsets: ...
+
+    def latest(self, partitions: frozenset[TopicPartition]) -> PartitionOffsets: ...
+
+
+def _monotonic_ms() -> int:
+    return int(time.monotonic() * 1000)
+
+
+class StreamPlanner:
+    """The state of one stream on the driver. It can be lost at any time: offsets hold all that matters."""
+
+    def __init__(
+        self,
+        options: SourceOptions,
+        view: View,
+        *,
+        clock_ms: Callable[[], int] = _monotonic_ms,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._options = options
+        self._view = view
+        self._clock_ms = clock_ms
+        self._sleep = sleep
+        self._policy = DataLossPolicy(options.fail_on_data_loss)
+        self._commits = None if options.group_id is None else ProgressCommits(options.group_id, view)
+        minimum, target_ms = options.min_offsets_per_trigger, options.target_batch_duration_ms
+        self._small = None if minimum is None else SmallBatches(minimum, options.max_trigger_delay_ms)
+        self._pressure = None if target_ms is None else BackPressure(target_ms)
+        self._topics: TopicPartitions | None = None
+        self._topics_ms = 0
+        # With Trigger.AvailableNow: where the topics ended when the query started.
+        self._target: ClusterOffsets | None = None
+        self.latest: PartitionOffsets | None = None
+
+    def stop_at_what_is_there_now(self) -> None:
+        """For Trigger.AvailableNow: nothing that comes later will be read."""
+        topics = self._view.partitions(lambda topic: True)
+        self._target = ClusterOffsets(topics.topic_ids, self._view.latest(topics.partitions))
+
+    def processed(self, offset: StreamOffset, *, is_idle: bool = False) -> None:
+        """All before this offset has been processed."""
+        if self._commits is not None:
+            self._commits.processed(offset.offsets, self._clock_ms(), is_idle=is_idle)
+
+    def next_offset(self, start: StreamOffset, max_records: int | None) -> StreamOffset:
+        """Where the next batch ends, `start` itself while there is none; None as limit means read all."""
+        # Spark asks for what follows `start` only when the batch that ended there is done.
+        if self._pressure is not None:
+            self._pressure.batch_finished(self._clock_ms())
+        now = self._cluster_offsets(start)
+        self.latest = now.latest
+        found = losses(start, now)
+        begin = begin_offsets(start, now)
+        goal = self._goal(start, now, begin)
+        if not found and not self._is_due(new_records(begin, goal), max_records):
+            self.processed(start, is_idle=True)
+            return start
+        self.processed(start)
+        self._policy.report(loss.sentence for loss in found)
+        end = self._admitted(begin, goal, max_records)
+        return self._end_offset(start, now, begin, end, found)
+
+    def _end_offset(
+        self,
+        start: StreamOffset,
+        now: ClusterOffsets,
+        begin: PartitionOffsets,
+        end: PartitionOffsets,
+        found: list[Loss],
+    ) -> StreamOffset:
+        topics = {partition.topic for partition in end}
+        return StreamOffset(
+            offsets=end,
+            topic_ids={topic: name for topic, name in now.topic_ids.items() if topic in topics},
+            batch_start={partition: begin[partition] for partition in end} if start.is_initial else None,
+            data_loss=counted(start.data_loss, found),
+        )
+
+    # How much
+
+    def _is_due(self, records: int, max_records: int | None) -> bool:
+        """Whether a batch is made of so many records. A query that is to end does not wait for more."""
+        if self._small is None or self._target is not None or max_records is None:
+            return records > 0
+        return self._small.lets_pass(records, self._clock_ms())
+
+    def _admitted(
+        self, begin: PartitionOffsets, goal: PartitionOffsets, max_records: int | None
+    ) -> PartitionOffsets:
+        end = goal
+        if max_records is not None:
+            pressure = OFFSET_MAX if self._pressure is None else self._pressure.max_records
+            end = limited(begin, goal, min(max_records, pressure))
+        if self._pressure is not None:
+            self._pressure.batch_started(new_records(begin, end), self._clock_ms())
+        return end
+
+    def _goal(self, start: StreamOffset, now: ClusterOffsets, begin: PartitionOffsets) -> PartitionOffsets:
+        """How far the stream may read at most."""
+        if self._target is None:
+            return now.latest
+        goal = {}
+        for partition, latest in now.latest.items():
+            same = now.topic_ids.get(partition.topic) == self._target.topic_ids.get(partition.topic)
+            last = self._target.latest.get(partition) if same else None
+            if last is not None:
+                goal[partition] = max(begin[partition], min(latest, last))
+            elif partition in start.offsets:
+                goal[partition] = begin[partition]
+        return goal
+
+    # What the cluster has
+
+    def _cluster_offsets(self, start: StreamOffset) -> ClusterOffsets:
+        """The offsets of now, of topics that are still the same after the question."""
+        retries = self._options.fetch_offset_retries
+        while True:
+            topics = self._known_topics(start)
+            now = ClusterOffsets(topics.topic_ids, self._view.latest(topics.partitions))
+            begin = begin_offsets(start, now)
+            if not losses(start, now) and new_records(begin, self._goal(start, now, begin)) == 0:
+                return now
+            now = ClusterOffsets(topics.topic_ids, now.latest, self._view.earliest(frozenset(now.latest)))
+            if self._described(start) != topics:
+                continue
+            if retries == 0 or not any(loss.may_pass for loss in losses(start, now)):
+                return now
+            retries -= 1
+            self._sleep(self._options.fetch_offset_retry_interval_ms / 1000)
+
+    def _known_topics(self, start: StreamOffset) -> TopicPartitions:
+        is_old = self._clock_ms() - self._topics_ms >= TOPICS_MAX_AGE_MS
+        return self._described(start) if self._topics is None or is_old else self._topics
+
+    def _described(self, start: StreamOffset) -> TopicPartitions:
+        """Describe the topics anew. One that the stream has read and that is gone is a loss, told as such."""
+        known = {partition.topic for partition in start.offsets}
+        tolerant = not self._options.fail_on_data_loss
+        self._topics = self._view.partitions(lambda topic: tolerant or topic in known)
+        self._topics_ms = self._clock_ms()
+        return self._topics

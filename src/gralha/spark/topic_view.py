@@ -1,0 +1,153 @@
+"""What the source asks a cluster: which topics and partitions there are, and their offsets.
+
+It lives in the driver's process, one for each query. It connects with the first question.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from gralha.client.cluster import UNKNOWN_TOPIC_CODES, Cluster
+from gralha.client.errors import ClientError
+from gralha.client.group_offset_calls import GroupOffsetCalls
+from gralha.client.group_values import CommittedOffset
+from gralha.client.partition_calls import PartitionCalls
+from gralha.client.settings import ClientSettings
+from gralha.client.topic_calls import TopicCalls
+from gralha.client.values import EARLIEST, LATEST, ListedOffset, TopicDescription, TopicPartition
+from gralha.spark.offsets import topic_id_text
+from gralha.spark.option_values import PartitionOffsets
+from gralha.spark.subscription import Assignment, Pattern, Subscription
+
+logger = logging.getLogger(__name__)
+
+NO_TOPIC_ID: Final = bytes(16)
+COMMIT_TIMEOUT_MS: Final = 5_000
+
+
+class SourceError(ClientError):
+    """The cluster does not have what was asked for."""
+
+
+class TopicPartitions(NamedTuple):
+    """The partitions to read and the ids of their topics."""
+
+    topic_ids: dict[str, str]
+    partitions: frozenset[TopicPartition]
+
+
+class _Calls(TopicCalls, PartitionCalls, GroupOffsetCalls):
+    """The admin calls that the source needs: every query imports them, in several processes."""
+
+
+class TopicView:
+    """The topics of a subscription on one cluster."""
+
+    def __init__(self, settings: ClientSettings, subscription: Subscription) -> None:
+        for name in settings.unknown:
+            logger.warning("Option 'kafka.%s' is no setting of Kafka's clients and has no effect.", name)
+        self._settings = settings
+        self._subscription = subscription
+        self._admin = _calls(settings, settings.default_api_timeout_ms)
+        # Progress is told on the side: no query waits long for it.
+        self._groups = _calls(settings, min(COMMIT_TIMEOUT_MS, settings.default_api_timeout_ms))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._admin.cluster.close()
+        self._groups.cluster.close()
+
+    def partitions(self, may_be_missing: Callable[[str], bool] = lambda topic: False) -> TopicPartitions:
+        """The partitions to read, as of now. A topic that is missing and may not be is an error."""
+        names = self._names()
+        described = self._admin.describe_topics(names)
+        topic_ids: dict[str, str] = {}
+        partitions: set[TopicPartition] = set()
+        for name in names:
+            topic = described.get(name)
+            if isinstance(topic, TopicDescription):
+                if topic.topic_id != NO_TOPIC_ID:
+                    topic_ids[name] = topic_id_text(topic.topic_id)
+                partitions |= {TopicPartition(name, item.partition) for item in topic.partitions}
+            elif topic is None or topic.code in UNKNOWN_TOPIC_CODES:
+                if not may_be_missing(name):
+                    raise self._no_such_topic(name)
+            else:
+                raise SourceError(f"Topic {name} cannot be read: {topic.message}")
+        return TopicPartitions(topic_ids, frozenset(self._chosen(partitions, may_be_missing)))
+
+    def _names(self) -> list[str]:
+        if isinstance(self._subscription, Pattern):
+            listed = [topic.name for topic in self._admin.list_topics() if not topic.is_internal]
+            return self._subscription.matching(listed)
+        return list(self._subscription.names)
+
+    def _chosen(
+        self, existing: set[TopicPartition], may_be_missing: Callable[[str], bool]
+    ) -> set[TopicPartition]:
+        if not isinstance(self._subscription, Assignment):
+            return existing
+        absent = set(self._subscription.partitions) - existing
+        missing = sorted(partition for partition in absent if not may_be_missing(partition.topic))
+        if missing:
+            raise SourceError(
+                f"Option 'assign' names {', '.join(map(str, missing))}, which the topic does not have: "
+                f"see kafka-topics --bootstrap-server {self._settings.bootstrap_servers} --describe "
+                f"--topic {missing[0].topic}."
+            )
+        return existing & set(self._subscription.partitions)
+
+    def _no_such_topic(self, name: str) -> SourceError:
+        servers = self._settings.bootstrap_servers
+        return SourceError(
+            f"Topic {name} does not exist on {servers}. See what is there with: kafka-topics "
+            f"--bootstrap-server {servers} --list; create it with: kafka-topics --bootstrap-server {servers} "
+            f"--create --topic {name}"
+        )
+
+    # Offsets
+
+    def earliest(self, partitions: Iterable[TopicPartition]) -> PartitionOffsets:
+        """The first offset of each partition; of one that is gone, none."""
+        return self._list(dict.fromkeys(partitions, EARLIEST))
+
+    def latest(self, partitions: Iterable[TopicPartition]) -> PartitionOffsets:
+        """The offset behind the last record that may be read; of a partition that is gone, none."""
+        return self._list(dict.fromkeys(partitions, LATEST))
+
+    def at_timestamps(self, timestamps_ms: Mapping[TopicPartition, int]) -> PartitionOffsets:
+        """The first offset that is not older; none of a partition whose records are all older."""
+        found = self._list(timestamps_ms)
+        return {partition: offset for partition, offset in found.items() if offset >= 0}
+
+    def _list(self, questions: Mapping[TopicPartition, int]) -> PartitionOffsets:
+        if not questions:
+            return {}
+        answers = self._admin.list_offsets(questions, read_committed=self._settings.is_read_committed)
+        offsets: PartitionOffsets = {}
+        for partition, answer in answers.items():
+            if isinstance(answer, ListedOffset):
+                offsets[partition] = answer.offset
+            elif answer.code not in UNKNOWN_TOPIC_CODES:
+                raise SourceError(f"The offsets of partition {partition} cannot be read: {answer.message}")
+        return offsets
+
+    # Progress
+
+    def commit(self, group_id: str, offsets: PartitionOffsets) -> list[str]:
+        """Commit progress to a consumer group; sentences about what could not be committed."""
+        wanted = {partition: CommittedOffset(offset) for partition, offset in offsets.items()}
+        answers = self._groups.commit_group_offsets(group_id, wanted)
+        return [f"{partition}: {error.message}" for partition, error in answers.items() if error is not None]
+
+
+def _calls(settings: ClientSettings, timeout_ms: int) -> _Calls:
+    return _Calls(
+        Cluster(
+            settings.bootstrap_servers,
+            client_id=settings.client_id,
+            connect_timeout_ms=settings.connect_timeout_ms,
+            request_timeout_ms=settings.request_timeout_ms,
+            api_timeout_ms=timeout_ms,
+        )
+    )

@@ -1,0 +1,101 @@
+"""Declaring pipelines: what is made of a decorated function, and what is complained about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gralha.pipelines import DeclarationError, from_topic, pipeline, to_table, to_topic
+from gralha.pipelines.declaration import TableOutput, TopicInput, TopicOutput
+
+SALES = from_topic("sales")
+COPY = to_topic("copy")
+
+
+def declared(**arguments: Any) -> Any:
+    """A pipeline with one input, changed as the arguments say."""
+    decorate = pipeline(**{"inputs": {"sales": SALES}, "output": COPY, **arguments})
+
+    def copy(sales: Any) -> Any:
+        return sales
+
+    return decorate(copy)
+
+
+def test_a_pipeline_is_named_like_its_function() -> None:
+    made = declared()
+    assert made.name == "copy"
+    assert made.dead_letters == "copy.dead-letters"
+    assert made.inputs == {"sales": TopicInput(("sales",))}
+    assert made.outputs == (TopicOutput("copy"),)
+    assert made.output_mode == "append"
+    assert made.file == __file__
+
+
+def test_a_pipeline_can_be_called_like_its_function() -> None:
+    assert declared()("rows") == "rows"
+    assert declared()(sales="rows") == "rows"
+
+
+def test_names_can_be_given() -> None:
+    made = declared(name="other", dead_letters="rubbish")
+    assert (made.name, made.dead_letters) == ("other", "rubbish")
+    assert declared(dead_letters=None).dead_letters is None
+
+
+def test_inputs_and_outputs() -> None:
+    one = from_topic("a", "b", schema="x INT", watermark=("x", "5 minutes"), options={"minPartitions": "4"})
+    assert one == TopicInput(("a", "b"), "x INT", ("x", "5 minutes"), "earliest", {"minPartitions": "4"})
+    assert to_topic("t", key=["a", "b"]).key == ("a", "b")
+    assert to_table("/data/x", format="orc", partition_by="day") == TableOutput("/data/x", "orc", ("day",))
+    assert declared(output=[COPY, to_table("/data/x")]).outputs == (COPY, to_table("/data/x"))
+    assert declared(inputs={"sales": from_topic("b", "a", "b")}).topics == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"name": "a b"}, "the name may have letters"),
+        ({"inputs": {}}, "it needs an input"),
+        ({"inputs": {"sales": "sales"}}, "must be made by from_topic"),
+        ({"inputs": {"orders": SALES}}, "the function takes (sales), the inputs are (orders)"),
+        ({"output": []}, "it needs an output"),
+        ({"output": ["copy"]}, "must be made by to_topic(...) or to_table(...)"),
+        ({"output": to_topic("sales")}, "it would read its own output, topic sales"),
+        ({"output_mode": "apend"}, "output_mode is 'apend'; it can be"),
+        ({"output": to_table("/x"), "output_mode": "update"}, "cannot be written to /x"),
+        ({"trigger": "often"}, "trigger is 'often'; it can be an interval"),
+        ({"dead_letters": "a/b"}, "no name for a topic"),
+        ({"dead_letters": "sales"}, "it would read its own dead letters"),
+    ],
+)
+def test_a_declaration_that_makes_no_sense_says_where_and_why(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(DeclarationError) as error:
+        declared(**arguments)
+    assert words in str(error.value)
+    assert str(error.value).startswith(f"{__file__}:")
+
+
+@pytest.mark.parametrize("topic", ["", "a b", ".", "x" * 250, 7])
+def test_names_that_no_topic_has(topic: Any) -> None:
+    with pytest.raises(DeclarationError, match="is no name for a topic"):
+        from_topic(topic)
+    with pytest.raises(DeclarationError, match="is no name for a topic"):
+        to_topic(topic)
+
+
+def test_an_input_needs_a_topic() -> None:
+    with pytest.raises(DeclarationError, match="needs the name of a topic"):
+        from_topic()
+
+
+@pytest.mark.parametrize("watermark", [("at", "soon"), ("at",), ("at", "10")])
+def test_watermarks_that_say_nothing(watermark: Any) -> None:
+    with pytest.raises(DeclarationError, match="how late a record may come"):
+        from_topic("sales", watermark=watermark)
+
+
+@pytest.mark.parametrize("trigger", [None, "available-now", "1 second", "500 milliseconds", " 2 Minutes "])
+def test_triggers(trigger: str | None) -> None:
+    assert declared(trigger=trigger).trigger == trigger

@@ -1,0 +1,102 @@
+"""Loading the pipelines of a file, and the sentences about files that cannot be loaded."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark import cloudpickle
+
+from gralha.pipelines import DeclarationError, LoadError
+from gralha.pipelines.loading import load, named
+
+HEAD = "from gralha.pipelines import pipeline, from_topic, to_topic\n"
+ONE = """
+@pipeline(inputs={"sales": from_topic("sales")}, output=to_topic("copy"))
+def copy(sales):
+    return sales
+"""
+TWO = ONE.replace("def copy", "def other")
+
+
+def file(folder: Path, text: str, name: str = "shop.py") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def test_pipelines_come_in_their_order(tmp_path: Path) -> None:
+    assert [one.name for one in load(file(tmp_path, HEAD + TWO + ONE))] == ["other", "copy"]
+
+
+def test_two_files_of_the_same_name_get_on_with_each_other(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    first = load(file(tmp_path / "a", HEAD + ONE))[0]
+    second = load(file(tmp_path / "b", HEAD + TWO))[0]
+    assert (first.name, second.name) == ("copy", "other")
+    assert first.function.__module__ != second.function.__module__
+
+
+def test_a_file_may_import_its_neighbours_but_runs_only_its_own_pipelines(tmp_path: Path) -> None:
+    file(tmp_path, HEAD + TWO, "gralha_test_neighbour.py")
+    path = file(tmp_path, f"from gralha_test_neighbour import other\n{HEAD}{ONE}")
+    assert [one.name for one in load(path)] == ["copy"]
+
+
+def test_functions_travel_to_workers_that_have_no_such_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file(tmp_path, "def half(x):\n    return x / 2\n", "gralha_test_halves.py")
+    text = f"{HEAD}from gralha_test_halves import half\ndef double(x):\n    return 2 * x\n{ONE}"
+    own = load(file(tmp_path, text))[0].function.__globals__
+    data = cloudpickle.dumps((own["double"], own["half"]))
+    for name in ("double", "half"):
+        monkeypatch.delitem(sys.modules, own[name].__module__)
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one != str(tmp_path)])
+    double, half = cloudpickle.loads(data)
+    assert (double(4), half(4)) == (8, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("x = (1,\n", "1: this is not Python: '(' was never closed."),
+        (HEAD + "\n\nprint(undefined)\n", "4: NameError: name 'undefined' is not defined"),
+        ("import gralha_no_such_thing\n", "1: ModuleNotFoundError: No module named 'gralha_no_such_thing'"),
+        (HEAD + "\nfrom_topic('a b')\n", "3: 'a b' is no name for a topic"),
+        ("raise SystemExit('go away')\n", "1: SystemExit: go away"),
+    ],
+)
+def test_errors_name_the_file_and_the_line(tmp_path: Path, text: str, sentence: str) -> None:
+    path = file(tmp_path, text)
+    with pytest.raises(LoadError) as error:
+        load(path)
+    assert str(error.value).startswith(f"{path}:{sentence}")
+
+
+def test_a_wrong_declaration_names_the_function(tmp_path: Path) -> None:
+    path = file(tmp_path, HEAD + ONE.replace("def copy(sales)", "def copy(orders)"))
+    with pytest.raises(DeclarationError) as error:
+        load(path)
+    assert str(error.value).startswith(f"{path}:3: pipeline copy: its parameters must be named as its inputs")
+
+
+def test_files_without_pipelines(tmp_path: Path) -> None:
+    with pytest.raises(LoadError, match="There is no file"):
+        load(tmp_path / "nothing.py")
+    with pytest.raises(LoadError, match="is a folder"):
+        load(tmp_path)
+    with pytest.raises(LoadError, match="has no pipeline in it: decorate a function"):
+        load(file(tmp_path, "x = 1\n"))
+    twice = ONE.replace("(inputs", '(name="twice", inputs') + TWO.replace("(inputs", '(name="twice", inputs')
+    with pytest.raises(LoadError, match=r"two pipelines are called twice \(lines 3 and 7\)"):
+        load(file(tmp_path, HEAD + twice))
+
+
+def test_pipelines_by_name(tmp_path: Path) -> None:
+    pipelines = load(file(tmp_path, HEAD + ONE + TWO))
+    assert named(pipelines, "other") is pipelines[1]
+    with pytest.raises(LoadError, match=r"There is no pipeline totals .* it has: copy, other"):
+        named(pipelines, "totals")

@@ -1,0 +1,220 @@
+"""Plans: what a pipeline would do, and one clear sentence for each thing that keeps it from starting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyspark.sql import functions as F  # noqa: N812
+
+from gralha.pipelines import CannotStartError, Pipeline, from_topic, pipeline, to_topic
+from gralha.pipelines.planning import Plan, TopicPlan, plan
+from tests.pipelines.runner import Runner
+from tests.pipelines.topics import create, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SALES = "product STRING NOT NULL, amount DOUBLE, at TIMESTAMP"
+
+
+def made(runner: Runner, declared: Pipeline, **changes: Any) -> Plan:
+    return plan(declared, runner.spark, replace(runner.options, **changes))
+
+
+def problem(runner: Runner, declared: Pipeline, **changes: Any) -> str:
+    """The only problem of a plan."""
+    (sentence,) = made(runner, declared, **changes).problems
+    assert "\n" not in sentence
+    return sentence
+
+
+@pytest.fixture
+def topic(bootstrap: str, new_name: Callable[[str], str]) -> str:
+    name = new_name("sales")
+    create(bootstrap, name, partitions=3)
+    return name
+
+
+def sums(topic: str, window: str = "1 minute", by: str = "product", mode: str = "update") -> Pipeline:
+    @pipeline(
+        inputs={"sales": from_topic(topic, schema=SALES, watermark=("at", "10 seconds"))},
+        output=to_topic(f"{topic}-sums", key=by),
+        output_mode=mode,
+        name=f"{topic}-sums",
+    )
+    def sums(sales: DataFrame) -> DataFrame:
+        return sales.groupBy(F.window("at", window), by).agg(F.sum("amount").alias("total"))
+
+    return sums
+
+
+def simple(topic: str, function: Callable[[Any], Any], schema: str = SALES, **arguments: Any) -> Pipeline:
+    """A pipeline around a function of one input."""
+    declare = pipeline(
+        inputs={"sales": from_topic(topic, schema=schema)}, output=to_topic("copy"), name="copy", **arguments
+    )
+    return declare(lambda sales: function(sales))
+
+
+def test_a_plan_says_what_a_pipeline_would_do(runner: Runner, topic: str) -> None:
+    found = made(runner, sums(topic))
+    assert found.can_start
+    assert (found.verdict, found.changes, found.warnings) == ("new", (), ())
+    (one,) = found.inputs
+    assert one.topics == (TopicPlan(topic, 3),)
+    assert one.schema.startswith("product STRING, amount DOUBLE, at TIMESTAMP, _key STRING, _topic STRING")
+    assert found.outputs[0].topic == TopicPlan(f"{topic}-sums", None)
+    assert found.dead_letters == TopicPlan(f"{topic}-sums.dead-letters", None)
+    assert found.output_schema == "window STRUCT<START:TIMESTAMP,END:TIMESTAMP>, product STRING, total DOUBLE"
+    assert [str(operator) for operator in found.stateful] == [
+        "aggregate by window of 1 minute, product STRING: sum(amount) DOUBLE"
+    ]
+    assert found.checkpoint == str(runner.checkpoints / f"{topic}-sums")
+
+
+def test_a_wrong_topic(runner: Runner, topic: str, bootstrap: str) -> None:
+    wrong = topic.replace("sales", "salse")
+    assert problem(runner, sums(wrong)) == (
+        f"pipeline {wrong}-sums: There is no topic {wrong} on {bootstrap}. Did you mean {topic}? "
+        f"Create it with: kafka-topics --bootstrap-server {bootstrap} --create --topic {wrong}"
+    )
+    with pytest.raises(CannotStartError, match="Did you mean"):
+        runner(sums(wrong))
+    assert not runner.checkpoints.exists()
+
+
+def test_an_unreachable_broker(runner: Runner, topic: str) -> None:
+    sentence = problem(runner, sums(topic), bootstrap_servers="localhost:1")
+    assert sentence == (
+        f"pipeline {topic}-sums: No broker listens on localhost:1. "
+        "Start one with `gralha up`, or check the address."
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        (
+            "product STRIN",
+            "input sales: the schema 'product STRIN' cannot be read: Unsupported data type \"STRIN\"",
+        ),
+        ("product", "cannot be read: Syntax error at or near end of input"),
+        ("_key STRING", "input sales: the schema has a column _key, which is taken"),
+        ("a INT, A INT", "input sales: the schema has the column a twice."),
+    ],
+)
+def test_a_wrong_schema(runner: Runner, topic: str, schema: str, words: str) -> None:
+    sentence = problem(runner, simple(topic, lambda sales: sales, schema))
+    assert words in sentence
+    assert "test_planning.py:" in sentence
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda sales: sales.select("amout"), "name `amout` cannot be resolved. Did you mean one of"),
+        (lambda sales: None, "must return a DataFrame; it returned NoneType. Is a `return` missing?"),
+        (lambda sales: 1, "must return a DataFrame; it returned int."),
+        (lambda sales: sales.sparkSession.range(5), "must make what it returns out of its inputs."),
+        (lambda sales: [][1], "IndexError: list index out of range."),
+        (
+            lambda sales: sales.groupBy("product").count(),
+            "not supported for streaming aggregations without watermark",
+        ),
+        (lambda sales: sales.select("_key", "_offset"), "there is no column to write to topic copy."),
+    ],
+)
+def test_a_function_that_makes_no_sense(
+    runner: Runner, topic: str, function: Callable[[Any], Any], words: str
+) -> None:
+    sentence = problem(runner, simple(topic, function))
+    assert words in sentence
+    assert "test_planning.py:" in sentence
+    assert "SQLSTATE" not in sentence
+
+
+def test_a_key_that_is_no_column(runner: Runner, topic: str) -> None:
+    declared = simple(topic, lambda sales: sales.select("amount"))
+    declared = replace(declared, outputs=(to_topic("copy", key="product"),))
+    assert "the key of topic copy is product, but the function returns only: amount." in problem(
+        runner, declared
+    )
+
+
+def test_a_checkpoint_that_does_not_fit_any_more(runner: Runner, bootstrap: str, topic: str) -> None:
+    write(bootstrap, topic, [{"product": "a", "amount": 1.0, "at": "2026-01-01T00:00:00Z"}])
+    assert [outcome.error for outcome in runner(sums(topic))] == [None]
+
+    again = made(runner, sums(topic))
+    assert (again.verdict, again.can_start, again.changes) == ("resume", True, ())
+    assert again.next_batch >= 1
+    assert problem(runner, sums(topic, window="5 minutes")) == (
+        f"pipeline {topic}-sums: The state was of aggregate by window of 1 minute, product STRING: "
+        "sum(amount) DOUBLE; now it would be of aggregate by window of 5 minutes, product STRING: "
+        "sum(amount) DOUBLE. The checkpoint does not fit any more. Begin anew with --fresh (the old "
+        "checkpoint is put aside), or change the pipeline back."
+    )
+
+    check_a_broken_checkpoint(runner, topic)
+
+
+def check_a_broken_checkpoint(runner: Runner, topic: str) -> None:
+    newest = runner.checkpoints / f"{topic}-sums" / "checkpoint" / "offsets" / "0"
+    text = newest.read_text()
+    for file in newest.parent.iterdir():
+        if file.name.isdigit():
+            file.write_text("")
+    sentence = problem(runner, sums(topic))
+    assert "is empty or cut off. Begin anew with --fresh" in sentence
+    assert text
+
+    fresh = made(runner, sums(topic), fresh=True)
+    assert (fresh.verdict, fresh.can_start) == ("new", True)
+    assert [outcome.error for outcome in runner(sums(topic), fresh=True)] == [None]
+    assert len(list(runner.checkpoints.glob(f"{topic}-sums.before-*"))) == 1
+    assert made(runner, sums(topic)).verdict == "resume"
+
+
+def test_operators_in_words(runner: Runner) -> None:
+    from gralha.pipelines.stateful import stateful_operators
+
+    rate = runner.spark.readStream.format("rate").load().withColumnRenamed("timestamp", "at")
+    rows = rate.withWatermark("at", "5 seconds").withColumn("product", F.lit("a"))
+    other = rows.select(F.col("at").alias("later"), F.col("value").alias("number"))
+    join = F.expr("value = number AND later BETWEEN at AND at + INTERVAL 1 MINUTE")
+    frames: dict[str, DataFrame] = {
+        "aggregate: count(1) BIGINT": rows.groupBy().count(),
+        "aggregate by product STRING: max((value + cast(1 as bigint))) BIGINT": rows.groupBy("product").agg(
+            F.max(F.col("value") + 1).alias("m")
+        ),
+        "aggregate by window of 10 seconds every 5 seconds: count(1) BIGINT": rows.groupBy(
+            F.window("at", "10 seconds", "5 seconds")
+        ).count(),
+        "aggregate by session_window of gap 5 minutes: count(1) BIGINT": rows.groupBy(
+            F.session_window("at", "5 minutes")
+        ).count(),
+        "de-duplication by product STRING": rows.dropDuplicates(["product"]),
+        "de-duplication within the watermark by value BIGINT": rows.dropDuplicatesWithinWatermark(["value"]),
+        "stream-stream join (Inner) by ((value = number) AND": rows.join(other, join),
+    }
+    for words, frame in frames.items():
+        (operator,) = stateful_operators(frame)
+        assert str(operator).startswith(words)
+    assert stateful_operators(rows.filter("value > 3")) == ()
+
+
+def test_a_folder_that_hadoop_reaches(runner: Runner, tmp_path: Path) -> None:
+    from gralha.pipelines.folders import HadoopFolder
+
+    found = HadoopFolder(f"file://{tmp_path}/folder", runner.spark)
+    assert (found.names(), found.read("a")) == ([], None)
+    found.write("a", "one")
+    found.write("a", "two ü")
+    assert (found.names(), found.read("a")) == (["a"], "two ü")
+    aside = found.move_aside(".old")
+    assert found.names() == []
+    assert HadoopFolder(aside, runner.spark).read("a") == "two ü"

@@ -1,0 +1,192 @@
+"""Pipelines on a real broker and the shared Spark session, from records to records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import confluent_kafka
+from pyspark.sql import functions as F  # noqa: N812
+
+from gralha.pipelines import Pipeline, from_topic, pipeline, to_table, to_topic
+from gralha.pipelines.events import Progressed, Started, Stopped
+from tests.pipelines.runner import Runner
+from tests.pipelines.topics import create, read, read_values, write
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SALES = "product STRING NOT NULL, amount DOUBLE, at TIMESTAMP"
+
+
+def large_sales(source: str, target: str) -> Pipeline:
+    @pipeline(
+        inputs={"sales": from_topic(source, schema=SALES)},
+        output=to_topic(target),
+        name=target,
+    )
+    def large(sales: DataFrame) -> DataFrame:
+        return sales.filter("amount > 10")
+
+    return large
+
+
+def test_records_flow_and_what_does_not_fit_goes_to_the_dead_letters(
+    runner: Runner, bootstrap: str, new_name: Callable[[str], str]
+) -> None:
+    source, target = new_name("sales"), new_name("large")
+    create(bootstrap, source)
+    good = [{"product": "a", "amount": 5.0}, {"product": "b", "amount": 50.0, "other": 1}]
+    bad = [b"nonsense", {"amount": 11.0}, {"product": "b", "amount": "many"}, b""]
+    write(bootstrap, source, [*good, *bad], key="shop-1", headers=[("trace", b"x")])
+    # A tombstone fits every schema.
+    write(bootstrap, source, [None, {"product": "c", "amount": 60.0}])
+
+    assert [outcome.error for outcome in runner(large_sales(source, target))] == [None]
+
+    first, second = read(bootstrap, target)
+    assert (first.key(), first.headers()) == (b"shop-1", [("trace", b"x")])
+    assert first.value() == b'{"product":"b","amount":50.0,"at":null}'
+    assert second.key() is None
+    assert {type(event) for event in runner.events} == {Started, Progressed, Stopped}
+    assert sum(event.progress.dead_letters for event in runner.of(Progressed)) == 4
+    check_letters(read(bootstrap, f"{target}.dead-letters"), source, target)
+    assert committed(bootstrap, target, source) == 8
+
+
+def committed(bootstrap: str, group: str, topic: str) -> int:
+    """How far a consumer group is, as any client of Kafka sees it."""
+    consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    try:
+        (place,) = consumer.committed([confluent_kafka.TopicPartition(topic, 0)], timeout=60)
+        return int(place.offset)
+    finally:
+        consumer.close()
+
+
+def check_letters(letters: list[confluent_kafka.Message], source: str, target: str) -> None:
+    assert [letter.key() for letter in letters] == [b"shop-1"] * 4
+    assert letters[0].value() == b"nonsense"
+    headers = [dict(letter.headers()) for letter in letters]
+    assert [one["gralha.reason"].decode() for one in headers] == [
+        "the value is not JSON: Expecting value: line 1 column 1 (char 0)",
+        "the field product is missing",
+        'the field amount is a text, not DOUBLE: "many"',
+        "the value is empty",
+    ]
+    assert {one["trace"] for one in headers} == {b"x"}
+    assert {one["gralha.pipeline"].decode() for one in headers} == {target}
+    assert [(one["gralha.topic"].decode(), one["gralha.offset"]) for one in headers] == [
+        (source, str(offset).encode()) for offset in (2, 3, 4, 5)
+    ]
+    assert headers[0]["gralha.timestamp"].startswith(b"20")
+
+
+def totals(source: str, target: str, mode: str = "update", window: str = "1 minute") -> Pipeline:
+    @pipeline(
+        inputs={"sales": from_topic(source, schema=SALES, watermark=("at", "10 seconds"))},
+        output=to_topic(target, key="product"),
+        output_mode=mode,
+        name=target,
+    )
+    def sums(sales: DataFrame) -> DataFrame:
+        grouped = sales.groupBy(F.window("at", window), "product").agg(F.sum("amount").alias("total"))
+        return grouped.select("product", F.col("window.start").alias("start"), "total")
+
+    return sums
+
+
+def sale(product: str, amount: float, second: int) -> dict[str, object]:
+    return {
+        "product": product,
+        "amount": amount,
+        "at": f"2026-01-01T00:{second // 60:02d}:{second % 60:02d}Z",
+    }
+
+
+def test_a_windowed_sum_keeps_its_state_between_runs(
+    runner: Runner, bootstrap: str, new_name: Callable[[str], str]
+) -> None:
+    source, target = new_name("sales"), new_name("totals")
+    create(bootstrap, source)
+    write(bootstrap, source, [sale("a", 1.0, 1), sale("a", 2.0, 2), sale("b", 5.0, 3)])
+    runner(totals(source, target))
+    write(bootstrap, source, [sale("a", 4.0, 4), sale("a", 1.0, 90)])
+    runner(totals(source, target))
+    # The watermark is at 1:20 by now: this one comes too late for its window.
+    write(bootstrap, source, [sale("a", 100.0, 5)])
+    runner(totals(source, target))
+
+    found = [(record.key(), json.loads(record.value())) for record in read(bootstrap, target)]
+    assert sorted((key.decode(), row["start"][14:16], row["total"]) for key, row in found) == [
+        ("a", "00", 3.0),
+        ("a", "00", 7.0),
+        ("a", "01", 1.0),
+        ("b", "00", 5.0),
+    ]
+    assert sum(event.progress.late_rows_dropped for event in runner.of(Progressed)) == 1
+    assert runner.of(Progressed)[-1].progress.lag == 0
+    assert runner.of(Progressed)[-1].progress.state_rows > 0
+
+
+def test_a_table_and_a_topic_get_the_same_rows(
+    runner: Runner, bootstrap: str, new_name: Callable[[str], str], tmp_path: Path
+) -> None:
+    source, target = new_name("sales"), new_name("copies")
+    create(bootstrap, source)
+    table = tmp_path / "table"
+
+    @pipeline(
+        inputs={"sales": from_topic(source, schema=SALES)},
+        output=[to_topic(target, key=["product", "amount"]), to_table(str(table), partition_by="product")],
+        name=target,
+    )
+    def copies(sales: DataFrame) -> DataFrame:
+        return sales.select("product", "amount")
+
+    write(bootstrap, source, [sale("a", 1.0, 1), sale("b", 2.0, 2), b"nonsense"])
+    runner(copies)
+    write(bootstrap, source, [sale("a", 3.0, 3)])
+    runner(copies)
+
+    assert [(row["product"], row["amount"]) for row in read_values(bootstrap, target)] == [
+        ("a", 1.0),
+        ("b", 2.0),
+        ("a", 3.0),
+    ]
+    assert read(bootstrap, target)[0].key() == b'{"product":"a","amount":1.0}'
+    rows = runner.spark.read.parquet(str(table)).collect()
+    assert sorted((row["product"], row["amount"]) for row in rows) == [("a", 1.0), ("a", 3.0), ("b", 2.0)]
+    assert len(read(bootstrap, f"{target}.dead-letters")) == 1
+    assert len(list(table.glob("batch=*"))) == 2
+
+
+def test_two_inputs_are_joined(runner: Runner, bootstrap: str, new_name: Callable[[str], str]) -> None:
+    orders, payments, target = new_name("orders"), new_name("payments"), new_name("paid")
+    create(bootstrap, orders)
+    create(bootstrap, payments)
+
+    @pipeline(
+        inputs={
+            "orders": from_topic(orders, schema="id INT, at TIMESTAMP", watermark=("at", "1 minute")),
+            "payments": from_topic(
+                payments, schema="order INT, sum DOUBLE", watermark=("_timestamp", "1 minute")
+            ),
+        },
+        output=to_topic(target),
+        name=target,
+    )
+    def paid(orders: DataFrame, payments: DataFrame) -> DataFrame:
+        return orders.drop("at").join(payments, orders["id"] == payments["order"]).drop("order")
+
+    write(
+        bootstrap, orders, [{"id": 1, "at": "2026-01-01T00:00:00Z"}, {"id": 2, "at": "2026-01-01T00:00:00Z"}]
+    )
+    write(bootstrap, payments, [{"order": 2, "sum": 5.0}, {"order": 3, "sum": 6.0}])
+    assert [outcome.error for outcome in runner(paid)] == [None]
+    write(bootstrap, orders, [{"id": 3, "at": "2026-01-01T00:00:00Z"}])
+    assert [outcome.error for outcome in runner(paid)] == [None]
+
+    assert read_values(bootstrap, target) == [{"id": 2, "sum": 5.0}, {"id": 3, "sum": 6.0}]

@@ -1,0 +1,81 @@
+"""Spark's pages of errors, made short. The texts are what Spark 4.3 says, cut where it repeats itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from gralha.pipelines.restarts import kind_of
+from gralha.pipelines.spark_errors import first_sentence, of_query
+
+QUERY = "org.apache.spark.sql.streaming.StreamingQueryException: "
+BUG = f"""{QUERY}[PYTHON_EXCEPTION] An exception was thrown from the Python worker: \
+Traceback (most recent call last):
+  File "/lib/python3.11/site-packages/pyspark/python/lib/pyspark.zip/pyspark/worker.py", line 90, in main
+  File "/home/ann/shop.py", line 11, in invert
+    return 1/n
+           ~^~
+  File "/work/.venv/lib/python3.11/site-packages/numpy/core.py", line 5, in divide
+ZeroDivisionError: division by zero
+ SQLSTATE: 38000
+"""
+SOURCE = f"""{QUERY}[PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed when Python streaming data source \
+perform initialOffset: Traceback (most recent call last):
+  File "/lib/pyspark/python/lib/pyspark.zip/pyspark/sql/streaming/python_source.py", line 267, in main
+  File "/work/src/gralha/spark/stream_reader.py", line 52, in initialOffset
+    topics = view.partitions()
+             ^^^^^^^^^^^^^^^^^
+    raise ConnectionFailedError(
+gralha.client.errors.ConnectionFailedError: No broker listens on localhost:1. Start one with `gralha up`.
+ SQLSTATE: 38000
+"""
+CHAIN = """Traceback (most recent call last):
+  File "/home/ann/shop.py", line 3, in f
+KeyError: 'x'
+
+During handling of the above exception, another exception occurred:
+
+Traceback (most recent call last):
+  File "/home/ann/shop.py", line 5, in f
+ValueError
+"""
+ANSI = f"""{QUERY}[DIVIDE_BY_ZERO] Division by zero. Use `try_divide` to tolerate it. SQLSTATE: 22012
+== SQL (line 1, position 1) ==
+1/(value*0)
+^^^^^^^^^^^
+"""
+STAGE = f"""{QUERY}Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times, most recent \
+failure: Lost task 0.0 in stage 1.0 (TID 7) (127.0.0.1 executor driver): org.apache.spark.SparkException: \
+Python worker failed to connect back.
+\tat org.apache.spark.api.python.PythonWorkerFactory.createSimpleWorker(PythonWorkerFactory.scala:310)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (BUG, "/home/ann/shop.py:11: ZeroDivisionError: division by zero"),
+        (SOURCE, "No broker listens on localhost:1. Start one with `gralha up`."),
+        (CHAIN, "/home/ann/shop.py:5: ValueError"),
+        (ANSI, "Division by zero. Use `try_divide` to tolerate it."),
+        (STAGE, "Python worker failed to connect back."),
+        (f"{QUERY}[USER_RAISED_EXCEPTION] my error SQLSTATE: P0001\n", "my error"),
+        ("Traceback (most recent call last):\n  cut off", "Traceback (most recent call last): cut off"),
+        ("", ""),
+    ],
+)
+def test_sentences(text: str, sentence: str) -> None:
+    assert of_query(text) == sentence
+
+
+def test_an_analysis_without_its_plan() -> None:
+    text = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] No column `x`. SQLSTATE: 42703;\n'Project ['x]\n"
+    assert first_sentence(text) == "No column `x`."
+
+
+def test_what_a_restart_may_mend() -> None:
+    assert [kind_of(text) for text in (SOURCE, STAGE, BUG, ANSI)] == [
+        "passing",
+        "passing",
+        "unknown",
+        "unknown",
+    ]

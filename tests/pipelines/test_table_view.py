@@ -1,0 +1,91 @@
+"""Tables, lines that change in their place, and what is shown of a run."""
+
+from __future__ import annotations
+
+import io
+import re
+
+from gralha.cli.pipeline_view import RunView, describe
+from gralha.pipelines.events import Failed, Progressed, Restarting, Started, Stopped
+from gralha.pipelines.progress import Progress
+from gralha.pipelines.table_view import LiveLines, table
+
+
+class Screen(io.StringIO):
+    """A stream that is a terminal, and what a person would see on it."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def lines(self) -> list[str]:
+        shown: list[str] = []
+        for piece in re.split(r"(\n|\x1b\[1A\x1b\[2K)", self.getvalue()):
+            if piece == "\x1b[1A\x1b[2K":
+                shown.pop()
+            elif piece and piece != "\n":
+                shown.append(piece)
+        return shown
+
+
+def test_numbers_stand_to_the_right() -> None:
+    assert table(["product", "sold", "total"], [["tea", 1200, 3.5], ["cake", 7, 1234.0]]) == [
+        "product   sold     total",
+        "tea      1,200      3.50",
+        "cake         7  1,234.00",
+    ]
+    assert table(["product", "sold"], []) == ["product  sold"]
+
+
+def test_lines_change_in_their_place_and_words_stay_above() -> None:
+    screen = Screen()
+    live = LiveLines(screen)
+    live.draw(["one 1", "two 1"])
+    live.draw(["one 2", "two 2"])
+    assert screen.lines() == ["one 2", "two 2"]
+    live.say("something happened")
+    live.draw(["one 3", "two 3"])
+    assert screen.lines() == ["something happened", "one 3", "two 3"]
+    live.end()
+    live.say("below")
+    assert screen.lines() == ["something happened", "one 3", "two 3", "below"]
+
+
+def test_without_a_terminal_only_words_are_written() -> None:
+    stream = io.StringIO()
+    live = LiveLines(stream)
+    live.draw(["one"])
+    live.say("word")
+    assert stream.getvalue() == "word\n"
+
+
+def test_a_run_on_a_terminal() -> None:
+    screen = Screen()
+    view = RunView(["totals", "all"], screen)
+    view.draw()
+    assert screen.lines() == ["totals  is planned", "all     is planned"]
+    view.show(Started("totals", 1, "id", resumes=False))
+    view.show(Progressed("totals", Progress("totals", 3, "", lag=0)))
+    assert screen.lines() == [
+        "totals  started, from the beginning",
+        "totals  batch 3  in 0/s  done 0/s  lag 0  0.0 s",
+        "all     is planned",
+    ]
+    view.show(Stopped("totals"))
+    view.end()
+    assert screen.lines() == ["totals  started, from the beginning", "totals  stopped"]
+
+
+def test_a_run_elsewhere_is_a_line_for_every_batch_with_rows() -> None:
+    stream = io.StringIO()
+    view = RunView(["totals"], stream)
+    view.draw()
+    view.show(Progressed("totals", Progress("totals", 0, "", input_rows=0)))
+    view.show(Progressed("totals", Progress("totals", 1, "", input_rows=5, lag=2)))
+    view.end()
+    assert stream.getvalue() == "totals  batch 1  in 0/s  done 0/s  lag 2  0.0 s\n"
+
+
+def test_events_in_words() -> None:
+    assert describe(Started("t", 2, "id", resumes=True)) == "started again, attempt 2, goes on where it was"
+    assert describe(Restarting("t", "No broker.", 1, 2.2)) == "failed, starts again in 2 s: No broker."
+    assert describe(Failed("t", "Gone.")) == "failed: Gone."

@@ -1,0 +1,54 @@
+"""Topics for tests of pipelines: written and read by another client than ours."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import confluent_kafka
+from confluent_kafka.admin import AdminClient, NewTopic
+
+PATIENCE_S = 60.0
+
+
+def create(bootstrap: str, topic: str, partitions: int = 1, **config: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    new = NewTopic(topic, partitions, 1, config={name.replace("_", "."): one for name, one in config.items()})
+    admin.create_topics([new])[topic].result(PATIENCE_S)
+
+
+def write(
+    bootstrap: str, topic: str, values: Iterable[Any], key: str | None = None, headers: Any = None
+) -> None:
+    """Write values to partition 0, so that they keep their order: bytes as they are, all else as JSON."""
+    producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "message.max.bytes": 10_000_000})
+    for value in values:
+        data = value if isinstance(value, bytes | None) else json.dumps(value).encode()
+        producer.produce(topic, data, key=key, partition=0, headers=headers)
+    assert producer.flush(PATIENCE_S) == 0
+
+
+def read(bootstrap: str, topic: str) -> list[confluent_kafka.Message]:
+    """All records that a topic has now, ordered by partition and offset."""
+    consumer = confluent_kafka.Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False}
+    )
+    try:
+        partitions = consumer.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
+        places = [confluent_kafka.TopicPartition(topic, number, 0) for number in partitions]
+        count = sum(consumer.get_watermark_offsets(place, timeout=PATIENCE_S)[1] for place in places)
+        consumer.assign(places)
+        found: list[confluent_kafka.Message] = []
+        while len(found) < count:
+            got = consumer.consume(count - len(found), timeout=PATIENCE_S)
+            assert got, f"{len(found)} of {count} records came"
+            found += got
+        return sorted(found, key=lambda message: (message.partition(), message.offset()))
+    finally:
+        consumer.close()
+
+
+def read_values(bootstrap: str, topic: str) -> list[Any]:
+    """The JSON values of a topic."""
+    return [json.loads(message.value()) for message in read(bootstrap, topic)]

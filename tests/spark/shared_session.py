@@ -1,0 +1,78 @@
+"""The one Spark session of a test run: fixtures for tests/spark, tests/pipelines and any other test.
+
+A session costs seconds to start and half a gigabyte, so it starts with the first test that asks for `spark`
+and serves all of them; `spark` stops the queries that a test left running. Under xdist the tests of
+these two folders run in one worker (see `tests/one_session.py`), so there is one session in all.
+
+Spark's own Kafka connector is on its class path, so that format("kafka") stands beside format("gralha").
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+CONNECTOR_JARS = REPOSITORY / "build" / "spark-kafka"
+CHECKPOINT_MANAGER = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+# Queries of a second or two never earn back what the optimising compiler and parallel collectors cost.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+
+
+def session_config(folder: Path) -> dict[str, str]:
+    """Settings of a small and quick session whose files all live in `folder`."""
+    return {
+        "spark.master": "local[2]",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraClassPath": f"{CONNECTOR_JARS}/*",
+        "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "1g",
+        "spark.local.dir": str(folder / "local"),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.streaming.checkpointFileManagerClass": CHECKPOINT_MANAGER,
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+
+
+@pytest.fixture(scope="session")
+def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The session itself; tests ask for `spark`."""
+    from pyspark.sql import SparkSession
+
+    if not (CONNECTOR_JARS / ".stamp").exists():
+        raise RuntimeError(f"no Kafka connector for Spark in {CONNECTOR_JARS}; run scripts/setup_java")
+    # Without this, Spark's workers run the system's Python, which has no packages.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = SparkSession.builder.appName("gralha tests")
+    for name, value in session_config(tmp_path_factory.mktemp("spark")).items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    # py4j leaves its socket to the garbage collector.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        session.stop()
+
+
+@pytest.fixture
+def spark(spark_session: SparkSession) -> Iterator[SparkSession]:
+    """The shared session; queries that the test leaves running are stopped after it."""
+    yield spark_session
+    for query in spark_session.streams.active:
+        query.stop()

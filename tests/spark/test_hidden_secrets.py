@@ -1,0 +1,86 @@
+"""A secret given by reference reaches the workers only: no plan, log, checkpoint or event log has it.
+
+The broker's address is given by a reference, too: that the query works shows that references are resolved.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gralha.spark.secrets import resolve
+
+SECRET = "tyrannosaurus-7041"
+PROGRAM = """
+import sys
+from gralha.spark.session import session
+
+folder, topic = sys.argv[1:]
+spark = session("local[2]", "secrets", {
+    "spark.ui.enabled": "false",
+    "spark.eventLog.enabled": "true",
+    "spark.eventLog.dir": f"file://{folder}/events",
+    "spark.local.dir": f"{folder}/local",
+    "spark.sql.warehouse.dir": f"{folder}/warehouse",
+    "spark.log.level": "INFO",
+})
+options = {
+    "kafka.bootstrap.servers": "${env:GRALHA_TEST_BROKER}",
+    "kafka.ssl.key.password": "${env:GRALHA_TEST_SECRET}",
+    "kafka.sasl.jaas.config": f'login password="${{file:{folder}/secret.properties:password}}";',
+}
+numbers = spark.range(10).selectExpr("CAST(id AS STRING) AS value")
+numbers.write.format("gralha").options(**options, topic=topic).mode("append").save()
+rows = spark.read.format("gralha").options(**options, subscribe=topic).load()
+rows.explain("extended")
+print("rows", rows.count())
+stream = spark.readStream.format("gralha").options(**options, subscribe=topic)
+stream = stream.option("startingOffsets", "earliest").load()
+query = (
+    stream.writeStream.format("gralha").options(**options, topic=topic + "-copy")
+    .option("checkpointLocation", f"{folder}/checkpoint").trigger(availableNow=True).start()
+)
+query.awaitTermination()
+query.explain(True)
+print("copied", query.lastProgress["numInputRows"], query.lastProgress)
+broken = {**options, "kafka.bootstrap.servers": "127.0.0.1:1", "kafka.delivery.timeout.ms": "1"}
+try:
+    numbers.write.format("gralha").options(**broken, topic=topic).mode("append").save()
+except Exception as error:
+    print("refused", error)
+spark.stop()
+"""
+
+
+@pytest.mark.timeout(320)
+def test_a_secret_is_nowhere_but_in_the_process_that_connects(
+    bootstrap: str, new_name: Callable[[str], str], tmp_path: Path
+) -> None:
+    (tmp_path / "events").mkdir()
+    secrets = tmp_path / "secret.properties"
+    secrets.write_text(f"password={SECRET}\n")
+    environment = os.environ | {"GRALHA_TEST_BROKER": bootstrap, "GRALHA_TEST_SECRET": SECRET}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(tmp_path), new_name("secrets")],
+        env=environment,
+        capture_output=True,
+        timeout=300,
+    )
+    output = done.stdout.decode()
+    assert done.returncode == 0, done.stderr[-4000:]
+    for said in ("rows 10", "copied 10", "refused"):
+        assert said in output
+    # All that Spark says and writes is looked through; first, that there is a lot of it.
+    assert b"INFO" in done.stderr
+    said_or_written = {"stdout": done.stdout, "stderr": done.stderr}
+    for file in tmp_path.rglob("*"):
+        if file.is_file() and file != secrets:
+            said_or_written[str(file)] = file.read_bytes()
+    assert any("events" in name for name in said_or_written)
+    assert any("checkpoint/offsets/0" in name for name in said_or_written)
+    assert [name for name, data in said_or_written.items() if SECRET.encode() in data] == []
+    # The reference itself leads there.
+    assert resolve({"a": f"${{file:{secrets}:password}}"}) == {"a": SECRET}

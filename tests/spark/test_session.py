@@ -1,0 +1,159 @@
+"""The session factory: what it sets, and what it says when Java is missing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gralha.spark import session as sessions
+from gralha.spark.java import JavaError, find_java, java_version
+from gralha.spark.session import cores, is_on_this_machine, prepare_environment, settings
+
+
+@pytest.mark.parametrize(
+    ("master", "here"),
+    [
+        ("local", True),
+        ("local[4]", True),
+        ("local[*,3]", True),
+        ("local-cluster[2,1,1024]", True),
+        ("spark://127.0.0.1:7077", True),
+        ("spark://localhost:7077,127.0.0.1:7078", True),
+        ("spark://localhost:7077,spark2:7077", False),
+        ("spark://node1:7077", False),
+        ("yarn", False),
+        ("k8s://https://127.0.0.1:6443", False),
+    ],
+)
+def test_whether_executors_run_here(master: str, here: bool) -> None:
+    assert is_on_this_machine(master) is here
+
+
+def test_shuffles_are_as_wide_as_the_machine() -> None:
+    assert cores("local") == 1
+    assert cores("local[3]") == 3
+    assert cores("local[3,2]") == 3
+    assert cores("local[*]") == cores("spark://127.0.0.1:7077") == os.cpu_count()
+    assert settings("local[3]")["spark.sql.shuffle.partitions"] == "3"
+    assert "spark.sql.shuffle.partitions" not in settings("yarn")
+
+
+def test_a_cluster_elsewhere_keeps_its_own_way_to_the_driver_and_to_checkpoints() -> None:
+    here, elsewhere = settings("local[*]"), settings("k8s://https://api:443")
+    assert here["spark.driver.host"] == "127.0.0.1"
+    assert {name for name in here if name not in elsewhere} == {
+        "spark.driver.host",
+        "spark.driver.bindAddress",
+        "spark.sql.shuffle.partitions",
+        "spark.sql.streaming.checkpointFileManagerClass",
+    }
+
+
+def test_workers_run_this_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("PYSPARK_PYTHON", "")
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    prepare_environment("local[*]")
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+
+
+def test_the_web_page_of_a_session_here_is_for_this_machine_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SPARK_LOCAL_IP", "PYSPARK_PYTHON"):
+        # Set first, so that the end of the test removes what the call sets.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    prepare_environment("yarn")
+    assert "SPARK_LOCAL_IP" not in os.environ
+    prepare_environment("spark://localhost:7077")
+    assert os.environ["SPARK_LOCAL_IP"] == "127.0.0.1"
+
+
+def test_an_interpreter_that_somebody_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    monkeypatch.setenv("PYSPARK_PYTHON", "./environment/bin/python")
+    prepare_environment("local[*]")
+    prepare_environment("yarn")
+    assert os.environ["PYSPARK_PYTHON"] == "./environment/bin/python"
+
+
+def test_on_other_machines_the_interpreter_goes_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    other = tmp_path / name
+    other.symlink_to(sys.executable)
+    monkeypatch.setenv("PYSPARK_PYTHON", "")
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    prepare_environment("yarn")
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    monkeypatch.setattr(sys, "executable", str(other))
+    prepare_environment("yarn")
+    assert os.environ["PYSPARK_PYTHON"] == name
+
+
+def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(JavaError, match="needs Java 17 or newer, and there is no java here: install it"):
+        sessions.session()
+
+
+def test_an_old_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(JavaError, match=f"needs Java 17 or newer, and {java} is Java 11: install it"):
+        find_java()
+
+
+def test_a_java_home_without_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(JavaError, match="correct or unset JAVA_HOME"):
+        find_java()
+
+
+@pytest.mark.parametrize(
+    ("said", "version"),
+    [
+        ('openjdk version "17.0.15" 2025-04-15', 17),
+        ('java version "1.8.0_202"', 8),
+        ('openjdk version "21" 2023-09-19', 21),
+        ("nonsense", None),
+    ],
+)
+def test_versions_of_java(said: str, version: int | None) -> None:
+    assert java_version(said) == version
+
+
+def test_a_session_has_all_of_it(tmp_path: Path) -> None:
+    """In a process of its own: the one of the tests has its session already."""
+    program = (
+        "import sys\n"
+        "from gralha.spark.session import session, settings\n"
+        "config = {'spark.ui.enabled': 'false', 'spark.sql.session.timeZone': 'CET'}\n"
+        "spark = session('local[1]', 'mine', config)\n"
+        "want = settings('local[1]') | {'spark.sql.session.timeZone': 'CET', 'spark.app.name': 'mine'}\n"
+        "conf = spark.sparkContext.getConf()\n"
+        "wrong = {k: conf.get(k) for k, v in want.items() if conf.get(k) != v}\n"
+        "from pyspark.sql.functions import udf\n"
+        "row = spark.range(1).select(udf(lambda _: sys.executable)('id')).first()\n"
+        "print('wrong', wrong, 'runs', row[0])\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "PYSPARK_PYTHON"}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        timeout=110,
+    )
+    assert done.stdout == f"wrong {{}} runs {sys.executable}\n", done.stderr[-3000:]
