@@ -167,7 +167,8 @@ def start_brokers(programs: Programs, live: LiveLines, folder: Path) -> str:
     for topic, partitions in TOPICS.items():
         live.say(f"Creating topic {topic}: {partitions} partitions, each on all three brokers")
         create = ["--create", "--topic", topic, "--partitions", str(partitions), "--replication-factor", "3"]
-        line = [*GRALHA, "topics", "--bootstrap-server", bootstrap, *create]
+        # A consumer that somebody left running since the last demo may have been quicker.
+        line = [*GRALHA, "topics", "--bootstrap-server", bootstrap, *create, "--if-not-exists"]
         made = subprocess.run(line, capture_output=True, text=True)
         programs.check()
         if made.returncode != 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -20,6 +21,7 @@ CTRL_C = b"\x03"
 CONTROL_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 ROWS, COLUMNS = 50, 140
 PATIENCE_SECONDS = 180.0
+STOP_SECONDS_MAX = 60.0
 
 
 class Terminal:
@@ -93,6 +95,10 @@ class Terminal:
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         if self.program.poll() is None:
+            # It gets the chance to stop what it started; a test that failed must leave nothing behind.
+            self.program.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.program.wait(STOP_SECONDS_MAX)
             self.program.kill()
         self.program.wait()
         os.close(self._ours)

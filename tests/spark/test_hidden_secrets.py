@@ -14,19 +14,31 @@ import pytest
 from gralha.spark.secrets import resolve
 
 SECRET = "tyrannosaurus-7041"
+# All that Spark logs, which is far more than it shows.
+LOGGING = """
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {folder}/spark.log
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %p %c: %m%n%ex
+"""
 PROGRAM = """
 import sys
 from gralha.spark.session import session
 
 folder, topic = sys.argv[1:]
-spark = session("local[2]", "secrets", {
+spark = session("local[2]", f"about {topic}", {
     "spark.ui.enabled": "false",
     "spark.eventLog.enabled": "true",
+    "spark.eventLog.compress": "false",
     "spark.eventLog.dir": f"file://{folder}/events",
     "spark.local.dir": f"{folder}/local",
     "spark.sql.warehouse.dir": f"{folder}/warehouse",
-    "spark.log.level": "INFO",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{folder}/log4j2.properties",
 })
+spark.sparkContext.setLogLevel("INFO")
 options = {
     "kafka.bootstrap.servers": "${env:GRALHA_TEST_BROKER}",
     "kafka.ssl.key.password": "${env:GRALHA_TEST_SECRET}",
@@ -59,12 +71,14 @@ spark.stop()
 def test_a_secret_is_nowhere_but_in_the_process_that_connects(
     bootstrap: str, new_name: Callable[[str], str], tmp_path: Path
 ) -> None:
+    topic = new_name("secrets")
     (tmp_path / "events").mkdir()
+    (tmp_path / "log4j2.properties").write_text(LOGGING.format(folder=tmp_path))
     secrets = tmp_path / "secret.properties"
     secrets.write_text(f"password={SECRET}\n")
     environment = os.environ | {"GRALHA_TEST_BROKER": bootstrap, "GRALHA_TEST_SECRET": SECRET}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path), new_name("secrets")],
+        [sys.executable, "-c", PROGRAM, str(tmp_path), topic],
         env=environment,
         capture_output=True,
         timeout=300,
@@ -74,13 +88,15 @@ def test_a_secret_is_nowhere_but_in_the_process_that_connects(
     for said in ("rows 10", "copied 10", "refused"):
         assert said in output
     # All that Spark says and writes is looked through; first, that there is a lot of it.
-    assert b"INFO" in done.stderr
+    assert (tmp_path / "spark.log").read_text().count("INFO ") > 100
     said_or_written = {"stdout": done.stdout, "stderr": done.stderr}
     for file in tmp_path.rglob("*"):
         if file.is_file() and file != secrets:
             said_or_written[str(file)] = file.read_bytes()
-    assert any("events" in name for name in said_or_written)
-    assert any("checkpoint/offsets/0" in name for name in said_or_written)
+    # What is no secret is found in all of it, so a secret would be, too.
+    with_topic = [name for name, data in said_or_written.items() if topic.encode() in data]
+    for part in ("stdout", "spark.log", "checkpoint/offsets/0", "events/"):
+        assert any(part in name for name in with_topic), (part, with_topic)
     assert [name for name, data in said_or_written.items() if SECRET.encode() in data] == []
     # The reference itself leads there.
     assert resolve({"a": f"${{file:{secrets}:password}}"}) == {"a": SECRET}
