@@ -62,7 +62,7 @@ class Programs:
         self._started.append((name, program))
 
     def check(self) -> None:
-        """KeyboardInterrupt when it was asked for, DemoError when a program has ended: none of them should."""
+        """KeyboardInterrupt when it was asked for, DemoError when a program has ended: none of them may."""
         if self._is_asked_to_stop():
             raise KeyboardInterrupt
         for name, program in self._started:

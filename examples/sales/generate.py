@@ -58,7 +58,7 @@ def main() -> None:
         pass
     finally:
         producer.flush(10)
-    print(f"{written} sales written")  # noqa: T201
+    print(f"{written} sales written")
 
 
 if __name__ == "__main__":
