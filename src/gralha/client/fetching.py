@@ -161,16 +161,21 @@ class PartitionFetcher:
 
     def _check_topic(self, partition: TopicPartition, wanted: bytes | None) -> None:
         """Learn the topic's id, and whether it is the one that the caller speaks of."""
-        if partition.topic not in self._topic_ids:
-            found = self._cluster.metadata([partition.topic])
-            self._has_answered = True
-            for topic in found.topics:
-                if topic.error_code != ErrorCode.NONE:
-                    raise error_for(topic.error_code)
-                self._topic_ids[topic.name or ""] = topic.topic_id
-        known = self._topic_ids[partition.topic]
-        if wanted is not None and ZERO_UUID not in (wanted, known) and wanted != known:
+        known = self._topic_ids.get(partition.topic)
+        if known is None or _are_two(wanted, known):
+            # What was known may be of before the topic was made again.
+            known = self._learn_topic_id(partition.topic)
+        if _are_two(wanted, known):
             raise TopicRecreatedError(partition.topic)
+
+    def _learn_topic_id(self, name: str) -> bytes:
+        found = self._cluster.metadata([name])
+        self._has_answered = True
+        for topic in found.topics:
+            if topic.error_code != ErrorCode.NONE:
+                raise error_for(topic.error_code)
+            self._topic_ids[topic.name or ""] = topic.topic_id
+        return self._topic_ids[name]
 
     def _explain_range(self, partition: TopicPartition, offset: int) -> None:
         """Raise OffsetsLostError unless the log holds the offset after all, as a new leader may."""
@@ -199,3 +204,8 @@ class PartitionFetcher:
         ):
             return ClientError(f"The cluster has no partition {partition}. Check the topic's name.")
         return ClientError(f"{partition} cannot be read: {error}")
+
+
+def _are_two(wanted: bytes | None, known: bytes) -> bool:
+    """Whether the ids are those of two topics; a broker may not know any."""
+    return wanted is not None and ZERO_UUID not in (wanted, known) and wanted != known

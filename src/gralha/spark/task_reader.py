@@ -1,13 +1,16 @@
 """What a task does: it reads one range of offsets as Arrow batches."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from gralha.client.bulk_reader import BulkReader, OffsetRange
 from gralha.client.errors import OffsetsLostError, TopicRecreatedError
+from gralha.client.settings import ClientSettings
 from gralha.spark.data_loss import DataLossPolicy, lost_in_task
 from gralha.spark.options import SourceOptions
 
@@ -19,6 +22,27 @@ class RangePartition(InputPartition):
     range: OffsetRange
 
 
+# Of this worker process, which does one task after the other: connecting costs as much as reading some
+# ten thousand rows. Those of the settings that were used last.
+_readers: dict[tuple[ClientSettings, bool], BulkReader] = {}
+READERS_KEPT: Final = 4
+
+
+@contextmanager
+def _reader(settings: ClientSettings, include_headers: bool) -> Iterator[BulkReader]:
+    """A reader for one task. It is kept for the next one, unless the task has failed or was left."""
+    key = (settings, include_headers)
+    reader = _readers.pop(key, None) or BulkReader(settings, include_headers=include_headers)
+    try:
+        yield reader
+    except BaseException:
+        reader.close()
+        raise
+    _readers[key] = reader
+    while len(_readers) > READERS_KEPT:
+        _readers.pop(next(iter(_readers))).close()
+
+
 def read_partition(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """The records of a task. Spark makes a task even where there is nothing to read."""
     if isinstance(partition, RangePartition):
@@ -28,7 +52,7 @@ def read_partition(options: SourceOptions, partition: InputPartition) -> Iterato
 def read_range(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
     """The records of a range. What is gone by now is an error; failOnDataLoss=false passes over it."""
     policy = DataLossPolicy(options.fail_on_data_loss)
-    with BulkReader(options.client_settings(), include_headers=options.include_headers) as reader:
+    with _reader(options.client_settings(), options.include_headers) as reader:
         while wanted.start < wanted.end:
             try:
                 yield from reader.read(wanted)
