@@ -4,16 +4,19 @@ BIN := .venv/bin
 STAMPS := build/stamps
 HOT := $(shell sed -n 's|^    "\(src/.*\.py\)",|\1|p' setup.py)
 
-.PHONY: help up test check demo bench soak setup generate clean
+.PHONY: help up test test-spark check demo bench soak setup generate clean
 
 help:
-	@sed -n 's/^\([a-z]*\):.*## /\1	/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
 
 up: setup ## set up, then run the platform until Ctrl-C
 	@$(BIN)/gralha up
 
 test: setup ## set up, then check and test everything
 	@scripts/test
+
+test-spark: setup ## what takes minutes of Spark: all lanes of the contract, kills, the demo, the commands
+	@$(BIN)/pytest -q -m spark --durations=10 tests/spark tests/pipelines
 
 check: setup ## the quick half of `make test`: format, lint, types, imports
 	@scripts/check
