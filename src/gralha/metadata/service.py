@@ -21,6 +21,7 @@ from gralha.metadata.delta import ImageDelta, change_between
 from gralha.metadata.image import EMPTY_IMAGE, METADATA_VERSION, ImageChange, MetadataImage
 from gralha.metadata.records import decode_record, encode_record
 from gralha.metadata.snapshot import snapshot_records
+from gralha.protocol.errors import error_for
 from gralha.protocol.message import Message
 from gralha.raft.driver import Append, NotLeaderError, QuorumSettings, RaftDriver, RecordCodec
 
@@ -91,6 +92,17 @@ class ControllerService:
     def is_active(self) -> bool:
         """Is this node the active controller, and ready to decide?"""
         return self._leads and self._driver.is_leader
+
+    @property
+    def kraft_version(self) -> int:
+        """1 once the voters are records in the metadata log, which can be changed (KIP-853)."""
+        return self._driver.kraft_version
+
+    async def upgrade_voters(self, timeout_ms: int) -> None:
+        """Make records of the configured voters; a KafkaError says why not."""
+        response = await self._driver.upgrade_voters(timeout_ms)
+        if response.error_code:
+            raise error_for(response.error_code, response.message)
 
     @property
     def high_watermark(self) -> int:

@@ -37,6 +37,7 @@ class InstantController:
     """Stands in for ControllerService: the same face, but every decision is committed at once."""
 
     is_active = True
+    kraft_version = 0
 
     def __init__(self, image, context):
         self.image = image
@@ -53,6 +54,9 @@ class InstantController:
         decision = decide(self.image)
         self.commit(decision.records)
         return decision.response
+
+    async def upgrade_voters(self, timeout_ms):
+        self.kraft_version = 1
 
     def commit(self, records):
         if records:

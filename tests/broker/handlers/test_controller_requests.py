@@ -48,6 +48,12 @@ class Controller:
         self.image = image
         self.context = context(node_id=100)
         self.is_active = True
+        self.kraft_version = 0
+
+    async def upgrade_voters(self, timeout_ms):
+        if not self.is_active:
+            raise NotControllerError
+        self.kraft_version = 1
 
     async def execute(self, decide):
         if not self.is_active:
@@ -184,6 +190,16 @@ async def test_features_are_updated(node):
     response = await node.ask(update_features, UpdateFeaturesRequest(feature_updates=[update]))
     assert response.error_code == 0
     assert node.controller.image.features.keys() == BOOTSTRAP_FEATURES.keys() - {"group.version"}
+
+
+async def test_the_voters_become_records(node):
+    update = FeatureUpdateKey(feature="kraft.version", max_version_level=1, upgrade_type=1)
+    request = UpdateFeaturesRequest(feature_updates=[update], validate_only=True)
+    assert (await node.ask(update_features, request)).error_code == 0
+    assert node.controller.kraft_version == 0
+    request.validate_only = False
+    assert (await node.ask(update_features, request)).error_code == 0
+    assert node.controller.kraft_version == 1
 
 
 async def test_producer_ids_are_given_in_blocks(node):

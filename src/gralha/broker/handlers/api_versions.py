@@ -40,7 +40,7 @@ def handle(
     if context.api_version >= SOFTWARE_FROM_VERSION and not _names_software(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     image = broker.image
-    levels = {**image.features, KRAFT_VERSION: broker.controller.driver.kraft_version}
+    levels = {**image.features, KRAFT_VERSION: broker.controller.kraft_version}
     return ApiVersionsResponse(
         api_keys=[_advertised(api) for _, api in sorted(context.peer.apis.items())],
         supported_features=_supported_features(context.api_version),

@@ -10,9 +10,8 @@ from gralha.broker.handlers.controller_node import ControllerNode
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.controller import features
 from gralha.metadata.features import KRAFT_VERSION
-from gralha.protocol.errors import KafkaError, NotControllerError, error_for
+from gralha.protocol.errors import KafkaError
 from gralha.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
-from gralha.raft.driver import NotLeaderError
 
 
 async def handle(
@@ -20,26 +19,17 @@ async def handle(
 ) -> UpdateFeaturesResponse:
     controller = node.controller
     version = context.api_version
-    kraft_version = controller.driver.kraft_version
+    kraft_version = controller.kraft_version
     try:
         if not request.validate_only and _wants_dynamic_voters(request, kraft_version):
-            await _upgrade_voters(node, request)
+            await controller.upgrade_voters(request.timeout_ms)
         return await controller.execute(
             lambda image: features.update_features(image, request, controller.context, version, kraft_version)
         )
     except KafkaError as error:
-        return features.answer(request, version, error)
+        return UpdateFeaturesResponse(error_code=error.code, error_message=error.message, results=[])
 
 
 def _wants_dynamic_voters(request: UpdateFeaturesRequest, kraft_version: int) -> bool:
     wanted = [one.max_version_level for one in request.feature_updates if one.feature == KRAFT_VERSION]
     return kraft_version == 0 and wanted == [1]
-
-
-async def _upgrade_voters(node: ControllerNode, request: UpdateFeaturesRequest) -> None:
-    try:
-        response = await node.controller.driver.upgrade_voters(request.timeout_ms)
-    except NotLeaderError:
-        raise NotControllerError from None
-    if response.error_code:
-        raise error_for(response.error_code, response.message)

@@ -53,12 +53,11 @@ def update_features(
             )
             records += _update(image, update, context, version, current)
     except KafkaError as error:
-        return Decision(answer(request, version, error), [])
-    return Decision(answer(request, version, None), [] if request.validate_only else records)
+        return Decision(_answer(request, version, error), [])
+    return Decision(_answer(request, version, None), [] if request.validate_only else records)
 
 
-def answer(request: UpdateFeaturesRequest, version: int, error: KafkaError | None) -> UpdateFeaturesResponse:
-    """The response to a request that failed as a whole, or not at all."""
+def _answer(request: UpdateFeaturesRequest, version: int, error: KafkaError | None) -> UpdateFeaturesResponse:
     code = 0 if error is None else error.code
     message = None if error is None else error.message
     if version >= 2:
