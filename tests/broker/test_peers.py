@@ -237,3 +237,17 @@ async def test_a_poll_whose_connection_is_given_up_by_others_is_told_so() -> Non
         await polling
     peers.close()
     server.close()
+
+
+async def test_who_is_cancelled_while_all_connections_end_is_cancelled() -> None:
+    """A node that stops closes its connections and cancels its tasks: none of them may take that for news."""
+    server = await asyncio.start_server(lambda reader, writer: asyncio.Event().wait(), "127.0.0.1", 0)
+    peers = PeerConnections("test", lambda _: ("127.0.0.1", server.sockets[0].getsockname()[1]))
+    asking = asyncio.ensure_future(ask(peers, "a", timeout_ms=60_000))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    peers.close()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    server.close()

@@ -330,8 +330,9 @@ class PeerConnections:
         try:
             return await asyncio.shield(connecting)
         except asyncio.CancelledError:
-            if connecting.cancelled():
-                # By somebody who knows that the node is elsewhere now.
+            task = asyncio.current_task()
+            if connecting.cancelled() and not (task is not None and task.cancelling()):
+                # By somebody who knows that the node is elsewhere now. Who asks is not to end with it.
                 raise PeerError(f"the connection to node {node_id} was given up") from None
             raise
         except OSError as error:
