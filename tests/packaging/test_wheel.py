@@ -27,7 +27,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 def test_every_module_and_definition_is_in_it_and_no_test(wheel: zipfile.ZipFile) -> None:
     tracked = subprocess.run(
-        ["git", "-C", str(ROOT), "ls-tree", "-r", "--name-only", "HEAD", "src/gralha"],
+        ["git", "-C", str(ROOT), "ls-tree", "-r", "--name-only", "HEAD", "src"],
         capture_output=True,
         text=True,
         check=True,
