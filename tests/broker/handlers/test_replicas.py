@@ -36,7 +36,11 @@ def broker(tmp_path):
 async def partition(broker):
     """a-0 with replicas on 1, 2 and 3, all in sync; 1 leads it in epoch 5."""
     await create_topic(broker, "a")
-    partition = broker.replicas.find("a", 0)
+    return replicated(broker, "a")
+
+
+def replicated(broker, topic, index=0):
+    partition = broker.replicas.find(topic, index)
     partition.cluster = Cluster(
         lambda: 0, lambda one: broker.image.brokers.get(one), lambda: 1, lambda *proposal: None, LAG_MS
     )
@@ -253,6 +257,20 @@ async def test_a_new_leader_does_not_tell_an_end_that_may_be_too_old(broker, cli
     append(broker, "a", NOW_MS)
     await all_fetch(client, partition, 3, last_epoch=6, leader_epoch=6)
     assert found(await waiting) == {0: [2]}
+
+
+async def test_an_end_that_is_not_known_is_not_told_beside_the_records_of_others(broker, client):
+    await create_topic(broker, "b", partitions=6)  # two of them on each broker
+    behind, other = broker.replicas.by_name["b"]
+    partition = replicated(broker, "b", behind)
+    for index in (behind, behind, other):
+        append(broker, "b", NOW_MS, index=index)
+    assert partition.log.high_watermark == 0
+    partition.change_leader(1, 6, [1, 2, 3], [1, 2, 3])
+    answer = await fetch(client, {behind: 0, other: 0}, topic="b")
+    assert codes(answer) == {behind: ErrorCode.OFFSET_NOT_AVAILABLE, other: 0}
+    assert found(answer)[other] == [0]
+    assert partitions_of(answer)[behind].high_watermark == -1
 
 
 async def test_a_reader_of_committed_records_is_not_woken_by_an_open_transaction(broker, client, partition):

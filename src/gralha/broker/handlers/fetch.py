@@ -47,6 +47,7 @@ log = logging.getLogger("gralha.broker")
 UNKNOWN_TOPIC_OR_PARTITION: Final = 3
 NOT_LEADER_OR_FOLLOWER: Final = 6
 KAFKA_STORAGE_ERROR: Final = 56
+OFFSET_NOT_AVAILABLE: Final = 78
 FENCED_LEADER_EPOCH: Final = 74
 UNKNOWN_TOPIC_ID: Final = 100
 INVALID_FETCH_SESSION_EPOCH: Final = 71
@@ -106,6 +107,8 @@ class Fetch(Waiter):
         self.deferred: Deferred | None = None
         # Of a follower's session: what was read, but must be looked at again.
         self.left_over: list[Wanted] = []
+        # Of partitions whose end this broker does not know yet.
+        self.without_end: list[PartitionData] = []
 
     # Reading
 
@@ -120,6 +123,7 @@ class Fetch(Waiter):
         self.failed = False
         self.cold = False
         self.left_over = []
+        self.without_end = []
         left = self.max_bytes
         for wanted in self.plan.wanted:
             partition = self._find(wanted)
@@ -189,7 +193,7 @@ class Fetch(Waiter):
         self.ends.append(end_offset)
         self.epochs.append(leader_epoch)
         self.unstable_bytes.append(0)
-        return PartitionData(
+        data = PartitionData(
             partition_index=wanted.index,
             high_watermark=high_watermark,
             last_stable_offset=partition_log.last_stable_offset(),
@@ -199,6 +203,9 @@ class Fetch(Waiter):
             else None,
             records=records,
         )
+        if self.replica_id < 0 and wanted.fetch_offset >= high_watermark and partition.is_behind():
+            self.without_end.append(data)
+        return data
 
     def _is_throttled(self, partition: Partition) -> bool:
         """Whether this follower has to wait because too much is sent to throttled replicas."""
@@ -464,6 +471,11 @@ class Fetch(Waiter):
         plan = self.plan
         if plan.is_stale():
             return FetchResponse(error_code=INVALID_FETCH_SESSION_EPOCH)
+        for behind in self.without_end:
+            # Other partitions have records, so that this one is answered without having waited long enough.
+            behind.error_code = OFFSET_NOT_AVAILABLE
+            behind.high_watermark = -1
+            behind.last_stable_offset = -1
         topics: list[FetchableTopicResponse] = []
         served: list[Wanted] = []
         topic: FetchableTopicResponse | None = None
