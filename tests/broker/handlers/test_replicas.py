@@ -267,7 +267,7 @@ async def test_an_end_that_is_not_known_is_not_told_beside_the_records_of_others
         append(broker, "b", NOW_MS, index=index)
     assert partition.log.high_watermark == 0
     partition.change_leader(1, 6, [1, 2, 3], [1, 2, 3])
-    answer = await fetch(client, {behind: 0, other: 0}, topic="b")
+    answer = await fetch(client, {behind: 0, other: 0}, topic="b", max_wait_ms=LONG_MS)
     assert codes(answer) == {behind: ErrorCode.OFFSET_NOT_AVAILABLE, other: 0}
     assert found(answer)[other] == [0]
     assert partitions_of(answer)[behind].high_watermark == -1
