@@ -251,7 +251,12 @@ async def test_configured_voters_become_records_that_can_be_changed():
         assert leader.driver.kraft_version == 0
         await leader.driver.append(["a"])
         await quorum.agree()
-        assert (await leader.driver.upgrade_voters(5000)).error_code == 0
+        first = asyncio.ensure_future(leader.driver.upgrade_voters(5000))
+        await asyncio.sleep(0)
+        early = await leader.driver.upgrade_voters(5000)
+        assert early.error_code == ErrorCode.REQUEST_TIMED_OUT, "nobody else has the record yet"
+        assert leader.driver.kraft_version == 0
+        assert (await first).error_code == 0
         assert (await leader.driver.upgrade_voters(5000)).error_code == 0, "it is done already"
         await quorum.agree()
         for member in quorum.up():

@@ -58,14 +58,7 @@ class BulkReader:
     ) -> None:
         self._settings = settings
         self._include_headers = include_headers
-        self._cluster = Cluster(
-            settings.bootstrap_servers,
-            client_id=settings.client_id,
-            connect_timeout_ms=settings.connect_timeout_ms,
-            request_timeout_ms=settings.request_timeout_ms,
-            api_timeout_ms=settings.default_api_timeout_ms,
-            sleep=sleep,
-        )
+        self._cluster = Cluster.of(settings, api_timeout_ms=settings.default_api_timeout_ms, sleep=sleep)
         self._fetcher = PartitionFetcher(self._cluster, settings, sleep)
 
     @property

@@ -83,14 +83,7 @@ class BulkWriter:
         self._topic = topic
         self._chooser = chooser or random.Random()
         self._clock = clock
-        self._cluster = Cluster(
-            settings.bootstrap_servers,
-            client_id=settings.client_id,
-            connect_timeout_ms=settings.connect_timeout_ms,
-            request_timeout_ms=settings.request_timeout_ms,
-            api_timeout_ms=settings.delivery_timeout_ms,
-            sleep=sleep,
-        )
+        self._cluster = Cluster.of(settings, api_timeout_ms=settings.delivery_timeout_ms, sleep=sleep)
         self._sender = Sender(self._cluster, settings, self._delivered, self._split, sleep)
         self._router = RowRouter(settings.batch_size, settings.max_request_size)
         self._routes: dict[str, int] = {}

@@ -20,6 +20,7 @@ from gralha.client.connection import (
     Connection,
 )
 from gralha.client.errors import ClientError, ConnectionFailedError, UnansweredError
+from gralha.client.settings import ClientSettings
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
 from gralha.protocol.message import Message
 from gralha.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
@@ -90,6 +91,20 @@ class Cluster:
         self._controller_id = -1
         self._leaders: dict[tuple[str, int], int] = {}
         self._is_stale = True
+
+    @classmethod
+    def of(
+        cls, settings: ClientSettings, *, api_timeout_ms: int, sleep: Callable[[float], None] = time.sleep
+    ) -> Self:
+        """The cluster that a client's settings lead to."""
+        return cls(
+            settings.bootstrap_servers,
+            client_id=settings.client_id,
+            connect_timeout_ms=settings.connect_timeout_ms,
+            request_timeout_ms=settings.request_timeout_ms,
+            api_timeout_ms=api_timeout_ms,
+            sleep=sleep,
+        )
 
     def close(self) -> None:
         """Close all connections."""

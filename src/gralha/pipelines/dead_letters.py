@@ -27,7 +27,7 @@ from gralha.client.errors import ClientError
 from gralha.client.settings import ClientSettings
 from gralha.pipelines.inputs import UNFIT, Sorter
 from gralha.pipelines.misfits import reason
-from gralha.spark.secrets import resolve
+from gralha.spark.secrets import client_settings
 
 FITS: Final = "__gralha_fits"
 ORIGIN: Final = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
@@ -51,8 +51,8 @@ class DeadLetters:
 
     def write(self, records: Sequence[Mapping[str, Any]]) -> None:
         """Write records as dead letters; returns when the brokers have them."""
-        settings = ClientSettings.from_kafka(
-            {"max.request.size": str(TOPIC_MESSAGE_BYTES_MAX), **resolve(self.kafka), "acks": "all"}
+        settings = client_settings(
+            {"max.request.size": str(TOPIC_MESSAGE_BYTES_MAX), **self.kafka, "acks": "all"}
         )
         letters = [self.letter(record) for record in records]
         try:

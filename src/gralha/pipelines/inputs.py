@@ -13,7 +13,6 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.types import (
-    ArrayType,
     BinaryType,
     IntegerType,
     LongType,
@@ -26,11 +25,9 @@ from pyspark.sql.types import (
 from gralha.pipelines.declaration import RECORD_COLUMNS, TopicInput
 from gralha.pipelines.errors import PipelineError
 from gralha.pipelines.spark_errors import short
+from gralha.spark.schema import HEADERS
 
 VALUE: Final = StructType([StructField("value", BinaryType())])
-HEADERS: Final = ArrayType(
-    StructType([StructField("key", StringType()), StructField("value", BinaryType())]), containsNull=True
-)
 # What every input has beside the columns of its value.
 RECORD_FIELDS: Final = (
     StructField("_key", StringType()),

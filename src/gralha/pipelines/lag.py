@@ -6,15 +6,15 @@ would show no lag at all; so the brokers are asked when somebody looks.
 
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from gralha.client.admin import Admin
 from gralha.client.cluster import Cluster
 from gralha.client.errors import ClientError
-from gralha.client.settings import ClientSettings
 from gralha.client.values import LATEST, ListedOffset, TopicPartition
 from gralha.pipelines.progress import Progress
-from gralha.spark.secrets import resolve
+from gralha.spark.secrets import client_settings
 
 # Who looks does not wait long: a lag that is not known is better than a terminal that stands still.
 PATIENCE_MS: Final = 2_000
@@ -57,16 +57,13 @@ class LagMeter:
 
     def _connected(self) -> Admin:
         if self._admin is None:
-            settings = ClientSettings.from_kafka(resolve(self._kafka))
-            self._admin = Admin(
-                Cluster(
-                    settings.bootstrap_servers,
-                    client_id="gralha-pipeline-lag",
-                    connect_timeout_ms=PATIENCE_MS,
-                    request_timeout_ms=PATIENCE_MS,
-                    api_timeout_ms=PATIENCE_MS,
-                )
+            settings = replace(
+                client_settings(self._kafka),
+                client_id="gralha-pipeline-lag",
+                connect_timeout_ms=PATIENCE_MS,
+                request_timeout_ms=PATIENCE_MS,
             )
+            self._admin = Admin(Cluster.of(settings, api_timeout_ms=PATIENCE_MS))
         return self._admin
 
     def _forget(self) -> None:

@@ -3,15 +3,15 @@
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 from gralha.client.admin import Admin
 from gralha.client.cluster import Cluster
 from gralha.client.errors import ClientError
-from gralha.client.settings import ClientSettings
 from gralha.client.values import NewTopic, TopicDescription
 from gralha.pipelines.errors import PipelineError
-from gralha.spark.secrets import resolve
+from gralha.spark.secrets import client_settings
 
 # Before a start somebody waits in front of a terminal.
 PATIENCE_MS: Final = 15_000
@@ -57,15 +57,13 @@ def topics_of(kafka: Mapping[str, str]) -> Iterator[Topics]:
     """Ask a cluster; PipelineError, in a sentence, when it does not answer."""
     servers = kafka.get("bootstrap.servers", "")
     try:
-        settings = ClientSettings.from_kafka(resolve(kafka))
-        cluster = Cluster(
-            settings.bootstrap_servers,
-            client_id=settings.client_id,
-            connect_timeout_ms=min(settings.connect_timeout_ms, PATIENCE_MS),
-            request_timeout_ms=min(settings.request_timeout_ms, PATIENCE_MS),
-            api_timeout_ms=PATIENCE_MS,
+        given = client_settings(kafka)
+        settings = replace(
+            given,
+            connect_timeout_ms=min(given.connect_timeout_ms, PATIENCE_MS),
+            request_timeout_ms=min(given.request_timeout_ms, PATIENCE_MS),
         )
-        with Admin(cluster) as admin:
+        with Admin(Cluster.of(settings, api_timeout_ms=PATIENCE_MS)) as admin:
             yield Topics(admin, servers)
     except ClientError as error:
         raise PipelineError(str(error)) from error

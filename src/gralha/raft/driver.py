@@ -236,8 +236,8 @@ class RaftDriver:
 
     @property
     def kraft_version(self) -> int:
-        """1 once the voters are records in the log, which can be changed (KIP-853)."""
-        return int(self.state.voters.is_dynamic)
+        """1 once the voters are committed records, which can be changed (KIP-853)."""
+        return int(self.state.voters.is_dynamic_at(max(self.state.high_watermark, 0)))
 
     async def upgrade_voters(self, timeout_ms: int) -> VoterResponse:
         """Make records of the configured voters: kraft.version 1."""

@@ -112,6 +112,10 @@ class VoterHistory:
         """Are the voters records?"""
         return bool(self._entries)
 
+    def is_dynamic_at(self, end_offset: int) -> bool:
+        """Were they, where the log had this end?"""
+        return any(offset < end_offset for offset, _ in self._entries)
+
     def at(self, end_offset: int) -> VoterSet:
         """The voters as they were where the log had this end."""
         before = [voters for offset, voters in self._entries if offset < end_offset]

@@ -142,12 +142,4 @@ class TopicView:
 
 
 def _calls(settings: ClientSettings, timeout_ms: int) -> _Calls:
-    return _Calls(
-        Cluster(
-            settings.bootstrap_servers,
-            client_id=settings.client_id,
-            connect_timeout_ms=settings.connect_timeout_ms,
-            request_timeout_ms=settings.request_timeout_ms,
-            api_timeout_ms=timeout_ms,
-        )
-    )
+    return _Calls(Cluster.of(settings, api_timeout_ms=timeout_ms))
