@@ -37,6 +37,7 @@ from gralha.protocol.messages.describe_quorum import (
     DescribeQuorumRequestTopic,
     DescribeQuorumResponse,
 )
+from gralha.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from gralha.simulation.history import Anomaly, summary, to_lines
 from gralha.testing import GralhaCluster
 from gralha.testing.process import free_ports
@@ -44,6 +45,7 @@ from gralha.testing.process import free_ports
 BROKERS = 3
 ENDINGS = ("SIGKILL", "SIGTERM", "SIGSTOP", "no room")
 DISK_MB = 1024
+WEAKENED = " of a weak one"  # of a cluster that still lacks replicas in sync from the fault before
 SEGMENT_BYTES = 1 << 20  # small, so that the room that is taken ahead of a segment is soon used up
 
 
@@ -104,6 +106,18 @@ def active_controller(cluster: GralhaCluster) -> int | None:
     return None
 
 
+def is_whole(cluster: GralhaCluster) -> bool:
+    """Whether every partition has all its replicas in sync, by the first node that answers."""
+    for node_id in cluster.node_ids:
+        with contextlib.suppress(ClientError, KafkaError, OSError):
+            address = Address("127.0.0.1", cluster.ports[node_id])
+            with Connection.open(address, request_timeout_ms=2000) as connection:
+                answer = connection.send(MetadataRequest(topics=None), MetadataResponse)
+            partitions = [partition for topic in answer.topics for partition in topic.partitions]
+            return all(len(one.isr_nodes) == len(one.replica_nodes) for one in partitions)
+    return False
+
+
 class Nemesis:
     """One fault at a time: done, held for a while, healed."""
 
@@ -144,7 +158,8 @@ class Nemesis:
 
     def strike(self, kind: str) -> None:
         """Do one fault and heal it."""
-        self.faults.append((time.monotonic(), kind))
+        name = kind if is_whole(self._cluster) else kind + WEAKENED
+        self.faults.append((time.monotonic(), name))
         self._kinds[kind][1]()
 
     def heal(self) -> None:
@@ -270,11 +285,12 @@ class Report:
             f"commits lost           {len(self.lost_commits)}",
             f"errors seen by clients {len(self.errors) + self.unanswered}",
             f"longest time without progress  {self.longest_pause_s:.2f} s",
-            "longest wait of a partition after a fault (median, highest of the kind):",
+            "longest wait of a partition after a fault (times, median, highest of the kind):",
         ]
         for kind, pauses in sorted(self.pauses_s.items()):
             ordered = sorted(pauses)
-            lines.append(f"  {kind:<20} {ordered[len(ordered) // 2]:6.2f} s {ordered[-1]:6.2f} s")
+            middle = ordered[len(ordered) // 2]
+            lines.append(f"  {kind:<34} {len(ordered):4} {middle:6.2f} s {ordered[-1]:6.2f} s")
         return "\n".join(lines)
 
 

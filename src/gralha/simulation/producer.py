@@ -2,7 +2,7 @@
 
 Each partition has up to five batches under way at once. After any answer that is no good one it lets those
 that are out come back, and sends all again, in their order and with their sequence numbers, until the
-delivery times out; what then became of them is unknown.
+delivery times out; what then became of them is unknown. Nothing new goes out before those are through.
 
 Out of sequence is an answer of its own. The first of the batches under way cannot be, in a cluster that loses
 nothing: real producers give up then, so that is a failure of the run. For a later one librdkafka takes a new
@@ -51,6 +51,7 @@ class _Batch:
         self.sequence = sequence
         self.begun_at = now
         self.is_out = False
+        self.attempts = 0
         self.was_refused_only = True
 
 
@@ -73,6 +74,11 @@ class _Stream:
     @property
     def is_anything_out(self) -> bool:
         return any(batch.is_out for batch in self.pending)
+
+    @property
+    def has_room(self) -> bool:
+        """For a new batch, that is: brokers remember five, so behind a retry nothing new goes."""
+        return len(self.pending) < BATCHES_AT_ONCE and all(batch.attempts < 2 for batch in self.pending)
 
 
 class Producer(Client):
@@ -155,12 +161,13 @@ class Producer(Client):
             stream.next_sequence += len(batch.values)
 
     def _send_all(self, stream: _Stream, now: float) -> None:
-        if not self.is_stopping and now >= stream.next_batch_at and len(stream.pending) < BATCHES_AT_ONCE:
+        if not self.is_stopping and now >= stream.next_batch_at and stream.has_room:
             stream.next_batch_at = now + self.random.expovariate(1 / self.pause_s)
             self._add_batch(stream, now)
         for batch in stream.pending:
             if not batch.is_out:
                 batch.is_out = True
+                batch.attempts += 1
                 # What it says is fixed now: the stream may get another producer id before it leaves.
                 request = self._request(stream, batch)
                 attempt = asyncio.ensure_future(self._attempt(stream, batch, request))
