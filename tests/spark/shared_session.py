@@ -40,6 +40,7 @@ def session_config(folder: Path) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": "1g",
         "spark.local.dir": str(folder / "local"),
+        "spark.python.unix.domain.socket.enabled": "true",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",

@@ -48,6 +48,7 @@ def test_a_cluster_elsewhere_keeps_its_own_way_to_the_driver_and_to_checkpoints(
     assert {name for name in here if name not in elsewhere} == {
         "spark.driver.host",
         "spark.driver.bindAddress",
+        "spark.python.unix.domain.socket.enabled",
         "spark.sql.shuffle.partitions",
         "spark.sql.streaming.checkpointFileManagerClass",
     }

@@ -1,13 +1,15 @@
 """A Spark session with what PySpark users forget.
 
 `session()` starts one on this machine; `session("spark://host:7077")` the same on a cluster. It makes the
-workers run this interpreter and not the system's, sizes shuffles for the machine, moves rows by Arrow, keeps
-state in RocksDB (`transformWithState` needs it), gives timestamps one time zone everywhere, and keeps
-passwords out of the plans. All of it are Spark's own settings: `config` adds to them or replaces them.
+workers run this interpreter and not the system's, talks to them without delays, sizes shuffles for the
+machine, moves rows by Arrow, keeps state in RocksDB (`transformWithState` needs it), gives timestamps one
+time zone everywhere, and keeps passwords out of the plans. All of it are Spark's own settings: `config` adds
+to them or replaces them.
 """
 
 import os
 import shutil
+import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -65,6 +67,10 @@ def settings(master: str | None) -> dict[str, str]:
         return common
     return common | {
         "spark.sql.shuffle.partitions": str(cores(master)),
+        # Over TCP a task waits 40 ms in front of its Python worker: its first words are small, so one end
+        # holds them back until the other acknowledges, which waits for more. (Elsewhere the path of a
+        # socket may be longer than a socket's path may be.)
+        "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
         "spark.sql.streaming.checkpointFileManagerClass": LOCAL_CHECKPOINTS,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",

@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 from gralha.client.bulk_writer import BulkWriter, WrittenOffsets
 from gralha.client.settings import ClientSettings
 from gralha.client.values import TopicPartition
+from gralha.spark import worker_process
 from gralha.spark.option_values import OptionError
 from gralha.spark.secrets import client_settings, without_references
 from gralha.spark.sink_schema import columns_to_write
@@ -52,6 +53,7 @@ class TaskWriter:
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
         """Write all rows of a task and return when the brokers have them."""
+        worker_process.settle()
         writer: BulkWriter | None = None
         try:
             for batch in iterator:

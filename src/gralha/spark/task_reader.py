@@ -11,6 +11,7 @@ from pyspark.sql.datasource import InputPartition
 from gralha.client.bulk_reader import BulkReader, OffsetRange
 from gralha.client.errors import OffsetsLostError, TopicRecreatedError
 from gralha.client.settings import ClientSettings
+from gralha.spark import worker_process
 from gralha.spark.data_loss import DataLossPolicy, lost_in_task
 from gralha.spark.options import SourceOptions
 
@@ -45,6 +46,7 @@ def _reader(settings: ClientSettings, include_headers: bool) -> Iterator[BulkRea
 
 def read_partition(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     """The records of a task. Spark makes a task even where there is nothing to read."""
+    worker_process.settle()
     if isinstance(partition, RangePartition):
         yield from read_range(options, partition.range)
 
