@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from gralha.pipelines.progress import Progress, count, lag, size
+from gralha.pipelines.progress import DATA_LOSS, Progress, count, lag, size
+from gralha.spark import offsets
 
 REPORT = {
     "batchId": 7,
@@ -51,6 +52,17 @@ def test_the_numbers_of_a_report_are_added_up() -> None:
         watermark="2025-12-31T23:59:50.000Z",
         read_to={"sales": {"0": 100, "1": 90}, "products": {"0": 5}},
     )
+
+
+def test_what_a_batch_found_lost_counts_once() -> None:
+    before = {"sales": {"0": 5}, "@dataLoss": {"sales": {"events": 1, "records": 7}}}
+    after = {"sales": {"0": 90}, "@dataLoss": {"sales": {"events": 3, "records": 10}}}
+    report = {"sources": [{"startOffset": json.dumps(before), "endOffset": after}]}
+    progress = Progress.of("totals", report)
+    assert (progress.data_losses, progress.lost_records) == (2, 3)
+    assert progress.text().endswith("  LOST 3 records")
+    assert Progress.of("totals", {"sources": [{"startOffset": after, "endOffset": after}]}).data_losses == 0
+    assert offsets.DATA_LOSS == DATA_LOSS
 
 
 def test_an_empty_report_is_no_error() -> None:

@@ -36,6 +36,8 @@ COUNTERS = [
     Metric("input_rows_total", "Rows read.", lambda one: one.input_rows),
     Metric("late_rows_dropped_total", "Rows behind the watermark.", lambda one: one.late_rows_dropped),
     Metric("dead_letters_total", "Records that did not parse.", lambda one: one.dead_letters),
+    Metric("data_losses_total", "Times that records were gone unread.", lambda one: one.data_losses),
+    Metric("lost_records_total", "Records that were gone unread.", lambda one: one.lost_records),
 ]
 RESTARTS = ("restarts_total", "Restarts after a failure.")
 LAG = ("lag_records", "Records in the topics that were not read yet.")

@@ -8,7 +8,10 @@ both are numbers of one batch; who wants totals adds them up (`metrics.py` does)
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Self
+
+# As gralha.spark.offsets writes it, which would bring Arrow along: `gralha pipeline status` is to be quick.
+DATA_LOSS: Final = "@dataLoss"
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,10 @@ class Progress:
     late_rows_dropped: int = 0
     # Records that did not fit their schema. Spark does not know of them: whoever counted them sets it.
     dead_letters: int = 0
+    # With failOnDataLoss=false: how often something was gone before it was read, and as far as that can be
+    # known how many records (of a topic that was created anew nobody knows).
+    data_losses: int = 0
+    lost_records: int = 0
     batch_duration_ms: int = 0
     watermark: str | None = None
     # The offset that comes next in each partition of each topic: what `lag.py` measures from.
@@ -51,6 +58,8 @@ class Progress:
             state_rows=int(_total(states, "numRowsTotal")),
             state_bytes=int(_total(states, "memoryUsedBytes")),
             late_rows_dropped=int(_total(states, "numRowsDroppedByWatermark")),
+            data_losses=_lost(sources, "events"),
+            lost_records=_lost(sources, "records"),
             batch_duration_ms=_duration_ms(report),
             watermark=event_time.get("watermark"),
             read_to=_read_to(sources),
@@ -81,6 +90,8 @@ class Progress:
             parts.append(f"late {count(self.late_rows_dropped)}")
         if self.dead_letters:
             parts.append(f"dead letters {count(self.dead_letters)}")
+        if self.data_losses:
+            parts.append(f"LOST {count(self.lost_records)} records")
         return "  ".join(parts)
 
 
@@ -108,6 +119,16 @@ def _lag_of_source(source: Mapping[str, Any]) -> int | None:
     if end is None or latest is None:
         return None
     return _behind(end, latest)
+
+
+def _lost(sources: list[Mapping[str, Any]], name: str) -> int:
+    """What a batch found to be lost. Our source counts that in its offsets, from the query's beginning."""
+    total = 0
+    for source in sources:
+        before, after = (_offsets(source.get(key)) or {} for key in ("startOffset", "endOffset"))
+        for sign, offsets in ((-1, before), (1, after)):
+            total += sign * sum(int(loss.get(name) or 0) for loss in offsets.get(DATA_LOSS, {}).values())
+    return max(0, total)
 
 
 def _offsets(value: Any) -> dict[str, Any] | None:
