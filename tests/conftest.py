@@ -13,9 +13,16 @@ from hypothesis import settings
 
 from tests.one_session import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 from tests.quick_groups import QUICK_GROUPS
+from tests.spark.clusters import cluster_of
 from tests.spark.shared_session import spark, spark_session
 
-__all__ = ["pytest_collection_modifyitems", "pytest_xdist_make_scheduler", "spark", "spark_session"]
+__all__ = [
+    "cluster_of",
+    "pytest_collection_modifyitems",
+    "pytest_xdist_make_scheduler",
+    "spark",
+    "spark_session",
+]
 
 settings.register_profile("same examples", derandomize=True)
 settings.register_profile("new examples", derandomize=False)

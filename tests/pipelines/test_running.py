@@ -1,4 +1,4 @@
-"""Pipelines on a real broker and the shared Spark session, from records to records."""
+"""Pipelines on real brokers, ours and Apache Kafka, and the shared Spark session, from records to records."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import confluent_kafka
+import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
 from gralha.pipelines import Pipeline, from_topic, pipeline, to_table, to_topic
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 SALES = "product STRING NOT NULL, amount DOUBLE, at TIMESTAMP"
+
+
+@pytest.fixture(params=["gralha", "apache"])
+def bootstrap(request: pytest.FixtureRequest, cluster_of: Callable[[str], str]) -> str:
+    """Every test here runs on both."""
+    return cluster_of(request.param)
 
 
 def large_sales(source: str, target: str) -> Pipeline:

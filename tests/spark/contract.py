@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import DataStreamReader, StreamingQuery
 
 TIMEOUT_S = 60.0
-BROKER_CONFIG = {
-    "auto.create.topics.enable": "false",
-    # A cleaner that wakes up often, so that a compacted topic has its gaps soon.
-    "log.cleaner.backoff.ms": "100",
-    # The records of most scenarios are years old.
-    "log.retention.ms": "-1",
-}
 
 _numbers = itertools.count(1)
 Headers = list[tuple[str, bytes | None]]

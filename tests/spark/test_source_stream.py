@@ -9,8 +9,8 @@ from pathlib import Path
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 
 from gralha.testing import GralhaCluster
+from tests.spark.clusters import BROKER_CONFIG
 from tests.spark.contract import (
-    BROKER_CONFIG,
     TIMEOUT_S,
     Lane,
     Stage,

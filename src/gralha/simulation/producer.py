@@ -78,7 +78,8 @@ class _Stream:
     @property
     def has_room(self) -> bool:
         """For a new batch, that is: brokers remember five, so behind a retry nothing new goes."""
-        return len(self.pending) < BATCHES_AT_ONCE and all(batch.attempts < 2 for batch in self.pending)
+        first_try = all(batch.is_out and batch.attempts == 1 for batch in self.pending)
+        return len(self.pending) < BATCHES_AT_ONCE and first_try
 
 
 class Producer(Client):
