@@ -1,4 +1,4 @@
-"""Short chaos runs, one of kills and one of cut connections. `make soak` runs longer ones."""
+"""Short chaos runs: kills, cut connections, full disks. `make soak` runs longer ones."""
 
 import random
 import socket
@@ -17,7 +17,6 @@ from gralha.testing.process import free_ports
 PATIENCE_S = 10.0
 
 
-@pytest.mark.soak
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("seed", "kinds"),

@@ -28,7 +28,7 @@ from gralha.testing import GralhaCluster
 
 PATIENCE_S = 60.0
 PREFERRED = 0
-pytestmark = [pytest.mark.timeout(240), pytest.mark.soak]
+pytestmark = pytest.mark.timeout(240)
 
 
 @pytest.fixture
