@@ -1,5 +1,6 @@
 """How long clients wait when a node of three goes. In virtual time, so the numbers are exact."""
 
+import itertools
 from collections import defaultdict
 from collections.abc import Callable
 
@@ -28,19 +29,25 @@ def longest_silence(cluster: SimulatedCluster, since: float) -> float:
     )
 
 
+def three_nodes(seed: int) -> SimulatedCluster:
+    """With the topic, and nobody who writes yet."""
+    cluster = SimulatedCluster(seed, SETTINGS)
+    cluster.format()
+    for node in cluster.nodes.values():
+        node.start()
+    admin = cluster.new_client("admin")
+    made = cluster.run_client(lambda: admin.create_topic(3, 3, SETTINGS.topic_configs))
+    assert cluster.run_until(made.done, 60, "the topic is made")
+    return cluster
+
+
 def silences(
     seed: int, fault: Callable[[SimulatedNode], None], mend: Callable[[SimulatedNode], None]
 ) -> list[float]:
     """Let it strike each node once; the controller is among them."""
     found = []
     with quiet(), no_threads():
-        cluster = SimulatedCluster(seed, SETTINGS)
-        cluster.format()
-        for node in cluster.nodes.values():
-            node.start()
-        admin = cluster.new_client("admin")
-        made = cluster.run_client(lambda: admin.create_topic(3, 3, SETTINGS.topic_configs))
-        assert cluster.run_until(made.done, 60, "the topic is made")
+        cluster = three_nodes(seed)
         cluster.run_client(cluster.new_producer("p").run)
         cluster.run_for(5)
         for node in cluster.nodes.values():
@@ -68,13 +75,7 @@ def test_a_clean_stop_is_hardly_felt(seed: int) -> None:
 
 def test_a_clean_stop_does_not_wait_for_the_next_heartbeats_of_the_others() -> None:
     with quiet(), no_threads():
-        cluster = SimulatedCluster(1, SETTINGS)
-        cluster.format()
-        for node in cluster.nodes.values():
-            node.start()
-        admin = cluster.new_client("admin")
-        made = cluster.run_client(lambda: admin.create_topic(3, 3, SETTINGS.topic_configs))
-        assert cluster.run_until(made.done, 60, "the topic is made")
+        cluster = three_nodes(1)
         cluster.run_for(5)
         for node in cluster.nodes.values():
             node.stop()
@@ -83,6 +84,28 @@ def test_a_clean_stop_does_not_wait_for_the_next_heartbeats_of_the_others() -> N
             node.start()
             assert cluster.run_until(lambda: cluster.all_ready, 10, "it is back")
             cluster.run_for(2.5)
+        cluster.world.bury()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_connection_that_breaks_fences_nobody(seed: int) -> None:
+    """The controller hears of the broker again before its grace is over."""
+    with quiet(), no_threads():
+        cluster = three_nodes(seed)
+        cluster.run_for(5)
+        addresses = [node.host.address for node in cluster.nodes.values()]
+
+        def someone_is_fenced() -> bool:
+            controllers = [node.node._controller for node in cluster.nodes.values() if node.node is not None]
+            images = [controller.image for controller in controllers if controller is not None]
+            return any(broker.fenced for image in images for broker in image.brokers.values())
+
+        for one, other in itertools.combinations(addresses, 2):
+            # Between two heartbeats, at other times each.
+            cluster.run_for(2.3)
+            cluster.network.reset_connections(one, other)
+            assert not cluster.world.run(someone_is_fenced, cluster.world.now + 2)
+        assert cluster.world.failures == []
         cluster.world.bury()
 
 

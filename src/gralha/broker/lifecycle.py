@@ -171,6 +171,10 @@ class Lifecycle:
         if leader_id >= 0:
             self._wake.set()
 
+    def controller_lost(self) -> None:
+        """A connection to the active controller broke, and it may fear for our life: let it hear of us."""
+        self._wake.set()
+
     def others_wait(self) -> None:
         """A broker that stops waits until all have followed the metadata that relieved it: say so at once."""
         self._wake.set()

@@ -466,6 +466,8 @@ class Node:
     def _peer_lost(self, node_id: int) -> None:
         """The quorum may have lost its leader, and the controller, whoever that is next, a broker."""
         assert self._controller is not None
+        if node_id == self._controller.leader_id and self._lifecycle is not None:
+            self._lifecycle.controller_lost()
         now_ms = int(asyncio.get_running_loop().time() * 1000)
         self._controller.context.liveness.connection_lost(node_id, now_ms)
         self._controller.driver.peer_lost(node_id)

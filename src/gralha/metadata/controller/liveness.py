@@ -14,7 +14,7 @@ from typing import Final
 
 from gralha.metadata.image import BrokerRegistration
 
-GRACE_MS: Final = 500
+GRACE_MS: Final = 250
 SESSION_TIMEOUT_MS: Final = 9000
 
 
