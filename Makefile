@@ -15,8 +15,8 @@ up: setup ## set up, then run the platform until Ctrl-C
 test: setup ## set up, then check and test everything
 	@scripts/test
 
-test-spark: setup ## what takes minutes of Spark: all lanes of the contract, kills, the demo, the commands
-	@$(BIN)/pytest -q -m spark --durations=10 tests/spark tests/pipelines
+test-spark: setup ## the part of `make test` that needs Spark
+	@$(BIN)/pytest -q -n 2 --dist loadscope --no-loadscope-reorder --durations=10 tests/spark tests/pipelines
 
 check: setup ## the quick half of `make test`: format, lint, types, imports
 	@scripts/check

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from gralha.pipelines import Pipeline, from_topic, pipeline, to_topic
+from gralha.pipelines import Pipeline, from_topic, pipeline, restarts, to_topic
 from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Stopped
 from gralha.testing import GralhaCluster
 from tests.pipelines.runner import Runner
@@ -17,6 +18,12 @@ from tests.quick_groups import QUICK_GROUPS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long they are is tested in test_restarts.py."""
+    monkeypatch.setattr(restarts, "PAUSE_SECONDS", 0.1)
 
 
 def inverse(source: str, target: str) -> Pipeline:

@@ -36,7 +36,8 @@ spark = session("local[2]", f"about {topic}", {
     "spark.eventLog.dir": f"file://{folder}/events",
     "spark.local.dir": f"{folder}/local",
     "spark.sql.warehouse.dir": f"{folder}/warehouse",
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{folder}/log4j2.properties",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
+    f"-Dlog4j2.configurationFile=file:{folder}/log4j2.properties",
 })
 spark.sparkContext.setLogLevel("INFO")
 options = {
