@@ -91,7 +91,7 @@ class ReplicaManager:
             self._broker_id, ports.broker_epoch, ports.ask_controller, self.find_by_id, self._on_failure
         )
         self._cluster = Cluster(
-            _loop_time_ms, ports.broker, ports.broker_epoch, self._isr_changes.propose, ports.lag_time_max_ms
+            LoopClock(), ports.broker, ports.broker_epoch, self._isr_changes.propose, ports.lag_time_max_ms
         )
         self._fetchers = Fetchers(
             self._broker_id,
@@ -360,5 +360,13 @@ class ReplicaManager:
                 partition.advance_high_watermark()
 
 
-def _loop_time_ms() -> int:
-    return int(asyncio.get_running_loop().time() * 1000)
+class LoopClock:
+    """The event loop's time, also for threads that read beside it; the loop itself is the first to ask."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def __call__(self) -> int:
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+        return int(self._loop.time() * 1000)
