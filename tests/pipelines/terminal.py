@@ -36,7 +36,7 @@ class Terminal:
             stdout=theirs,
             stderr=theirs,
             cwd=cwd,
-            env={**os.environ, **(environment or {})},
+            env={**self._environment(), **(environment or {})},
             start_new_session=True,
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # or Ctrl-C is a letter
         )
@@ -87,6 +87,11 @@ class Terminal:
             return False  # how Linux says that the other side is closed
         self._said += data
         return bool(data)
+
+    @staticmethod
+    def _environment() -> dict[str, str]:
+        """Without the size of another terminal: programs believe that first (xdist's workers have it)."""
+        return {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
 
     def __enter__(self) -> Terminal:
         return self
