@@ -14,12 +14,12 @@ from tests.raft.memory_disk import MemoryDisk
 from gralha.metadata.controller.configs import incremental_alter_configs
 from gralha.metadata.controller.decision import Decision
 from gralha.metadata.controller.topics import create_topics, delete_topics
-from gralha.metadata.features import BOOTSTRAP_FEATURES
+from gralha.metadata.features import BOOTSTRAP_FEATURES, ELIGIBLE_LEADER_REPLICAS_VERSION
 from gralha.metadata.formatting import bootstrap_records
 from gralha.metadata.image import TOPIC_RESOURCE, MetadataError
 from gralha.metadata.service import ControllerService
 from gralha.protocol.errors import ErrorCode, InvalidRequestError, NotControllerError
-from gralha.protocol.messages.cluster_records import ProducerIdsRecord
+from gralha.protocol.messages.cluster_records import FeatureLevelRecord, ProducerIdsRecord
 from gralha.protocol.messages.create_topics import CreateTopicsRequest
 from gralha.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from gralha.protocol.messages.incremental_alter_configs import (
@@ -35,12 +35,12 @@ from gralha.storage.disk import DiskError
 class Controller(ControllerService):
     """On a disk in memory; `failures` has what made it stop."""
 
-    def __init__(self, disk, seed=0, folder="/d", **log_config):
+    def __init__(self, disk, seed=0, folder="/d", file=None, features=BOOTSTRAP_FEATURES, **log_config):
         self.disk = disk
         self.failures = []
         config = MetadataLogConfig(**log_config)
         quorum = QuorumSettings(1, [1], folder, disk, lambda: 1000, self.failures.append, log_config=config)
-        super().__init__(quorum, {}, bootstrap_records(BOOTSTRAP_FEATURES), Random(seed))
+        super().__init__(quorum, file or {}, bootstrap_records(features), Random(seed))
 
     async def join(self):
         """Starts, and lets broker 1 in."""
@@ -76,6 +76,37 @@ async def test_a_new_cluster_begins_with_its_features_and_its_broker(controller)
     assert controller.image.brokers[1].is_active
     assert controller.image.offset + 1 == controller.high_watermark
     assert (controller.epoch, controller.leader_id) == (1, 1)
+
+
+async def test_all_brokers_have_one_min_isr_however_their_files_differ():
+    """Else one acknowledges with a single replica while another holds a second one eligible to lead."""
+    disk = MemoryDisk()
+    first = await Controller(disk, file={"min.insync.replicas": "2"}).join()
+    assert first.image.default_broker_configs()["min.insync.replicas"] == "2"
+    offset = first.image.offset
+    await first.close()
+    second = Controller(disk, file={"min.insync.replicas": "3"})
+    await second.start()
+    assert second.image.default_broker_configs()["min.insync.replicas"] == "2"
+    assert second.image.offset == offset + 1, "only the change of leader"
+    await second.close()
+
+
+async def test_a_cluster_that_was_made_without_a_common_min_isr_gets_one():
+    disk = MemoryDisk()
+    without = {**BOOTSTRAP_FEATURES, ELIGIBLE_LEADER_REPLICAS_VERSION: 0}
+    first = await Controller(disk, features=without).join()
+    assert first.image.default_broker_configs() == {}
+    await first.execute(
+        lambda image: Decision(
+            None, [FeatureLevelRecord(name=ELIGIBLE_LEADER_REPLICAS_VERSION, feature_level=1)]
+        )
+    )
+    await first.close()
+    second = Controller(disk)
+    await second.start()
+    assert second.latest_image.default_broker_configs() == {"min.insync.replicas": "1"}
+    await second.close()
 
 
 async def test_an_answer_comes_with_the_commit_and_after_the_subscribers(controller):

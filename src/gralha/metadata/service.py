@@ -17,7 +17,9 @@ from typing import NamedTuple, TypeVar
 
 from gralha.metadata.config_keys import effective_topic_values
 from gralha.metadata.controller.decision import ControllerContext, Decision
+from gralha.metadata.controller.features import min_isr_records
 from gralha.metadata.delta import ImageDelta, change_between
+from gralha.metadata.features import has_eligible_leader_replicas
 from gralha.metadata.image import EMPTY_IMAGE, METADATA_VERSION, ImageChange, MetadataImage
 from gralha.metadata.records import decode_record, encode_record
 from gralha.metadata.snapshot import snapshot_records
@@ -216,7 +218,16 @@ class ControllerService:
         self._leads = True
         if METADATA_VERSION not in self._image.features:
             self._append(self._bootstrap_records)
+        self._share_min_isr()
         self._notify_leadership(True)
+
+    def _share_min_isr(self) -> None:
+        """Who is eligible to lead and what is acknowledged must go by one number: no longer by files."""
+        image = self.latest_image
+        if has_eligible_leader_replicas(image.features):
+            records = min_isr_records(image, self.context)
+            if records:
+                self._append(records)
 
     def on_resigned(self) -> None:
         """Another node decides, or will. Who waits for an answer gets NOT_CONTROLLER from the quorum."""
