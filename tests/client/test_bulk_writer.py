@@ -69,6 +69,38 @@ def test_a_broker_that_is_away_for_a_while_is_waited_for() -> None:
         assert broker.metadata_script == []
 
 
+def test_rows_wait_for_room_while_the_leader_is_away() -> None:
+    """Failures in every way, also of batches that were sent before: they take up room again."""
+    waiting: list[int] = []
+    with bulk_broker() as broker:
+        broker.max_batch_bytes = 150
+        broker.produce_script = [SERVE, *[HANG_UP, ErrorCode.NOT_LEADER_OR_FOLLOWER] * 20]
+        settings = broker.settings(batch_size=200, max_request_size=1000, buffer_memory=2000)
+        writer = BulkWriter(settings, topic=TOPIC, sleep=lambda _: look())
+
+        def look() -> None:
+            waiting.append(writer._sender.waiting_bytes)
+
+        with writer:
+            for _ in range(50):
+                writer.write(ROWS)
+                look()
+        assert [record.value for record in broker.records()] == ALL * 50
+        # A batch is made before there is room for it, and five requests may come back.
+        assert 2000 < max(waiting) < 2000 + 6 * 200
+        assert writer._sender.waiting_bytes == 0
+
+
+def test_rows_that_wait_for_room_end_with_the_time_of_their_delivery() -> None:
+    with bulk_broker() as broker:
+        broker.produce_script = [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 10_000
+        settings = broker.settings(batch_size=200, buffer_memory=500, delivery_timeout_ms=300)
+        writer = BulkWriter(settings, topic=TOPIC)
+        with pytest.raises(DeliveryError, match=r"not within delivery\.timeout\.ms=300"):
+            writer.write(ROWS)
+        writer.close()
+
+
 def test_a_batch_that_the_topic_finds_too_large_is_halved_until_it_fits() -> None:
     with bulk_broker() as broker:
         broker.max_batch_bytes = 150

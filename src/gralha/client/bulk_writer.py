@@ -243,6 +243,8 @@ class BulkWriter:
         self._sender.add(partition, ProducedBatch(data, count, deadline))
         if self._sender.waiting_bytes >= self._settings.max_request_size:
             self._sender.pump()
+        # While a leader is away, rows wait here instead of in memory.
+        self._sender.make_room(self._settings.buffer_memory)
 
     def _relieve(self) -> None:
         """Send what is sealed; and everything else, too, when it takes up more than buffer.memory."""
