@@ -52,6 +52,7 @@ class BulkBroker(FakeBroker):
         self.log: list[bytes] = []
         self.log_start = 0
         self.topic_id = TOPIC_ID
+        self.topic_error = 0
         self.aborted: list[AbortedTransaction] = []
         self.metadata_script: list[int] = []
         self.fetch_script: list[int] = []
@@ -93,6 +94,9 @@ class BulkBroker(FakeBroker):
             return None
         response = metadata({1: self}, leaders={(TOPIC, 0): 1})
         response.topics[0].topic_id = self.topic_id
+        if self.topic_error:
+            response.topics[0].error_code = self.topic_error
+            response.topics[0].partitions = []
         return response
 
     def _fetch(self, request: Message, version: int) -> Message | None:

@@ -31,7 +31,7 @@ from gralha.client.arrow_rows import (
 )
 from gralha.client.cluster import Cluster
 from gralha.client.errors import ClientError, RowsError
-from gralha.client.producing import ProducedBatch, Sender
+from gralha.client.producing import ProducedBatch, Sender, undelivered
 from gralha.client.record_builder import (
     NoSuchPartitionError,
     RecordBuilder,
@@ -137,7 +137,7 @@ class BulkWriter:
             self._failure = error
             raise
         except KafkaError as error:
-            self._failure = ClientError(f"The records could not be written: {error}")
+            self._failure = undelivered(None, None, error.code, str(error))
             raise self._failure from error
         except pa.ArrowException as error:
             self._failure = RowsError(f"The rows cannot be written as records: {error}")
@@ -197,7 +197,10 @@ class BulkWriter:
         place = self._routes.get(topic)
         if place is not None:
             return place
-        found = self._cluster.once(lambda: self._describe(topic))
+        try:
+            found = self._cluster.once(lambda: self._describe(topic))
+        except KafkaError as error:
+            raise undelivered(topic, None, error.code, str(error)) from error
         builders = [RecordBuilder(topic, partition) for partition in range(len(found.partitions))]
         self._sender.learn_topic(topic, found.topic_id)
         route = TopicRoute(topic, builders)

@@ -19,7 +19,13 @@ from typing import Final, NamedTuple
 
 from gralha.client.cluster import UNKNOWN_TOPIC_CODES, Cluster
 from gralha.client.connection import Begun, Connection
-from gralha.client.errors import ClientError, ConnectionFailedError, DeliveryError, UnansweredError
+from gralha.client.errors import (
+    ClientError,
+    ConnectionFailedError,
+    DeliveryError,
+    DeliveryRefusedError,
+    UnansweredError,
+)
 from gralha.client.settings import ClientSettings
 from gralha.client.values import TopicPartition
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
@@ -38,6 +44,15 @@ _TOPIC_ID_VERSION: Final = 13
 _LOOK_AGAIN: Final = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH)
 # How long a topic may be unknown before it counts as deleted.
 _UNKNOWN_TOPIC_PATIENCE_MS: Final = 5_000
+# Not retriable, but no refusal for good: the producer of a task that is run again may be taken.
+_OF_THIS_PRODUCER: Final = (
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    ErrorCode.UNKNOWN_PRODUCER_ID,
+    ErrorCode.PRODUCER_FENCED,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+)
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
@@ -376,10 +391,17 @@ class Sender:
         reason = str(error)
         if error.code in UNKNOWN_TOPIC_CODES:
             reason = "the topic is not there any more: it was deleted, or deleted and created anew."
-        return DeliveryError(queue.partition.topic, queue.partition.partition, reason)
+        return undelivered(queue.partition.topic, queue.partition.partition, error.code, reason)
 
 
 _NOTHING: Final = Begun(0, 0, 0, 0)
+
+
+def undelivered(topic: str | None, partition: int | None, code: int, reason: str) -> DeliveryError:
+    """The error to give up with after an answer of the cluster: was it a refusal for good?"""
+    may_be_taken_later = error_for(code).retriable or code in (*_LOOK_AGAIN, *_OF_THIS_PRODUCER)
+    is_refused = code in UNKNOWN_TOPIC_CODES or not may_be_taken_later
+    return (DeliveryRefusedError if is_refused else DeliveryError)(topic, partition, reason)
 
 
 def _may_pass(queue: PartitionQueue, error: KafkaError) -> bool:
