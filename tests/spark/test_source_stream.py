@@ -157,6 +157,18 @@ def test_a_first_batch_that_is_run_again_begins_where_it_began(stage: Stage) -> 
     assert [batch.numbers for batch in again] == [[10, 11, 12, 13, 14], [15, 16, 17]]
 
 
+def test_a_first_batch_whose_topic_was_deleted_meanwhile(stage: Stage) -> None:
+    topic = stage.topic_of(numbered(range(10)))
+    assert read_all(stage, topic) == list(range(10))
+    checkpoint = stage.folder / "query"
+    _keep_only_first_batch(checkpoint, last_offset(checkpoint))
+    stage.delete_topic(topic)
+    with refused(f"Topic {topic} does not exist"):
+        read_all(stage, topic)
+    assert read_all(stage, topic, failOnDataLoss=False) == []
+    assert last_offset(checkpoint)["@dataLoss"] == {topic: {"events": 1, "records": 0}}
+
+
 def _keep_only_first_batch(checkpoint: Path, planned: dict[str, object]) -> None:
     """Make a checkpoint whose only batch is planned and not done."""
     lines = (checkpoint / "offsets" / "0").read_text().splitlines()

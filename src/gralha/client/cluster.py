@@ -329,8 +329,16 @@ def _unanswered() -> KafkaError:
 class Retry:
     """Pauses that grow, until a deadline."""
 
-    def __init__(self, timeout_ms: int, sleep: Callable[[float], None]) -> None:
+    def __init__(
+        self,
+        timeout_ms: int,
+        sleep: Callable[[float], None],
+        unknown_topic_patience_ms: int | None = None,
+    ) -> None:
         self._sleep = sleep
+        self._unknown_topic_patience_ms = (
+            UNKNOWN_TOPIC_PATIENCE_MS if unknown_topic_patience_ms is None else unknown_topic_patience_ms
+        )
         self._started = time.monotonic()
         self._deadline = self._started + timeout_ms / 1000
         self._pause_ms = RETRY_BACKOFF_MS
@@ -340,7 +348,7 @@ class Retry:
         if not isinstance(result, KafkaError) or not may_pass(result, is_change):
             return False
         elapsed_ms = (time.monotonic() - self._started) * 1000
-        return result.code not in UNKNOWN_TOPIC_CODES or elapsed_ms < UNKNOWN_TOPIC_PATIENCE_MS
+        return result.code not in UNKNOWN_TOPIC_CODES or elapsed_ms < self._unknown_topic_patience_ms
 
     def pause(self) -> bool:
         """Wait before the next attempt; False when there is no time for one."""

@@ -9,6 +9,7 @@
     +-- RowsError               rows that cannot become records: a column is missing, a topic is null
     +-- OffsetsLostError        records that were asked for are not in the log, or not any more
     +-- TopicRecreatedError     the topic of that name is another one than the one that was asked for
+    +-- TopicDeletedError       the cluster does not have, or no longer has, the partition to read
     +-- DeliveryError           records could not be written, or it is not known whether they were
         +-- DeliveryRefusedError    the cluster will not take them, however often it is asked
 
@@ -29,6 +30,7 @@ __all__ = [
     "RequestTimeoutError",
     "RowsError",
     "SettingsError",
+    "TopicDeletedError",
     "TopicRecreatedError",
     "UnansweredError",
     "UnsupportedApiError",
@@ -98,6 +100,21 @@ class TopicRecreatedError(ClientError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.topic,)
+
+
+class TopicDeletedError(ClientError):
+    """There is no such partition: its topic was deleted, or never was."""
+
+    def __init__(self, topic: str, partition: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        super().__init__(
+            f"The cluster has no partition {topic}-{partition}: the topic was deleted since its offsets were "
+            "noted, or its name is another one. See what is there with: kafka-topics --list"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.topic, self.partition)
 
 
 class DeliveryError(ClientError):

@@ -8,12 +8,13 @@ broker reads its log while this process decodes; `fetch` takes that answer when 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gralha.client.cluster import Cluster, Retry
+from gralha.client.cluster import UNKNOWN_TOPIC_CODES, Cluster, Retry
 from gralha.client.connection import Begun, Connection
 from gralha.client.errors import (
     ClientError,
     ConnectionFailedError,
     OffsetsLostError,
+    TopicDeletedError,
     TopicRecreatedError,
     UnansweredError,
 )
@@ -37,6 +38,8 @@ _LOOK_AGAIN = (
     ErrorCode.INCONSISTENT_TOPIC_ID,
     ErrorCode.UNKNOWN_TOPIC_ID,
 )
+# How long a topic whose id is known may be unknown to the brokers before it counts as deleted.
+DELETED_TOPIC_PATIENCE_MS = 5_000
 # The first version that names topics by their ids.
 _TOPIC_ID_VERSION = 13
 
@@ -66,9 +69,11 @@ class PartitionFetcher:
         """Record batches from an offset on; none when nothing is there within fetch.max.wait.ms.
 
         OffsetsLostError when the log does not hold the offset; TopicRecreatedError when the topic is not the
-        one of `topic_id`; other errors when they last longer than default.api.timeout.ms.
+        one of `topic_id`, TopicDeletedError when it is not there; other errors when they last longer than
+        default.api.timeout.ms.
         """
-        retry = Retry(self._settings.default_api_timeout_ms, self._sleep)
+        patience_ms = None if topic_id is None else DELETED_TOPIC_PATIENCE_MS
+        retry = Retry(self._settings.default_api_timeout_ms, self._sleep, patience_ms)
         while True:
             error: Exception
             try:
@@ -198,11 +203,8 @@ class PartitionFetcher:
         return found[0], found[1]
 
     def _explained(self, partition: TopicPartition, error: Exception) -> ClientError:
-        if isinstance(error, KafkaError) and error.code in (
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            ErrorCode.UNKNOWN_TOPIC_ID,
-        ):
-            return ClientError(f"The cluster has no partition {partition}. Check the topic's name.")
+        if isinstance(error, KafkaError) and error.code in UNKNOWN_TOPIC_CODES:
+            return TopicDeletedError(partition.topic, partition.partition)
         return ClientError(f"{partition} cannot be read: {error}")
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from gralha.client.errors import ClientError, OffsetsLostError, TopicRecreatedError
+from gralha.client.errors import ClientError, OffsetsLostError, TopicDeletedError, TopicRecreatedError
 from gralha.client.values import TopicPartition
 from gralha.spark.offsets import LossCount, StreamOffset, is_recreated
 from gralha.spark.option_values import PartitionOffsets
@@ -119,8 +119,10 @@ def recreated_topic(topic: str) -> str:
     return f"Topic {topic} was deleted and created again: what it had before and was not read yet is gone."
 
 
-def lost_in_task(error: OffsetsLostError | TopicRecreatedError) -> str:
+def lost_in_task(error: OffsetsLostError | TopicRecreatedError | TopicDeletedError) -> str:
     """What a task says that found less than was planned."""
+    if isinstance(error, TopicDeletedError):
+        return f"Topic {error.topic} was deleted before the query had read what was planned of it."
     if isinstance(error, TopicRecreatedError):
         return recreated_topic(error.topic)
     partition = TopicPartition(error.topic, error.partition)

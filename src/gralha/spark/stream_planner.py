@@ -171,9 +171,12 @@ class StreamPlanner:
         return self._described(start) if self._topics is None or is_old else self._topics
 
     def _described(self, start: StreamOffset) -> TopicPartitions:
-        """Describe the topics anew. One that the stream has read and that is gone is a loss, told as such."""
+        """Describe the topics anew. One that the stream has read and that is gone is a loss, told as such.
+
+        A name that a new query does not find is misspelt: also failOnDataLoss=false would not be meant so.
+        """
         known = {partition.topic for partition in start.offsets}
-        tolerant = not self._options.fail_on_data_loss
+        tolerant = not self._options.fail_on_data_loss and not start.is_initial
         self._topics = self._view.partitions(lambda topic: tolerant or topic in known)
         self._topics_ms = self._clock_ms()
         return self._topics

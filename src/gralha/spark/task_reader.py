@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from gralha.client.bulk_reader import BulkReader, OffsetRange
-from gralha.client.errors import OffsetsLostError, TopicRecreatedError
+from gralha.client.errors import OffsetsLostError, TopicDeletedError, TopicRecreatedError
 from gralha.client.settings import ClientSettings
 from gralha.spark import worker_process
 from gralha.spark.data_loss import DataLossPolicy, lost_in_task
@@ -64,6 +64,6 @@ def read_range(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.Recor
                 if error.log_start_offset <= error.wanted:
                     return
                 wanted = wanted._replace(start=error.log_start_offset)
-            except TopicRecreatedError as error:
+            except (TopicRecreatedError, TopicDeletedError) as error:
                 policy.report([lost_in_task(error)])
                 return
