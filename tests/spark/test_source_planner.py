@@ -21,6 +21,7 @@ from gralha.spark.stream_planner import TOPICS_MAX_AGE_MS, StreamPlanner
 from gralha.spark.topic_view import SourceError, TopicPartitions
 
 ONE, TWO = TopicPartition("sales", 0), TopicPartition("sales", 1)
+OLD = TopicPartition("old", 0)
 
 
 @dataclass
@@ -322,6 +323,57 @@ def test_a_partition_whose_first_records_were_deleted_before_it_was_seen(cluster
     assert "Partition sales-1 is new to the query, but its first record is at offset 4" in lost(
         cluster, start
     )
+
+
+def test_a_topic_that_joins_later_begins_with_what_is_left_of_it(cluster: PretendedCluster) -> None:
+    """Also when its batch is run again after retention has taken more of it."""
+    start = cluster.offset(sales_0=0)
+    cluster.ids["old"] = 2
+    cluster.latest_offsets[OLD], cluster.earliest_offsets[OLD] = 900, 500
+    end = cluster.planner().next_offset(start, 100)
+    assert (end.offsets[OLD], end.data_loss) == (600, {})
+    planned = StreamOffset.from_json(json.loads(json.dumps(end.to_json())))
+    assert [item[:4] for item in batch_ranges(start, planned)] == [("old", 0, 500, 600)]
+    # What the batch began with means nothing to the next one.
+    after = cluster.planner().next_offset(planned, 100)
+    assert [item[:4] for item in batch_ranges(planned, after)] == [("old", 0, 600, 700)]
+    assert after.batch_start is None
+    assert batch_ranges(planned, planned) == []
+
+
+def test_a_topic_that_joins_later_and_is_empty_by_then_is_noted_once(cluster: PretendedCluster) -> None:
+    planner, start = cluster.planner(), cluster.offset(sales_0=0)
+    cluster.ids["old"] = 2
+    cluster.latest_offsets[OLD] = cluster.earliest_offsets[OLD] = 900
+    end = planner.next_offset(start, None)
+    assert batch_ranges(start, end) == []
+    described = cluster.described
+    for _ in range(20):
+        assert planner.next_offset(end, None) is end
+    assert cluster.described == described
+    # From then on the stream knows what it has not read.
+    cluster.latest_offsets[OLD], cluster.earliest_offsets[OLD] = 960, 950
+    assert "Records 900 to 949 of partition old-0" in lost(cluster, end)
+
+
+def test_available_now_does_not_go_on_for_ever_with_a_topic_that_joins_meanwhile(
+    cluster: PretendedCluster,
+) -> None:
+    planner, start = cluster.planner(), cluster.offset(sales_0=0)
+    planner.stop_at_what_is_there_now()
+    cluster.ids["old"] = 2
+    cluster.latest_offsets[OLD], cluster.earliest_offsets[OLD] = 900, 500
+    assert planner.next_offset(start, None) is start
+
+
+def test_a_late_partition_is_read_from_where_the_plan_says(
+    cluster: PretendedCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    start = cluster.offset(sales_0=0)
+    cluster.latest_offsets[TWO], cluster.earliest_offsets[TWO] = 9, 4
+    end = tolerated(cluster, start, caplog)
+    assert end.data_loss == {"sales": LossCount(1, 4)}
+    assert [item[:4] for item in batch_ranges(start, end)] == [("sales", 1, 4, 9)]
 
 
 def test_a_topic_that_never_was_is_told_as_such(cluster: PretendedCluster) -> None:

@@ -70,9 +70,11 @@ def losses(start: StreamOffset, now: ClusterOffsets) -> list[Loss]:
             loss = _loss(partition, offset, now)
             if loss is not None:
                 found.append(loss)
+    known = _topics(start.offsets)
     for partition in sorted(set(now.latest) - set(start.offsets)):
         earliest = now.earliest.get(partition, 0)
-        if earliest > 0 and partition.topic not in recreated:
+        # A topic that is new to the query may be years old: it begins with what is left.
+        if earliest > 0 and partition.topic in known and partition.topic not in recreated:
             found.append(_added_late(partition, earliest))
     return found
 

@@ -44,6 +44,13 @@ def _monotonic_ms() -> int:
     return int(time.monotonic() * 1000)
 
 
+def _joined_late(
+    start: StreamOffset, begin: PartitionOffsets, wanted: PartitionOffsets
+) -> set[TopicPartition]:
+    """Partitions that are new to the stream and do not begin at offset 0: the batch has to say where."""
+    return {partition for partition in wanted if partition not in start.offsets and begin[partition] > 0}
+
+
 class StreamPlanner:
     """The state of one stream on the driver. It can be lost at any time: offsets hold all that matters."""
 
@@ -90,7 +97,8 @@ class StreamPlanner:
         found = losses(start, now)
         begin = begin_offsets(start, now)
         goal = self._goal(start, now, begin)
-        if not found and not self._is_due(new_records(begin, goal), max_records):
+        has_work = bool(found) or bool(_joined_late(start, begin, goal))
+        if not has_work and not self._is_due(new_records(begin, goal), max_records):
             self.processed(start, is_idle=True)
             return start
         self.processed(start)
@@ -107,10 +115,11 @@ class StreamPlanner:
         found: list[Loss],
     ) -> StreamOffset:
         topics = {partition.topic for partition in end}
+        noted = set(end) if start.is_initial else _joined_late(start, begin, end)
         return StreamOffset(
             offsets=end,
             topic_ids={topic: name for topic, name in now.topic_ids.items() if topic in topics},
-            batch_start={partition: begin[partition] for partition in end} if start.is_initial else None,
+            batch_start={partition: begin[partition] for partition in noted} or None,
             data_loss=counted(start.data_loss, found),
         )
 
