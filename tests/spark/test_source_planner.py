@@ -17,6 +17,7 @@ from gralha.spark.data_loss import DataLossError
 from gralha.spark.offsets import LossCount, StreamOffset, batch_ranges, topic_id_text
 from gralha.spark.option_values import OFFSET_MAX, PartitionOffsets
 from gralha.spark.options import source_options
+from gralha.spark.progress_commits import RETRY_INTERVAL_MS
 from gralha.spark.stream_planner import TOPICS_MAX_AGE_MS, StreamPlanner
 from gralha.spark.topic_view import SourceError, TopicPartitions
 
@@ -38,6 +39,7 @@ class PretendedCluster:
     slept_s: float = 0
     # Called when the offsets were asked for: what happens in the very next moment.
     afterwards: list[Callable[[], None]] = field(default_factory=list)
+    commits: int = 0
     commit_error: str = ""
 
     def partitions(self, may_be_missing: Callable[[str], bool] = lambda topic: False) -> TopicPartitions:
@@ -58,6 +60,7 @@ class PretendedCluster:
         return answer
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> list[str]:
+        self.commits += 1
         if self.commit_error:
             raise ConnectionError(self.commit_error)
         self.committed.append(offsets)
@@ -422,6 +425,19 @@ def test_a_commit_that_fails_is_a_warning_told_once(
         cluster.now_ms += 5_000
         start = planner.next_offset(start, None)
     assert caplog.text.count("no coordinator") == 1
+
+
+def test_a_commit_that_failed_is_repeated_also_while_nothing_happens(cluster: PretendedCluster) -> None:
+    planner, start = cluster.planner(groupId="g"), cluster.offset(sales_0=0)
+    cluster.commit_error = "no coordinator"
+    for _ in range(100):
+        assert planner.next_offset(start, None) is start
+    assert cluster.commits == 1
+    cluster.commit_error = ""
+    cluster.now_ms += RETRY_INTERVAL_MS
+    for _ in range(100):
+        assert planner.next_offset(start, None) is start
+    assert (cluster.commits, cluster.committed) == (2, [{ONE: 0}])
 
 
 # All of it at once

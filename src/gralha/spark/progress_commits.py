@@ -13,6 +13,8 @@ logger = logging.getLogger(__name__)
 
 # Batches of milliseconds need no commit each.
 COMMIT_INTERVAL_MS: Final = 1_000
+# A coordinator that does not answer holds the query up for some seconds: it is not asked again at once.
+RETRY_INTERVAL_MS: Final = 10_000
 
 
 class CommitsOffsets(Protocol):
@@ -28,22 +30,27 @@ class ProgressCommits:
         self._group_id = group_id
         self._view = view
         self._committed: PartitionOffsets | None = None
-        self._committed_ms: int | None = None
+        self._not_before_ms = 0
         self._last_warning = ""
 
     def processed(self, offsets: PartitionOffsets, now_ms: int, *, is_idle: bool) -> None:
-        """All before these offsets is processed. A stream that has nothing to do commits at once."""
+        """All before these offsets is processed. A stream that has nothing to do commits at once.
+
+        What could not be committed is tried again a while later, with what is processed by then.
+        """
         if offsets == self._committed or not offsets:
             return
-        is_early = self._committed_ms is not None and now_ms - self._committed_ms < COMMIT_INTERVAL_MS
-        if is_early and not is_idle:
+        failed_before = bool(self._last_warning)
+        if now_ms < self._not_before_ms and (failed_before or not is_idle):
             return
-        self._committed_ms = now_ms
-        self._committed = dict(offsets)
         try:
-            self._warn("; ".join(self._view.commit(self._group_id, offsets)))
+            reason = "; ".join(self._view.commit(self._group_id, offsets))
         except Exception as error:  # Whatever it is, the query goes on without its mirror.
-            self._warn(str(error))
+            reason = str(error) or type(error).__name__
+        self._warn(reason)
+        self._not_before_ms = now_ms + (RETRY_INTERVAL_MS if reason else COMMIT_INTERVAL_MS)
+        if not reason:
+            self._committed = dict(offsets)
 
     def _warn(self, reason: str) -> None:
         if reason and reason != self._last_warning:
