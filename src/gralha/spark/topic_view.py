@@ -10,19 +10,18 @@ from typing import Final, NamedTuple
 from gralha.client.cluster import UNKNOWN_TOPIC_CODES, Cluster
 from gralha.client.errors import ClientError
 from gralha.client.group_offset_calls import GroupOffsetCalls
-from gralha.client.group_values import CommittedOffset
 from gralha.client.partition_calls import PartitionCalls
 from gralha.client.settings import ClientSettings
 from gralha.client.topic_calls import TopicCalls
 from gralha.client.values import EARLIEST, LATEST, ListedOffset, TopicDescription, TopicPartition
 from gralha.spark.offsets import topic_id_text
 from gralha.spark.option_values import PartitionOffsets
+from gralha.spark.progress_commits import COMMIT_TIMEOUT_MS, commit_offsets
 from gralha.spark.subscription import Assignment, Pattern, Subscription
 
 logger = logging.getLogger(__name__)
 
 NO_TOPIC_ID: Final = bytes(16)
-COMMIT_TIMEOUT_MS: Final = 5_000
 
 
 class SourceError(ClientError):
@@ -136,9 +135,7 @@ class TopicView:
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> list[str]:
         """Commit progress to a consumer group; sentences about what could not be committed."""
-        wanted = {partition: CommittedOffset(offset) for partition, offset in offsets.items()}
-        answers = self._groups.commit_group_offsets(group_id, wanted)
-        return [f"{partition}: {error.message}" for partition, error in answers.items() if error is not None]
+        return commit_offsets(self._groups, group_id, offsets)
 
 
 def _calls(settings: ClientSettings, timeout_ms: int) -> _Calls:
