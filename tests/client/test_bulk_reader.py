@@ -148,6 +148,24 @@ def test_a_cluster_that_never_answered_is_not_waited_for() -> None:
         list(reader.read(OffsetRange(TOPIC, 0, 0, 1)))
 
 
+def test_a_reader_may_wait_for_a_cluster_that_never_answered() -> None:
+    pauses: list[float] = []
+    with bulk_broker(batch(0)) as broker:
+        broker.metadata_script = [HANG_UP] * 5
+        with BulkReader(broker.settings(), waits_for_first_answer=True, sleep=pauses.append) as reader:
+            assert values(list(reader.read(OffsetRange(TOPIC, 0, 0, 2)))) == [0, 1]
+    assert len(pauses) == 5
+
+
+def test_a_reader_that_waits_ends_with_its_time() -> None:
+    settings = ClientSettings("127.0.0.1:1", default_api_timeout_ms=120)
+    pauses: list[float] = []
+    reader = BulkReader(settings, waits_for_first_answer=True, sleep=pauses.append)
+    with pytest.raises(ConnectionFailedError):
+        list(reader.read(OffsetRange(TOPIC, 0, 0, 1)))
+    assert pauses
+
+
 def test_records_that_were_deleted_are_lost() -> None:
     with bulk_broker(batch(10)) as broker:
         broker.log_start = 10

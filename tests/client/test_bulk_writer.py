@@ -9,7 +9,7 @@ import pytest
 
 from gralha.client import cluster, producing
 from gralha.client.bulk_writer import BulkWriter, WrittenOffsets
-from gralha.client.errors import ClientError, DeliveryError, DeliveryRefusedError, RowsError
+from gralha.client.errors import ClientError, DeliveryError, DeliveryRefusedError, RowsError, UnansweredError
 from gralha.client.values import TopicPartition
 from gralha.protocol.apis import ApiKey
 from gralha.protocol.errors import ErrorCode
@@ -69,6 +69,23 @@ def test_a_broker_that_is_away_for_a_while_is_waited_for() -> None:
         write(broker)
         assert [record.value for record in broker.records()] == ALL
         assert broker.metadata_script == []
+
+
+def test_a_writer_may_wait_for_a_cluster_that_never_answered() -> None:
+    pauses: list[float] = []
+    with bulk_broker() as broker:
+        broker.init_script = [HANG_UP] * 3
+        broker.metadata_script = [HANG_UP] * 2
+        with BulkWriter(
+            broker.settings(), topic=TOPIC, waits_for_first_answer=True, sleep=pauses.append
+        ) as writer:
+            writer.write(ROWS)
+        assert [record.value for record in broker.records()] == ALL
+        assert len(pauses) == 5
+        # Who may have the wrong address is told at once.
+        broker.init_script = [HANG_UP]
+        with pytest.raises(UnansweredError):
+            write(broker)
 
 
 def test_rows_wait_for_room_while_the_leader_is_away() -> None:

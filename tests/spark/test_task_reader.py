@@ -12,7 +12,7 @@ from gralha.protocol.records import Record, encode_batch
 from gralha.spark.data_loss import DataLossError
 from gralha.spark.options import SourceOptions, source_options
 from gralha.spark.task_reader import read_range
-from tests.client.bulk_broker import TOPIC, TOPIC_ID, BulkBroker, bulk_broker
+from tests.client.bulk_broker import HANG_UP, TOPIC, TOPIC_ID, BulkBroker, bulk_broker
 
 WANTED = OffsetRange(TOPIC, 0, 0, 10, TOPIC_ID)
 
@@ -28,6 +28,12 @@ def batch(first: int) -> bytes:
 
 def rows(broker: BulkBroker, **given: str) -> int:
     return sum(found.num_rows for found in read_range(options(broker, **given), WANTED))
+
+
+def test_a_task_waits_for_a_cluster_that_is_away_when_it_begins() -> None:
+    with bulk_broker(batch(0), batch(5)) as broker:
+        broker.metadata_script = [HANG_UP] * 2
+        assert rows(broker) == 10
 
 
 def test_a_topic_deleted_after_the_batch_was_planned(

@@ -68,13 +68,18 @@ class WriteReport(NamedTuple):
 
 
 class BulkWriter:
-    """Writes rows; it belongs to one thread, and connects when it is first used."""
+    """Writes rows; it belongs to one thread, and connects when it is first used.
+
+    With `waits_for_first_answer` it gives a cluster that is away delivery.timeout.ms to come back, also when
+    it was never reached.
+    """
 
     def __init__(
         self,
         settings: ClientSettings,
         *,
         topic: str | None = None,
+        waits_for_first_answer: bool = False,
         chooser: random.Random | None = None,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
@@ -83,7 +88,12 @@ class BulkWriter:
         self._topic = topic
         self._chooser = chooser or random.Random()
         self._clock = clock
-        self._cluster = Cluster.of(settings, api_timeout_ms=settings.delivery_timeout_ms, sleep=sleep)
+        self._cluster = Cluster.of(
+            settings,
+            api_timeout_ms=settings.delivery_timeout_ms,
+            waits_for_first_answer=waits_for_first_answer,
+            sleep=sleep,
+        )
         self._sender = Sender(self._cluster, settings, self._delivered, self._split, sleep)
         self._router = RowRouter(settings.batch_size, settings.max_request_size)
         self._routes: dict[str, int] = {}

@@ -61,7 +61,7 @@ class PartitionFetcher:
         self._settings = settings
         self._sleep = sleep
         self._topic_ids: dict[str, bytes] = {}
-        self._has_answered = False
+        self._is_hopeful = cluster.waits_for_first_answer
         self._ahead: _Ahead | None = None
         self._connections: dict[int, Connection] = {}
 
@@ -87,7 +87,7 @@ class PartitionFetcher:
             except (ConnectionFailedError, UnansweredError) as lost:
                 error = lost
             # A cluster that never answered gets no second chance: the address is wrong, most of the time.
-            if not self._has_answered or not retry.pause():
+            if not self._is_hopeful or not retry.pause():
                 raise error if isinstance(error, ClientError) else self._explained(partition, error)
             self._cluster.forget()
             self._topic_ids.pop(partition.topic, None)
@@ -175,7 +175,7 @@ class PartitionFetcher:
 
     def _learn_topic_id(self, name: str) -> bytes:
         found = self._cluster.metadata([name])
-        self._has_answered = True
+        self._is_hopeful = True
         for topic in found.topics:
             if topic.error_code != ErrorCode.NONE:
                 raise error_for(topic.error_code)

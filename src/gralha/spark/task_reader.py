@@ -33,7 +33,9 @@ READERS_KEPT: Final = 4
 def _reader(settings: ClientSettings, include_headers: bool) -> Iterator[BulkReader]:
     """A reader for one task. It is kept for the next one, unless the task has failed or was left."""
     key = (settings, include_headers)
-    reader = _readers.pop(key, None) or BulkReader(settings, include_headers=include_headers)
+    reader = _readers.pop(key, None) or BulkReader(
+        settings, include_headers=include_headers, waits_for_first_answer=True
+    )
     try:
         yield reader
     except BaseException:
