@@ -69,7 +69,8 @@ class TopicView:
                     topic_ids[name] = topic_id_text(topic.topic_id)
                 partitions |= {TopicPartition(name, item.partition) for item in topic.partitions}
             elif topic is None or topic.code in UNKNOWN_TOPIC_CODES:
-                if not may_be_missing(name):
+                # Nobody named a topic that fits a pattern: it was deleted after it was listed.
+                if not isinstance(self._subscription, Pattern) and not may_be_missing(name):
                     raise self._no_such_topic(name)
             else:
                 raise SourceError(f"Topic {name} cannot be read: {topic.message}")
