@@ -17,9 +17,9 @@ from tests.client.bulk_broker import HANG_UP, TOPIC, TOPIC_ID, BulkBroker, bulk_
 WANTED = OffsetRange(TOPIC, 0, 0, 10, TOPIC_ID)
 
 
-def options(broker: BulkBroker, **given: str) -> SourceOptions:
+def options(broker: BulkBroker, *, streaming: bool = True, **given: str) -> SourceOptions:
     kafka = {"kafka.bootstrap.servers": broker.address, "subscribe": TOPIC}
-    return source_options(CaseInsensitiveDict({**kafka, **given}), streaming=True)
+    return source_options(CaseInsensitiveDict({**kafka, **given}), streaming=streaming)
 
 
 def batch(first: int) -> bytes:
@@ -65,3 +65,13 @@ def test_records_deleted_after_the_batch_was_planned() -> None:
         with pytest.raises(DataLossError, match="Records 0 to 4 of partition sales-0 were deleted"):
             rows(broker)
         assert rows(broker, failOnDataLoss="false") == 5
+
+
+def test_what_to_do_about_a_loss_depends_on_the_query() -> None:
+    with bulk_broker(batch(5)) as broker:
+        broker.log_start = 5
+        with pytest.raises(DataLossError, match="start the query with a new checkpoint"):
+            list(read_range(options(broker, streaming=True), WANTED))
+        with pytest.raises(DataLossError, match="set the option startingOffsets to earliest") as caught:
+            list(read_range(options(broker, streaming=False), WANTED))
+        assert "checkpoint" not in str(caught.value)

@@ -17,9 +17,13 @@ from gralha.spark.option_values import PartitionOffsets
 
 logger = logging.getLogger(__name__)
 
-ADVICE: Final = (
+STREAM_ADVICE: Final = (
     "To go on with what is there, set the option failOnDataLoss to false; to read all that is there from its "
     "beginning, start the query with a new checkpoint."
+)
+BATCH_ADVICE: Final = (
+    "To read what is there, set the option startingOffsets to earliest and endingOffsets to latest, or set "
+    "failOnDataLoss to false."
 )
 
 
@@ -105,14 +109,15 @@ def counted(before: dict[str, LossCount], found: Iterable[Loss]) -> dict[str, Lo
 class DataLossPolicy:
     """What `failOnDataLoss` says."""
 
-    def __init__(self, fail_on_data_loss: bool) -> None:
+    def __init__(self, fail_on_data_loss: bool, *, streaming: bool) -> None:
         self._fail = fail_on_data_loss
+        self._advice = STREAM_ADVICE if streaming else BATCH_ADVICE
 
     def report(self, sentences: Iterable[str]) -> None:
         """Stop the query at the first loss, or warn of all of them."""
         for sentence in sentences:
             if self._fail:
-                raise DataLossError(f"{sentence} {ADVICE}")
+                raise DataLossError(f"{sentence} {self._advice}")
             logger.warning("%s The query goes on with what is there (failOnDataLoss=false).", sentence)
 
 

@@ -66,7 +66,7 @@ class StreamPlanner:
         self._view = view
         self._clock_ms = clock_ms
         self._sleep = sleep
-        self._policy = DataLossPolicy(options.fail_on_data_loss)
+        self._policy = DataLossPolicy(options.fail_on_data_loss, streaming=options.streaming)
         self._commits = None if options.group_id is None else ProgressCommits(options.group_id, view)
         minimum, target_ms = options.min_offsets_per_trigger, options.target_batch_duration_ms
         self._small = None if minimum is None else SmallBatches(minimum, options.max_trigger_delay_ms)

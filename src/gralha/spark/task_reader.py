@@ -55,7 +55,7 @@ def read_partition(options: SourceOptions, partition: InputPartition) -> Iterato
 
 def read_range(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
     """The records of a range. What is gone by now is an error; failOnDataLoss=false passes over it."""
-    policy = DataLossPolicy(options.fail_on_data_loss)
+    policy = DataLossPolicy(options.fail_on_data_loss, streaming=options.streaming)
     with _reader(options.client_settings(), options.include_headers) as reader:
         while wanted.start < wanted.end:
             try:
