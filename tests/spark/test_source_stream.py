@@ -122,6 +122,17 @@ def test_records_deleted_before_they_were_read(stage: Stage) -> None:
     assert read_all(stage, topic) == [30]
 
 
+def test_a_topic_that_is_added_later_is_read_from_what_is_left_of_it(stage: Stage) -> None:
+    topic = stage.topic_of(numbered(range(10)))
+    assert read_all(stage, topic) == list(range(10))
+    old = stage.topic_of(numbered(range(100, 120)))
+    stage.delete_records(old, {0: 15})
+    assert read_all(stage, f"{topic},{old}") == list(range(115, 120))
+    assert "@dataLoss" not in last_offset(stage.folder / "query")
+    stage.produce(old, numbered([120]))
+    assert read_all(stage, f"{topic},{old}") == [120]
+
+
 def test_a_topic_deleted_while_the_query_runs(stage: Stage) -> None:
     topic = stage.topic_of(numbered(range(3)))
     batches, query = stage.start(stage.stream(subscribe=topic, startingOffsets="earliest"))
