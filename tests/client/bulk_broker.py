@@ -52,7 +52,9 @@ class BulkBroker(FakeBroker):
         self.log: list[bytes] = []
         self.log_start = 0
         self.topic_id = TOPIC_ID
+        self.topic_error = 0
         self.aborted: list[AbortedTransaction] = []
+        self.init_script: list[int] = []
         self.metadata_script: list[int] = []
         self.fetch_script: list[int] = []
         self.produce_script: list[int] = []
@@ -66,9 +68,7 @@ class BulkBroker(FakeBroker):
                 ApiKey.FETCH: self._fetch,
                 ApiKey.PRODUCE: self._produce,
                 ApiKey.LIST_OFFSETS: self._list_offsets,
-                ApiKey.INIT_PRODUCER_ID: lambda request, version: InitProducerIdResponse(
-                    producer_id=77, producer_epoch=5
-                ),
+                ApiKey.INIT_PRODUCER_ID: self._init_producer_id,
             }
         )
 
@@ -88,11 +88,19 @@ class BulkBroker(FakeBroker):
         fast: dict[str, object] = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 2, "fetch_max_wait_ms": 1}
         return ClientSettings(self.address, **(fast | settings))  # type: ignore[arg-type]
 
+    def _init_producer_id(self, request: Message, version: int) -> InitProducerIdResponse | None:
+        if self.init_script and self.init_script.pop(0) == HANG_UP:
+            return None
+        return InitProducerIdResponse(producer_id=77, producer_epoch=5)
+
     def _metadata(self, request: Message, version: int) -> MetadataResponse | None:
         if self.metadata_script and self.metadata_script.pop(0) == HANG_UP:
             return None
         response = metadata({1: self}, leaders={(TOPIC, 0): 1})
         response.topics[0].topic_id = self.topic_id
+        if self.topic_error:
+            response.topics[0].error_code = self.topic_error
+            response.topics[0].partitions = []
         return response
 
     def _fetch(self, request: Message, version: int) -> Message | None:

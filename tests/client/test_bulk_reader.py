@@ -6,9 +6,15 @@ import pickle
 import pyarrow as pa
 import pytest
 
-from gralha.client import bulk_reader
+from gralha.client import bulk_reader, cluster, fetching
 from gralha.client.bulk_reader import BulkReader, OffsetRange
-from gralha.client.errors import ClientError, ConnectionFailedError, OffsetsLostError, TopicRecreatedError
+from gralha.client.errors import (
+    ClientError,
+    ConnectionFailedError,
+    OffsetsLostError,
+    TopicDeletedError,
+    TopicRecreatedError,
+)
 from gralha.client.settings import ClientSettings
 from gralha.protocol.control_records import encode_end_marker
 from gralha.protocol.errors import ErrorCode
@@ -142,6 +148,24 @@ def test_a_cluster_that_never_answered_is_not_waited_for() -> None:
         list(reader.read(OffsetRange(TOPIC, 0, 0, 1)))
 
 
+def test_a_reader_may_wait_for_a_cluster_that_never_answered() -> None:
+    pauses: list[float] = []
+    with bulk_broker(batch(0)) as broker:
+        broker.metadata_script = [HANG_UP] * 5
+        with BulkReader(broker.settings(), waits_for_first_answer=True, sleep=pauses.append) as reader:
+            assert values(list(reader.read(OffsetRange(TOPIC, 0, 0, 2)))) == [0, 1]
+    assert len(pauses) == 5
+
+
+def test_a_reader_that_waits_ends_with_its_time() -> None:
+    settings = ClientSettings("127.0.0.1:1", default_api_timeout_ms=120)
+    pauses: list[float] = []
+    reader = BulkReader(settings, waits_for_first_answer=True, sleep=pauses.append)
+    with pytest.raises(ConnectionFailedError):
+        list(reader.read(OffsetRange(TOPIC, 0, 0, 1)))
+    assert pauses
+
+
 def test_records_that_were_deleted_are_lost() -> None:
     with bulk_broker(batch(10)) as broker:
         broker.log_start = 10
@@ -170,6 +194,32 @@ def test_a_topic_that_was_created_anew_is_another_one() -> None:
             list(reader.read(OffsetRange(TOPIC, 0, 0, 2, TOPIC_ID)))
         # Who does not insist on the old one reads the new one.
         assert values(list(reader.read(OffsetRange(TOPIC, 0, 0, 2)))) == [0, 1]
+
+
+def test_a_topic_that_was_deleted_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "DELETED_TOPIC_PATIENCE_MS", 20)
+    monkeypatch.setattr(cluster, "UNKNOWN_TOPIC_PATIENCE_MS", 20)
+    with bulk_broker(batch(0)) as broker, BulkReader(broker.settings()) as reader:
+        broker.topic_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        for topic_id in (TOPIC_ID, None):
+            with pytest.raises(
+                TopicDeletedError, match="has no partition sales-0: the topic was deleted"
+            ) as e:
+                list(reader.read(OffsetRange(TOPIC, 0, 0, 2, topic_id)))
+            copy = pickle.loads(pickle.dumps(e.value))
+            assert (str(copy), copy.topic, copy.partition) == (str(e.value), TOPIC, 0)
+
+
+def test_a_topic_that_some_brokers_do_not_know_yet_is_not_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "UNKNOWN_TOPIC_PATIENCE_MS", 0)
+    with bulk_broker(batch(0)) as broker:
+        broker.topic_error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+        def sleep(seconds: float) -> None:
+            broker.topic_error = 0
+
+        with BulkReader(broker.settings(), sleep=sleep) as reader:
+            assert values(list(reader.read(OffsetRange(TOPIC, 0, 0, 2, TOPIC_ID)))) == [0, 1]
 
 
 def test_a_damaged_batch_is_named_and_what_came_before_it_handed_out() -> None:

@@ -7,11 +7,13 @@ import sys
 import pyarrow as pa
 import pytest
 
-from gralha.client import producing
+from gralha.client import cluster, producing
 from gralha.client.bulk_writer import BulkWriter, WrittenOffsets
-from gralha.client.errors import ClientError, DeliveryError, RowsError
+from gralha.client.errors import ClientError, DeliveryError, DeliveryRefusedError, RowsError, UnansweredError
 from gralha.client.values import TopicPartition
+from gralha.protocol.apis import ApiKey
 from gralha.protocol.errors import ErrorCode
+from gralha.protocol.messages.init_producer_id import InitProducerIdResponse
 from tests.client.bulk_broker import APPEND_AND_HANG_UP, HANG_UP, SERVE, TOPIC, BulkBroker, bulk_broker
 
 ROWS = pa.record_batch({"value": [b"%03d" % number for number in range(100)]})
@@ -69,6 +71,55 @@ def test_a_broker_that_is_away_for_a_while_is_waited_for() -> None:
         assert broker.metadata_script == []
 
 
+def test_a_writer_may_wait_for_a_cluster_that_never_answered() -> None:
+    pauses: list[float] = []
+    with bulk_broker() as broker:
+        broker.init_script = [HANG_UP] * 3
+        broker.metadata_script = [HANG_UP] * 2
+        with BulkWriter(
+            broker.settings(), topic=TOPIC, waits_for_first_answer=True, sleep=pauses.append
+        ) as writer:
+            writer.write(ROWS)
+        assert [record.value for record in broker.records()] == ALL
+        assert len(pauses) == 5
+        # Who may have the wrong address is told at once.
+        broker.init_script = [HANG_UP]
+        with pytest.raises(UnansweredError):
+            write(broker)
+
+
+def test_rows_wait_for_room_while_the_leader_is_away() -> None:
+    """Failures in every way, also of batches that were sent before: they take up room again."""
+    waiting: list[int] = []
+    with bulk_broker() as broker:
+        broker.max_batch_bytes = 150
+        broker.produce_script = [SERVE, *[HANG_UP, ErrorCode.NOT_LEADER_OR_FOLLOWER] * 20]
+        settings = broker.settings(batch_size=200, max_request_size=1000, buffer_memory=2000)
+        writer = BulkWriter(settings, topic=TOPIC, sleep=lambda _: look())
+
+        def look() -> None:
+            waiting.append(writer._sender.waiting_bytes)
+
+        with writer:
+            for _ in range(50):
+                writer.write(ROWS)
+                look()
+        assert [record.value for record in broker.records()] == ALL * 50
+        # A batch is made before there is room for it, and five requests may come back.
+        assert 2000 < max(waiting) < 2000 + 6 * 200
+        assert writer._sender.waiting_bytes == 0
+
+
+def test_rows_that_wait_for_room_end_with_the_time_of_their_delivery() -> None:
+    with bulk_broker() as broker:
+        broker.produce_script = [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 10_000
+        settings = broker.settings(batch_size=200, buffer_memory=500, delivery_timeout_ms=300)
+        writer = BulkWriter(settings, topic=TOPIC)
+        with pytest.raises(DeliveryError, match=r"not within delivery\.timeout\.ms=300"):
+            writer.write(ROWS)
+        writer.close()
+
+
 def test_a_batch_that_the_topic_finds_too_large_is_halved_until_it_fits() -> None:
     with bulk_broker() as broker:
         broker.max_batch_bytes = 150
@@ -80,10 +131,13 @@ def test_a_batch_that_the_topic_finds_too_large_is_halved_until_it_fits() -> Non
 def test_a_record_that_the_topic_finds_too_large_is_refused_with_its_partition() -> None:
     with bulk_broker() as broker:
         broker.max_batch_bytes = 100
-        with pytest.raises(DeliveryError, match=r"written to sales-0: .*max\.message\.bytes") as raised:
+        with pytest.raises(
+            DeliveryRefusedError, match=r"written to sales-0: .*max\.message\.bytes"
+        ) as raised:
             write(broker, pa.record_batch({"value": [b"x" * 200]}))
         copy = pickle.loads(pickle.dumps(raised.value))
         assert (str(copy), copy.topic, copy.partition) == (str(raised.value), TOPIC, 0)
+        assert type(copy) is DeliveryRefusedError
 
 
 def test_after_a_failure_nothing_more_is_written() -> None:
@@ -91,7 +145,7 @@ def test_after_a_failure_nothing_more_is_written() -> None:
         broker.produce_script = [ErrorCode.TOPIC_AUTHORIZATION_FAILED]
         writer = BulkWriter(broker.settings(), topic=TOPIC)
         writer.write(ROWS)
-        with pytest.raises(DeliveryError, match="Access to the topic is denied"):
+        with pytest.raises(DeliveryRefusedError, match="Access to the topic is denied"):
             writer.flush()
         with pytest.raises(ClientError, match="has failed before: Records could not be written to sales-0"):
             writer.write(ROWS)
@@ -116,7 +170,55 @@ def test_a_topic_that_stays_unknown_was_deleted(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(producing, "_UNKNOWN_TOPIC_PATIENCE_MS", 20)
     with bulk_broker() as broker:
         broker.produce_script = [ErrorCode.UNKNOWN_TOPIC_ID] * 10_000
-        with pytest.raises(DeliveryError, match="the topic is not there any more"):
+        with pytest.raises(DeliveryRefusedError, match="the topic is not there any more"):
+            write(broker)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        # Another producer may be taken.
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+        ErrorCode.UNKNOWN_PRODUCER_ID,
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        # The cluster may be better later.
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+    ],
+)
+def test_what_may_be_taken_later_is_not_refused_for_good(code: int) -> None:
+    with bulk_broker() as broker:
+        broker.produce_script = [code] * 10_000
+        with pytest.raises(DeliveryError) as raised:
+            write(broker, delivery_timeout_ms=50)
+    assert type(raised.value) is DeliveryError
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (ErrorCode.INVALID_TOPIC_EXCEPTION, DeliveryRefusedError),
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, DeliveryRefusedError),
+        (ErrorCode.TOPIC_AUTHORIZATION_FAILED, DeliveryRefusedError),
+        (ErrorCode.LEADER_NOT_AVAILABLE, DeliveryError),
+    ],
+)
+def test_a_topic_that_cannot_be_written_at_all(
+    code: int, kind: type[DeliveryError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "UNKNOWN_TOPIC_PATIENCE_MS", 20)
+    with bulk_broker() as broker:
+        broker.topic_error = code
+        with pytest.raises(DeliveryError, match="could not be written to sales: ") as raised:
+            write(broker, delivery_timeout_ms=100)
+    assert type(raised.value) is kind
+    assert pickle.loads(pickle.dumps(raised.value)).partition is None
+
+
+def test_a_producer_that_is_not_let_in_is_refused_for_good() -> None:
+    with bulk_broker() as broker:
+        denied = InitProducerIdResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        broker.handlers[ApiKey.INIT_PRODUCER_ID] = lambda request, version: denied
+        with pytest.raises(DeliveryRefusedError, match=r"^Records could not be written: .*denied"):
             write(broker)
 
 

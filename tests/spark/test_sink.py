@@ -17,6 +17,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from gralha.client.errors import ClientError
 from gralha.spark.option_values import OptionError
 from gralha.spark.sink import TaskWritten, batch_writer, stream_writer, write_each_batch
+from tests.client.bulk_broker import HANG_UP, TOPIC, bulk_broker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -197,6 +198,13 @@ def test_a_broker_that_cannot_be_reached() -> None:
     options = {"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "t", "kafka.delivery.timeout.ms": "100"}
     with pytest.raises(ClientError, match=r"127\.0\.0\.1:1"):
         batch_writer(options, VALUE, False).write(iter([batch(b"a")]))
+
+
+def test_a_task_waits_for_a_cluster_that_is_away_when_it_begins() -> None:
+    with bulk_broker() as broker:
+        broker.init_script = [HANG_UP] * 2
+        options = {"kafka.bootstrap.servers": broker.address, "topic": TOPIC}
+        assert batch_writer(options, VALUE, False).write(iter([batch(b"a")])).records == 1
 
 
 def test_references_stay_references_until_a_task_connects(monkeypatch: pytest.MonkeyPatch) -> None:

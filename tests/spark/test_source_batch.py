@@ -60,7 +60,7 @@ def test_offsets_that_are_gone_stop_the_query_or_are_passed_over(stage: Stage) -
     topic = stage.topic_of(numbered(range(20)))
     stage.delete_records(topic, {0: 8})
     given = {"startingOffsets": {topic: {"0": 5}}, "endingOffsets": {topic: {"0": 30}}}
-    with refused("begins at offset 8, not at 5", "failOnDataLoss"):
+    with refused("begins at offset 8, not at 5", "set the option startingOffsets to earliest"):
         stage.read_numbers(subscribe=topic, **given)
     assert stage.read_numbers(subscribe=topic, failOnDataLoss=False, **given) == list(range(8, 20))
 

@@ -17,10 +17,12 @@ from gralha.spark.data_loss import DataLossError
 from gralha.spark.offsets import LossCount, StreamOffset, batch_ranges, topic_id_text
 from gralha.spark.option_values import OFFSET_MAX, PartitionOffsets
 from gralha.spark.options import source_options
+from gralha.spark.progress_commits import RETRY_INTERVAL_MS
 from gralha.spark.stream_planner import TOPICS_MAX_AGE_MS, StreamPlanner
 from gralha.spark.topic_view import SourceError, TopicPartitions
 
 ONE, TWO = TopicPartition("sales", 0), TopicPartition("sales", 1)
+OLD = TopicPartition("old", 0)
 
 
 @dataclass
@@ -37,6 +39,7 @@ class PretendedCluster:
     slept_s: float = 0
     # Called when the offsets were asked for: what happens in the very next moment.
     afterwards: list[Callable[[], None]] = field(default_factory=list)
+    commits: int = 0
     commit_error: str = ""
 
     def partitions(self, may_be_missing: Callable[[str], bool] = lambda topic: False) -> TopicPartitions:
@@ -57,6 +60,7 @@ class PretendedCluster:
         return answer
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> list[str]:
+        self.commits += 1
         if self.commit_error:
             raise ConnectionError(self.commit_error)
         self.committed.append(offsets)
@@ -324,6 +328,57 @@ def test_a_partition_whose_first_records_were_deleted_before_it_was_seen(cluster
     )
 
 
+def test_a_topic_that_joins_later_begins_with_what_is_left_of_it(cluster: PretendedCluster) -> None:
+    """Also when its batch is run again after retention has taken more of it."""
+    start = cluster.offset(sales_0=0)
+    cluster.ids["old"] = 2
+    cluster.latest_offsets[OLD], cluster.earliest_offsets[OLD] = 900, 500
+    end = cluster.planner().next_offset(start, 100)
+    assert (end.offsets[OLD], end.data_loss) == (600, {})
+    planned = StreamOffset.from_json(json.loads(json.dumps(end.to_json())))
+    assert [item[:4] for item in batch_ranges(start, planned)] == [("old", 0, 500, 600)]
+    # What the batch began with means nothing to the next one.
+    after = cluster.planner().next_offset(planned, 100)
+    assert [item[:4] for item in batch_ranges(planned, after)] == [("old", 0, 600, 700)]
+    assert after.batch_start is None
+    assert batch_ranges(planned, planned) == []
+
+
+def test_a_topic_that_joins_later_and_is_empty_by_then_is_noted_once(cluster: PretendedCluster) -> None:
+    planner, start = cluster.planner(), cluster.offset(sales_0=0)
+    cluster.ids["old"] = 2
+    cluster.latest_offsets[OLD] = cluster.earliest_offsets[OLD] = 900
+    end = planner.next_offset(start, None)
+    assert batch_ranges(start, end) == []
+    described = cluster.described
+    for _ in range(20):
+        assert planner.next_offset(end, None) is end
+    assert cluster.described == described
+    # From then on the stream knows what it has not read.
+    cluster.latest_offsets[OLD], cluster.earliest_offsets[OLD] = 960, 950
+    assert "Records 900 to 949 of partition old-0" in lost(cluster, end)
+
+
+def test_available_now_does_not_go_on_for_ever_with_a_topic_that_joins_meanwhile(
+    cluster: PretendedCluster,
+) -> None:
+    planner, start = cluster.planner(), cluster.offset(sales_0=0)
+    planner.stop_at_what_is_there_now()
+    cluster.ids["old"] = 2
+    cluster.latest_offsets[OLD], cluster.earliest_offsets[OLD] = 900, 500
+    assert planner.next_offset(start, None) is start
+
+
+def test_a_late_partition_is_read_from_where_the_plan_says(
+    cluster: PretendedCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    start = cluster.offset(sales_0=0)
+    cluster.latest_offsets[TWO], cluster.earliest_offsets[TWO] = 9, 4
+    end = tolerated(cluster, start, caplog)
+    assert end.data_loss == {"sales": LossCount(1, 4)}
+    assert [item[:4] for item in batch_ranges(start, end)] == [("sales", 1, 4, 9)]
+
+
 def test_a_topic_that_never_was_is_told_as_such(cluster: PretendedCluster) -> None:
     cluster.named = ("sales", "sails")
     with pytest.raises(SourceError, match="Topic sails does not exist"):
@@ -370,6 +425,19 @@ def test_a_commit_that_fails_is_a_warning_told_once(
         cluster.now_ms += 5_000
         start = planner.next_offset(start, None)
     assert caplog.text.count("no coordinator") == 1
+
+
+def test_a_commit_that_failed_is_repeated_also_while_nothing_happens(cluster: PretendedCluster) -> None:
+    planner, start = cluster.planner(groupId="g"), cluster.offset(sales_0=0)
+    cluster.commit_error = "no coordinator"
+    for _ in range(100):
+        assert planner.next_offset(start, None) is start
+    assert cluster.commits == 1
+    cluster.commit_error = ""
+    cluster.now_ms += RETRY_INTERVAL_MS
+    for _ in range(100):
+        assert planner.next_offset(start, None) is start
+    assert (cluster.commits, cluster.committed) == (2, [{ONE: 0}])
 
 
 # All of it at once

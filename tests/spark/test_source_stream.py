@@ -122,6 +122,17 @@ def test_records_deleted_before_they_were_read(stage: Stage) -> None:
     assert read_all(stage, topic) == [30]
 
 
+def test_a_topic_that_is_added_later_is_read_from_what_is_left_of_it(stage: Stage) -> None:
+    topic = stage.topic_of(numbered(range(10)))
+    assert read_all(stage, topic) == list(range(10))
+    old = stage.topic_of(numbered(range(100, 120)))
+    stage.delete_records(old, {0: 15})
+    assert read_all(stage, f"{topic},{old}") == list(range(115, 120))
+    assert "@dataLoss" not in last_offset(stage.folder / "query")
+    stage.produce(old, numbered([120]))
+    assert read_all(stage, f"{topic},{old}") == [120]
+
+
 def test_a_topic_deleted_while_the_query_runs(stage: Stage) -> None:
     topic = stage.topic_of(numbered(range(3)))
     batches, query = stage.start(stage.stream(subscribe=topic, startingOffsets="earliest"))
@@ -155,6 +166,18 @@ def test_a_first_batch_that_is_run_again_begins_where_it_began(stage: Stage) -> 
     stage.produce(topic, numbered(range(15, 18)))
     again = stage.available(stage.stream(subscribe=topic), "first")
     assert [batch.numbers for batch in again] == [[10, 11, 12, 13, 14], [15, 16, 17]]
+
+
+def test_a_first_batch_whose_topic_was_deleted_meanwhile(stage: Stage) -> None:
+    topic = stage.topic_of(numbered(range(10)))
+    assert read_all(stage, topic) == list(range(10))
+    checkpoint = stage.folder / "query"
+    _keep_only_first_batch(checkpoint, last_offset(checkpoint))
+    stage.delete_topic(topic)
+    with refused(f"Topic {topic} does not exist"):
+        read_all(stage, topic)
+    assert read_all(stage, topic, failOnDataLoss=False) == []
+    assert last_offset(checkpoint)["@dataLoss"] == {topic: {"events": 1, "records": 0}}
 
 
 def _keep_only_first_batch(checkpoint: Path, planned: dict[str, object]) -> None:

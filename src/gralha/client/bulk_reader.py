@@ -47,18 +47,28 @@ class OffsetRange(NamedTuple):
 
 
 class BulkReader:
-    """Reads one range at a time. It belongs to one thread, and connects when it is first used."""
+    """Reads one range at a time. It belongs to one thread, and connects when it is first used.
+
+    With `waits_for_first_answer` it gives a cluster that is away default.api.timeout.ms to come back, also
+    when it was never reached.
+    """
 
     def __init__(
         self,
         settings: ClientSettings,
         *,
         include_headers: bool = False,
+        waits_for_first_answer: bool = False,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._settings = settings
         self._include_headers = include_headers
-        self._cluster = Cluster.of(settings, api_timeout_ms=settings.default_api_timeout_ms, sleep=sleep)
+        self._cluster = Cluster.of(
+            settings,
+            api_timeout_ms=settings.default_api_timeout_ms,
+            waits_for_first_answer=waits_for_first_answer,
+            sleep=sleep,
+        )
         self._fetcher = PartitionFetcher(self._cluster, settings, sleep)
 
     @property

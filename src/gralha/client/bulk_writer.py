@@ -31,7 +31,7 @@ from gralha.client.arrow_rows import (
 )
 from gralha.client.cluster import Cluster
 from gralha.client.errors import ClientError, RowsError
-from gralha.client.producing import ProducedBatch, Sender
+from gralha.client.producing import ProducedBatch, Sender, undelivered
 from gralha.client.record_builder import (
     NoSuchPartitionError,
     RecordBuilder,
@@ -68,13 +68,18 @@ class WriteReport(NamedTuple):
 
 
 class BulkWriter:
-    """Writes rows; it belongs to one thread, and connects when it is first used."""
+    """Writes rows; it belongs to one thread, and connects when it is first used.
+
+    With `waits_for_first_answer` it gives a cluster that is away delivery.timeout.ms to come back, also when
+    it was never reached.
+    """
 
     def __init__(
         self,
         settings: ClientSettings,
         *,
         topic: str | None = None,
+        waits_for_first_answer: bool = False,
         chooser: random.Random | None = None,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
@@ -83,7 +88,12 @@ class BulkWriter:
         self._topic = topic
         self._chooser = chooser or random.Random()
         self._clock = clock
-        self._cluster = Cluster.of(settings, api_timeout_ms=settings.delivery_timeout_ms, sleep=sleep)
+        self._cluster = Cluster.of(
+            settings,
+            api_timeout_ms=settings.delivery_timeout_ms,
+            waits_for_first_answer=waits_for_first_answer,
+            sleep=sleep,
+        )
         self._sender = Sender(self._cluster, settings, self._delivered, self._split, sleep)
         self._router = RowRouter(settings.batch_size, settings.max_request_size)
         self._routes: dict[str, int] = {}
@@ -137,7 +147,7 @@ class BulkWriter:
             self._failure = error
             raise
         except KafkaError as error:
-            self._failure = ClientError(f"The records could not be written: {error}")
+            self._failure = undelivered(None, None, error.code, str(error))
             raise self._failure from error
         except pa.ArrowException as error:
             self._failure = RowsError(f"The rows cannot be written as records: {error}")
@@ -197,7 +207,10 @@ class BulkWriter:
         place = self._routes.get(topic)
         if place is not None:
             return place
-        found = self._cluster.once(lambda: self._describe(topic))
+        try:
+            found = self._cluster.once(lambda: self._describe(topic))
+        except KafkaError as error:
+            raise undelivered(topic, None, error.code, str(error)) from error
         builders = [RecordBuilder(topic, partition) for partition in range(len(found.partitions))]
         self._sender.learn_topic(topic, found.topic_id)
         route = TopicRoute(topic, builders)
@@ -243,6 +256,8 @@ class BulkWriter:
         self._sender.add(partition, ProducedBatch(data, count, deadline))
         if self._sender.waiting_bytes >= self._settings.max_request_size:
             self._sender.pump()
+        # While a leader is away, rows wait here instead of in memory.
+        self._sender.make_room(self._settings.buffer_memory)
 
     def _relieve(self) -> None:
         """Send what is sealed; and everything else, too, when it takes up more than buffer.memory."""

@@ -77,11 +77,15 @@ class Cluster:
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
         api_timeout_ms: int = DEFAULT_API_TIMEOUT_MS,
         through_controllers: bool = False,
+        waits_for_first_answer: bool = False,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self.api_timeout_ms = api_timeout_ms
         self.request_timeout_ms = request_timeout_ms
         self.through_controllers = through_controllers
+        # A cluster that never answered is not asked again, since its address is wrong, most of the time. Who
+        # knows the address to be right, such as a task that was planned with it, waits for the cluster.
+        self.waits_for_first_answer = waits_for_first_answer
         self._bootstrap = parse_bootstrap_servers(bootstrap_servers)
         self._client_id = client_id
         self._sleep = sleep
@@ -94,7 +98,12 @@ class Cluster:
 
     @classmethod
     def of(
-        cls, settings: ClientSettings, *, api_timeout_ms: int, sleep: Callable[[float], None] = time.sleep
+        cls,
+        settings: ClientSettings,
+        *,
+        api_timeout_ms: int,
+        waits_for_first_answer: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> Self:
         """The cluster that a client's settings lead to."""
         return cls(
@@ -103,6 +112,7 @@ class Cluster:
             connect_timeout_ms=settings.connect_timeout_ms,
             request_timeout_ms=settings.request_timeout_ms,
             api_timeout_ms=api_timeout_ms,
+            waits_for_first_answer=waits_for_first_answer,
             sleep=sleep,
         )
 
@@ -303,8 +313,8 @@ class Cluster:
                 results.update(dict.fromkeys(pending, error))
             except (ConnectionFailedError, UnansweredError) as error:
                 ambiguous = is_change and isinstance(error, UnansweredError)
-                # A cluster that never answered gets no second chance: the address is wrong, most of the time.
-                if ambiguous or not self._brokers or not retry.pause():
+                is_hopeful = bool(self._brokers) or self.waits_for_first_answer
+                if ambiguous or not is_hopeful or not retry.pause():
                     raise
                 self.forget()
                 continue
@@ -329,8 +339,16 @@ def _unanswered() -> KafkaError:
 class Retry:
     """Pauses that grow, until a deadline."""
 
-    def __init__(self, timeout_ms: int, sleep: Callable[[float], None]) -> None:
+    def __init__(
+        self,
+        timeout_ms: int,
+        sleep: Callable[[float], None],
+        unknown_topic_patience_ms: int | None = None,
+    ) -> None:
         self._sleep = sleep
+        self._unknown_topic_patience_ms = (
+            UNKNOWN_TOPIC_PATIENCE_MS if unknown_topic_patience_ms is None else unknown_topic_patience_ms
+        )
         self._started = time.monotonic()
         self._deadline = self._started + timeout_ms / 1000
         self._pause_ms = RETRY_BACKOFF_MS
@@ -340,7 +358,7 @@ class Retry:
         if not isinstance(result, KafkaError) or not may_pass(result, is_change):
             return False
         elapsed_ms = (time.monotonic() - self._started) * 1000
-        return result.code not in UNKNOWN_TOPIC_CODES or elapsed_ms < UNKNOWN_TOPIC_PATIENCE_MS
+        return result.code not in UNKNOWN_TOPIC_CODES or elapsed_ms < self._unknown_topic_patience_ms
 
     def pause(self) -> bool:
         """Wait before the next attempt; False when there is no time for one."""

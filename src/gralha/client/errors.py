@@ -9,7 +9,9 @@
     +-- RowsError               rows that cannot become records: a column is missing, a topic is null
     +-- OffsetsLostError        records that were asked for are not in the log, or not any more
     +-- TopicRecreatedError     the topic of that name is another one than the one that was asked for
+    +-- TopicDeletedError       the cluster does not have, or no longer has, the partition to read
     +-- DeliveryError           records could not be written, or it is not known whether they were
+        +-- DeliveryRefusedError    the cluster will not take them, however often it is asked
 
 A broker's own refusals are `gralha.protocol.errors.KafkaError`s and carry Kafka's error codes. They are named
 here, too, for those who may import the client only.
@@ -21,12 +23,14 @@ __all__ = [
     "ClientError",
     "ConnectionFailedError",
     "DeliveryError",
+    "DeliveryRefusedError",
     "ErrorCode",
     "KafkaError",
     "OffsetsLostError",
     "RequestTimeoutError",
     "RowsError",
     "SettingsError",
+    "TopicDeletedError",
     "TopicRecreatedError",
     "UnansweredError",
     "UnsupportedApiError",
@@ -98,14 +102,34 @@ class TopicRecreatedError(ClientError):
         return type(self), (self.topic,)
 
 
-class DeliveryError(ClientError):
-    """Records of one partition that the cluster did not take."""
+class TopicDeletedError(ClientError):
+    """There is no such partition: its topic was deleted, or never was."""
 
-    def __init__(self, topic: str, partition: int, reason: str) -> None:
+    def __init__(self, topic: str, partition: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        super().__init__(
+            f"The cluster has no partition {topic}-{partition}: the topic was deleted since its offsets were "
+            "noted, or its name is another one. See what is there with: kafka-topics --list"
+        )
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.topic, self.partition)
+
+
+class DeliveryError(ClientError):
+    """Records that the cluster did not take: of one partition, of a topic, or all (None)."""
+
+    def __init__(self, topic: str | None, partition: int | None, reason: str) -> None:
         self.topic = topic
         self.partition = partition
         self.reason = reason
-        super().__init__(f"Records could not be written to {topic}-{partition}: {reason}")
+        where = "" if topic is None else f" to {topic}" if partition is None else f" to {topic}-{partition}"
+        super().__init__(f"Records could not be written{where}: {reason}")
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.topic, self.partition, self.reason)
+
+
+class DeliveryRefusedError(DeliveryError):
+    """Records that are refused for good: too large for the topic, no such topic, access denied."""

@@ -8,12 +8,13 @@ broker reads its log while this process decodes; `fetch` takes that answer when 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gralha.client.cluster import Cluster, Retry
+from gralha.client.cluster import UNKNOWN_TOPIC_CODES, Cluster, Retry
 from gralha.client.connection import Begun, Connection
 from gralha.client.errors import (
     ClientError,
     ConnectionFailedError,
     OffsetsLostError,
+    TopicDeletedError,
     TopicRecreatedError,
     UnansweredError,
 )
@@ -37,6 +38,8 @@ _LOOK_AGAIN = (
     ErrorCode.INCONSISTENT_TOPIC_ID,
     ErrorCode.UNKNOWN_TOPIC_ID,
 )
+# How long a topic whose id is known may be unknown to the brokers before it counts as deleted.
+DELETED_TOPIC_PATIENCE_MS = 5_000
 # The first version that names topics by their ids.
 _TOPIC_ID_VERSION = 13
 
@@ -58,7 +61,7 @@ class PartitionFetcher:
         self._settings = settings
         self._sleep = sleep
         self._topic_ids: dict[str, bytes] = {}
-        self._has_answered = False
+        self._is_hopeful = cluster.waits_for_first_answer
         self._ahead: _Ahead | None = None
         self._connections: dict[int, Connection] = {}
 
@@ -66,9 +69,11 @@ class PartitionFetcher:
         """Record batches from an offset on; none when nothing is there within fetch.max.wait.ms.
 
         OffsetsLostError when the log does not hold the offset; TopicRecreatedError when the topic is not the
-        one of `topic_id`; other errors when they last longer than default.api.timeout.ms.
+        one of `topic_id`, TopicDeletedError when it is not there; other errors when they last longer than
+        default.api.timeout.ms.
         """
-        retry = Retry(self._settings.default_api_timeout_ms, self._sleep)
+        patience_ms = None if topic_id is None else DELETED_TOPIC_PATIENCE_MS
+        retry = Retry(self._settings.default_api_timeout_ms, self._sleep, patience_ms)
         while True:
             error: Exception
             try:
@@ -82,7 +87,7 @@ class PartitionFetcher:
             except (ConnectionFailedError, UnansweredError) as lost:
                 error = lost
             # A cluster that never answered gets no second chance: the address is wrong, most of the time.
-            if not self._has_answered or not retry.pause():
+            if not self._is_hopeful or not retry.pause():
                 raise error if isinstance(error, ClientError) else self._explained(partition, error)
             self._cluster.forget()
             self._topic_ids.pop(partition.topic, None)
@@ -170,7 +175,7 @@ class PartitionFetcher:
 
     def _learn_topic_id(self, name: str) -> bytes:
         found = self._cluster.metadata([name])
-        self._has_answered = True
+        self._is_hopeful = True
         for topic in found.topics:
             if topic.error_code != ErrorCode.NONE:
                 raise error_for(topic.error_code)
@@ -198,11 +203,8 @@ class PartitionFetcher:
         return found[0], found[1]
 
     def _explained(self, partition: TopicPartition, error: Exception) -> ClientError:
-        if isinstance(error, KafkaError) and error.code in (
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            ErrorCode.UNKNOWN_TOPIC_ID,
-        ):
-            return ClientError(f"The cluster has no partition {partition}. Check the topic's name.")
+        if isinstance(error, KafkaError) and error.code in UNKNOWN_TOPIC_CODES:
+            return TopicDeletedError(partition.topic, partition.partition)
         return ClientError(f"{partition} cannot be read: {error}")
 
 

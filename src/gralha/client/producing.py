@@ -8,7 +8,8 @@ already. A partition's batches under way are all with one broker, for the same r
 all travels alone: a broker that does not know the producer yet takes whatever sequence number comes first.
 
 With one thread and blocking sockets the brokers still work at the same time: a request is sent to each, and
-answers are waited for only when a broker has its five or when everything has to be in.
+answers are waited for only when a broker has its five, when there is no room for more (`make_room`), or when
+everything has to be in.
 """
 
 import time
@@ -18,7 +19,13 @@ from typing import Final, NamedTuple
 
 from gralha.client.cluster import UNKNOWN_TOPIC_CODES, Cluster
 from gralha.client.connection import Begun, Connection
-from gralha.client.errors import ClientError, ConnectionFailedError, DeliveryError, UnansweredError
+from gralha.client.errors import (
+    ClientError,
+    ConnectionFailedError,
+    DeliveryError,
+    DeliveryRefusedError,
+    UnansweredError,
+)
 from gralha.client.settings import ClientSettings
 from gralha.client.values import TopicPartition
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
@@ -37,6 +44,15 @@ _TOPIC_ID_VERSION: Final = 13
 _LOOK_AGAIN: Final = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH)
 # How long a topic may be unknown before it counts as deleted.
 _UNKNOWN_TOPIC_PATIENCE_MS: Final = 5_000
+# Not retriable, but no refusal for good: the producer of a task that is run again may be taken.
+_OF_THIS_PRODUCER: Final = (
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    ErrorCode.UNKNOWN_PRODUCER_ID,
+    ErrorCode.PRODUCER_FENCED,
+    ErrorCode.UNKNOWN_SERVER_ERROR,
+)
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
 
 
@@ -111,6 +127,7 @@ class Sender:
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         self._brokers: dict[int, _Broker] = {}
         self._topic_ids: dict[str, bytes] = {}
+        # Of all batches that are not under way: those never sent, and those that have to go out again.
         self.waiting_bytes = 0
 
     def learn_topic(self, topic: str, topic_id: bytes) -> None:
@@ -129,18 +146,27 @@ class Sender:
         while self._send_round():
             pass
 
+    def make_room(self, max_bytes: int) -> None:
+        """Send and wait until no more than so many bytes are waiting; an error when a delivery fails."""
+        while self.waiting_bytes > max_bytes:
+            self.pump()
+            if self.waiting_bytes > max_bytes:
+                self._wait()
+
     def drain(self) -> None:
         """Send everything and wait until all of it is in."""
-        while True:
+        self.pump()
+        while not all(queue.is_empty for queue in self._queues.values()):
+            self._wait()
             self.pump()
-            busy = [broker_id for broker_id, broker in self._brokers.items() if broker.requests]
-            if busy:
-                for broker_id in busy:
-                    self._receive(broker_id)
-            elif all(queue.is_empty for queue in self._queues.values()):
-                return
-            else:
-                self._wait_for_retry()
+
+    def _wait(self) -> None:
+        """Wait for an answer of each broker that owes one; where none does, for the next retry."""
+        busy = [broker_id for broker_id, broker in self._brokers.items() if broker.requests]
+        for broker_id in busy:
+            self._receive(broker_id)
+        if not busy:
+            self._wait_for_retry()
 
     def close(self) -> None:
         """Close the connections; what is under way is given up."""
@@ -304,8 +330,10 @@ class Sender:
         # After a batch that failed, the broker misses its sequence numbers in all that follow.
         follows_failure = bool(queue.failed) and code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         if code in _TOO_LARGE and batch.count > 1:
+            halves = self._split(batch)
             queue.under_way.remove(batch)
-            queue.failed.extend(self._split(batch))
+            queue.failed.extend(halves)
+            self.waiting_bytes += sum(len(half.data) for half in halves)
         elif follows_failure or _may_pass(queue, error):
             self._fail(queue, batch, str(error))
         else:
@@ -324,6 +352,7 @@ class Sender:
             self._postpone([queue], reason)
         batch.last_error = reason
         queue.failed.append(batch)
+        self.waiting_bytes += len(batch.data)
         if time.monotonic() > batch.deadline:
             raise self._too_late(queue, batch)
 
@@ -362,10 +391,17 @@ class Sender:
         reason = str(error)
         if error.code in UNKNOWN_TOPIC_CODES:
             reason = "the topic is not there any more: it was deleted, or deleted and created anew."
-        return DeliveryError(queue.partition.topic, queue.partition.partition, reason)
+        return undelivered(queue.partition.topic, queue.partition.partition, error.code, reason)
 
 
 _NOTHING: Final = Begun(0, 0, 0, 0)
+
+
+def undelivered(topic: str | None, partition: int | None, code: int, reason: str) -> DeliveryError:
+    """The error to give up with after an answer of the cluster: was it a refusal for good?"""
+    may_be_taken_later = error_for(code).retriable or code in (*_LOOK_AGAIN, *_OF_THIS_PRODUCER)
+    is_refused = code in UNKNOWN_TOPIC_CODES or not may_be_taken_later
+    return (DeliveryRefusedError if is_refused else DeliveryError)(topic, partition, reason)
 
 
 def _may_pass(queue: PartitionQueue, error: KafkaError) -> bool:

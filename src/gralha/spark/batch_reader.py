@@ -42,7 +42,7 @@ class GralhaBatchReader(DataSourceReader):
         start = starting_offsets(view, topics.partitions, options.starting, options.timestamp_strategy)
         end = ending_offsets(view, topics.partitions, options.ending)
         latest = view.latest(topics.partitions)
-        policy = DataLossPolicy(options.fail_on_data_loss)
+        policy = DataLossPolicy(options.fail_on_data_loss, streaming=options.streaming)
         ranges = []
         for partition in sorted(topics.partitions):
             first, last = start[partition], end[partition]

@@ -4,7 +4,8 @@ The options of a start are `startingTimestamp`, `startingOffsetsByTimestamp` and
 of them that is set counts, as in Spark's Kafka source. So it is with an end.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gralha.client.values import EARLIEST, LATEST, TopicPartition
@@ -85,6 +86,19 @@ def timestamp_strategy(options: Options) -> str:
     if strategy not in (FAIL, START_AT_LATEST):
         raise OptionError(f"Option '{STRATEGY}' is '{options[STRATEGY]}': write error or latest.")
     return strategy
+
+
+def without_topics(bound: Bound, is_gone: Callable[[str], bool]) -> Bound:
+    """The bound without what it says of topics that are gone."""
+    if isinstance(bound, AtOffsets):
+        return replace(bound, offsets=_without(bound.offsets, is_gone))
+    if isinstance(bound, AtTimestamps):
+        return replace(bound, timestamps_ms=_without(bound.timestamps_ms, is_gone))
+    return bound
+
+
+def _without(offsets: PartitionOffsets, is_gone: Callable[[str], bool]) -> PartitionOffsets:
+    return {partition: offset for partition, offset in offsets.items() if not is_gone(partition.topic)}
 
 
 def check_all_partitions(option: str, given: PartitionOffsets, existing: set[TopicPartition]) -> None:

@@ -10,16 +10,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from gralha.client.errors import ClientError, OffsetsLostError, TopicRecreatedError
+from gralha.client.errors import ClientError, OffsetsLostError, TopicDeletedError, TopicRecreatedError
 from gralha.client.values import TopicPartition
 from gralha.spark.offsets import LossCount, StreamOffset, is_recreated
 from gralha.spark.option_values import PartitionOffsets
 
 logger = logging.getLogger(__name__)
 
-ADVICE: Final = (
+STREAM_ADVICE: Final = (
     "To go on with what is there, set the option failOnDataLoss to false; to read all that is there from its "
     "beginning, start the query with a new checkpoint."
+)
+BATCH_ADVICE: Final = (
+    "To read what is there, set the option startingOffsets to earliest and endingOffsets to latest, or set "
+    "failOnDataLoss to false."
 )
 
 
@@ -70,9 +74,11 @@ def losses(start: StreamOffset, now: ClusterOffsets) -> list[Loss]:
             loss = _loss(partition, offset, now)
             if loss is not None:
                 found.append(loss)
+    known = _topics(start.offsets)
     for partition in sorted(set(now.latest) - set(start.offsets)):
         earliest = now.earliest.get(partition, 0)
-        if earliest > 0 and partition.topic not in recreated:
+        # A topic that is new to the query may be years old: it begins with what is left.
+        if earliest > 0 and partition.topic in known and partition.topic not in recreated:
             found.append(_added_late(partition, earliest))
     return found
 
@@ -103,14 +109,15 @@ def counted(before: dict[str, LossCount], found: Iterable[Loss]) -> dict[str, Lo
 class DataLossPolicy:
     """What `failOnDataLoss` says."""
 
-    def __init__(self, fail_on_data_loss: bool) -> None:
+    def __init__(self, fail_on_data_loss: bool, *, streaming: bool) -> None:
         self._fail = fail_on_data_loss
+        self._advice = STREAM_ADVICE if streaming else BATCH_ADVICE
 
     def report(self, sentences: Iterable[str]) -> None:
         """Stop the query at the first loss, or warn of all of them."""
         for sentence in sentences:
             if self._fail:
-                raise DataLossError(f"{sentence} {ADVICE}")
+                raise DataLossError(f"{sentence} {self._advice}")
             logger.warning("%s The query goes on with what is there (failOnDataLoss=false).", sentence)
 
 
@@ -119,8 +126,10 @@ def recreated_topic(topic: str) -> str:
     return f"Topic {topic} was deleted and created again: what it had before and was not read yet is gone."
 
 
-def lost_in_task(error: OffsetsLostError | TopicRecreatedError) -> str:
+def lost_in_task(error: OffsetsLostError | TopicRecreatedError | TopicDeletedError) -> str:
     """What a task says that found less than was planned."""
+    if isinstance(error, TopicDeletedError):
+        return f"Topic {error.topic} was deleted before the query had read what was planned of it."
     if isinstance(error, TopicRecreatedError):
         return recreated_topic(error.topic)
     partition = TopicPartition(error.topic, error.partition)

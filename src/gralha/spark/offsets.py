@@ -5,8 +5,9 @@ besides. No topic can be called like these:
 
     @topicIds   the ids of the topics, by which one that was deleted and created again is recognised
     @initial    nothing has been read yet: this is where the stream shall begin
-    @from       where the first batch with records began. Spark does not keep the offset that a stream began
-                with, so a first batch that is run again would otherwise begin where "latest" is by then
+    @from       where the first batch with records began, or a topic that joined later and had lost its first
+                records by then. Spark does not keep the offset that a stream began with, so a batch that is
+                run again would otherwise begin where "latest" or "earliest" is by then
     @dataLoss   what was lost with failOnDataLoss=false: {"sales": {"events": 1, "records": 120}}
 """
 
@@ -105,13 +106,12 @@ def is_recreated(topic: str, before: Mapping[str, str], now: Mapping[str, str]) 
 def batch_ranges(start: StreamOffset, end: StreamOffset) -> list[OffsetRange]:
     """What a batch reads: the same for the same two offsets, however often it is run.
 
-    A partition that is new, or belongs to a topic that was created again, is read from its first offset.
+    A partition that is new is read from where the end says, else from offset 0; so is one that belongs to a
+    topic that was created again.
     """
-    before = start.offsets
-    if start.is_initial:
-        if end.batch_start is None:
-            return []
-        before = end.batch_start
+    if start.is_initial and end.batch_start is None:
+        return []
+    before = {**(end.batch_start or {}), **({} if start.is_initial else start.offsets)}
     ranges = []
     for partition in sorted(end.offsets):
         recreated = is_recreated(partition.topic, start.topic_ids, end.topic_ids)

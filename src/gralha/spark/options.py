@@ -71,6 +71,7 @@ _KNOWN: Final = (
 class SourceOptions:
     """What a query asks of the source, checked."""
 
+    streaming: bool
     subscription: Subscription
     starting: Bound
     ending: Bound
@@ -110,6 +111,7 @@ def source_options(options: Options, *, streaming: bool) -> SourceOptions:
     retries = integer(options, "fetchOffset.numRetries", lowest=0)
     interval_ms = integer(options, "fetchOffset.retryIntervalMs", lowest=0)
     return SourceOptions(
+        streaming=streaming,
         subscription=subscription(options),
         starting=starting_bound(options, streaming=streaming),
         ending=ending_bound(options, streaming=streaming),

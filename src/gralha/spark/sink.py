@@ -67,7 +67,7 @@ class TaskWriter:
                 writer.close()
 
     def _connected(self) -> BulkWriter:
-        return BulkWriter(client_settings(self._kafka), topic=self._topic)
+        return BulkWriter(client_settings(self._kafka), topic=self._topic, waits_for_first_answer=True)
 
 
 class TopicWriter(DataSourceArrowWriter):

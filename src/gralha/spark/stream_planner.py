@@ -44,6 +44,13 @@ def _monotonic_ms() -> int:
     return int(time.monotonic() * 1000)
 
 
+def _joined_late(
+    start: StreamOffset, begin: PartitionOffsets, wanted: PartitionOffsets
+) -> set[TopicPartition]:
+    """Partitions that are new to the stream and do not begin at offset 0: the batch has to say where."""
+    return {partition for partition in wanted if partition not in start.offsets and begin[partition] > 0}
+
+
 class StreamPlanner:
     """The state of one stream on the driver. It can be lost at any time: offsets hold all that matters."""
 
@@ -59,7 +66,7 @@ class StreamPlanner:
         self._view = view
         self._clock_ms = clock_ms
         self._sleep = sleep
-        self._policy = DataLossPolicy(options.fail_on_data_loss)
+        self._policy = DataLossPolicy(options.fail_on_data_loss, streaming=options.streaming)
         self._commits = None if options.group_id is None else ProgressCommits(options.group_id, view)
         minimum, target_ms = options.min_offsets_per_trigger, options.target_batch_duration_ms
         self._small = None if minimum is None else SmallBatches(minimum, options.max_trigger_delay_ms)
@@ -90,7 +97,8 @@ class StreamPlanner:
         found = losses(start, now)
         begin = begin_offsets(start, now)
         goal = self._goal(start, now, begin)
-        if not found and not self._is_due(new_records(begin, goal), max_records):
+        has_work = bool(found) or bool(_joined_late(start, begin, goal))
+        if not has_work and not self._is_due(new_records(begin, goal), max_records):
             self.processed(start, is_idle=True)
             return start
         self.processed(start)
@@ -107,10 +115,11 @@ class StreamPlanner:
         found: list[Loss],
     ) -> StreamOffset:
         topics = {partition.topic for partition in end}
+        noted = set(end) if start.is_initial else _joined_late(start, begin, end)
         return StreamOffset(
             offsets=end,
             topic_ids={topic: name for topic, name in now.topic_ids.items() if topic in topics},
-            batch_start={partition: begin[partition] for partition in end} if start.is_initial else None,
+            batch_start={partition: begin[partition] for partition in noted} or None,
             data_loss=counted(start.data_loss, found),
         )
 
@@ -171,9 +180,12 @@ class StreamPlanner:
         return self._described(start) if self._topics is None or is_old else self._topics
 
     def _described(self, start: StreamOffset) -> TopicPartitions:
-        """Describe the topics anew. One that the stream has read and that is gone is a loss, told as such."""
+        """Describe the topics anew. One that the stream has read and that is gone is a loss, told as such.
+
+        A name that a new query does not find is misspelt: also failOnDataLoss=false would not be meant so.
+        """
         known = {partition.topic for partition in start.offsets}
-        tolerant = not self._options.fail_on_data_loss
+        tolerant = not self._options.fail_on_data_loss and not start.is_initial
         self._topics = self._view.partitions(lambda topic: tolerant or topic in known)
         self._topics_ms = self._clock_ms()
         return self._topics

@@ -17,11 +17,13 @@ from pyspark.sql.streaming.datasource import (
 )
 
 from gralha.spark.bound_offsets import starting_offsets
+from gralha.spark.bounds import without_topics
 from gralha.spark.offsets import OffsetJson, StreamOffset, batch_ranges, offsets_to_json
 from gralha.spark.option_values import OFFSET_MAX
 from gralha.spark.options import SourceOptions
 from gralha.spark.splitting import tasks
 from gralha.spark.stream_planner import StreamPlanner
+from gralha.spark.subscription import includes
 from gralha.spark.task_reader import RangePartition, read_partition
 from gralha.spark.topic_view import TopicView
 
@@ -47,10 +49,21 @@ class GralhaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # Where the stream is
 
     def initialOffset(self) -> OffsetJson:  # noqa: N802
-        """Where a new query begins."""
+        """Where a new query begins.
+
+        Spark asks this also when a first batch is run again: that one knows where it began, so a topic that
+        is gone by now need not stop it. For a query that is new, the planner misses the topic.
+        """
         view, options = self._connected(), self._options
-        topics = view.partitions()
-        offsets = starting_offsets(view, topics.partitions, options.starting, options.timestamp_strategy)
+        tolerant = not options.fail_on_data_loss
+        topics = view.partitions(lambda topic: tolerant)
+        there = {partition.topic for partition in topics.partitions}
+
+        def is_gone(topic: str) -> bool:
+            return tolerant and topic not in there and includes(options.subscription, topic)
+
+        starting = without_topics(options.starting, is_gone)
+        offsets = starting_offsets(view, topics.partitions, starting, options.timestamp_strategy)
         return StreamOffset(offsets, topics.topic_ids, is_initial=True).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802

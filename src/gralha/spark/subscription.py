@@ -57,6 +57,13 @@ class Assignment:
 Subscription = Topics | Pattern | Assignment
 
 
+def includes(subscription: Subscription, topic: str) -> bool:
+    """Whether a topic is asked for, be it there or not."""
+    if isinstance(subscription, Pattern):
+        return bool(subscription.matching([topic]))
+    return topic in subscription.names
+
+
 def subscription(options: Options) -> Subscription:
     """What exactly one of the three options asks for."""
     given = [name for name in STRATEGIES if name in options]

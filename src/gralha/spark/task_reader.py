@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from gralha.client.bulk_reader import BulkReader, OffsetRange
-from gralha.client.errors import OffsetsLostError, TopicRecreatedError
+from gralha.client.errors import OffsetsLostError, TopicDeletedError, TopicRecreatedError
 from gralha.client.settings import ClientSettings
 from gralha.spark import worker_process
 from gralha.spark.data_loss import DataLossPolicy, lost_in_task
@@ -33,7 +33,9 @@ READERS_KEPT: Final = 4
 def _reader(settings: ClientSettings, include_headers: bool) -> Iterator[BulkReader]:
     """A reader for one task. It is kept for the next one, unless the task has failed or was left."""
     key = (settings, include_headers)
-    reader = _readers.pop(key, None) or BulkReader(settings, include_headers=include_headers)
+    reader = _readers.pop(key, None) or BulkReader(
+        settings, include_headers=include_headers, waits_for_first_answer=True
+    )
     try:
         yield reader
     except BaseException:
@@ -53,7 +55,7 @@ def read_partition(options: SourceOptions, partition: InputPartition) -> Iterato
 
 def read_range(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
     """The records of a range. What is gone by now is an error; failOnDataLoss=false passes over it."""
-    policy = DataLossPolicy(options.fail_on_data_loss)
+    policy = DataLossPolicy(options.fail_on_data_loss, streaming=options.streaming)
     with _reader(options.client_settings(), options.include_headers) as reader:
         while wanted.start < wanted.end:
             try:
@@ -64,6 +66,6 @@ def read_range(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.Recor
                 if error.log_start_offset <= error.wanted:
                     return
                 wanted = wanted._replace(start=error.log_start_offset)
-            except TopicRecreatedError as error:
+            except (TopicRecreatedError, TopicDeletedError) as error:
                 policy.report([lost_in_task(error)])
                 return

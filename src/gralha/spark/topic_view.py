@@ -10,19 +10,18 @@ from typing import Final, NamedTuple
 from gralha.client.cluster import UNKNOWN_TOPIC_CODES, Cluster
 from gralha.client.errors import ClientError
 from gralha.client.group_offset_calls import GroupOffsetCalls
-from gralha.client.group_values import CommittedOffset
 from gralha.client.partition_calls import PartitionCalls
 from gralha.client.settings import ClientSettings
 from gralha.client.topic_calls import TopicCalls
 from gralha.client.values import EARLIEST, LATEST, ListedOffset, TopicDescription, TopicPartition
 from gralha.spark.offsets import topic_id_text
 from gralha.spark.option_values import PartitionOffsets
+from gralha.spark.progress_commits import COMMIT_TIMEOUT_MS, commit_offsets
 from gralha.spark.subscription import Assignment, Pattern, Subscription
 
 logger = logging.getLogger(__name__)
 
 NO_TOPIC_ID: Final = bytes(16)
-COMMIT_TIMEOUT_MS: Final = 5_000
 
 
 class SourceError(ClientError):
@@ -70,7 +69,8 @@ class TopicView:
                     topic_ids[name] = topic_id_text(topic.topic_id)
                 partitions |= {TopicPartition(name, item.partition) for item in topic.partitions}
             elif topic is None or topic.code in UNKNOWN_TOPIC_CODES:
-                if not may_be_missing(name):
+                # Nobody named a topic that fits a pattern: it was deleted after it was listed.
+                if not isinstance(self._subscription, Pattern) and not may_be_missing(name):
                     raise self._no_such_topic(name)
             else:
                 raise SourceError(f"Topic {name} cannot be read: {topic.message}")
@@ -136,9 +136,7 @@ class TopicView:
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> list[str]:
         """Commit progress to a consumer group; sentences about what could not be committed."""
-        wanted = {partition: CommittedOffset(offset) for partition, offset in offsets.items()}
-        answers = self._groups.commit_group_offsets(group_id, wanted)
-        return [f"{partition}: {error.message}" for partition, error in answers.items() if error is not None]
+        return commit_offsets(self._groups, group_id, offsets)
 
 
 def _calls(settings: ClientSettings, timeout_ms: int) -> _Calls:

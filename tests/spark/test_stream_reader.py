@@ -1,0 +1,67 @@
+"""The source of a stream as Spark calls it, on a running cluster and without Spark."""
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from pyspark.sql.datasource import CaseInsensitiveDict
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from gralha.client.admin import Admin
+from gralha.client.cluster import Cluster
+from gralha.client.values import NewTopic
+from gralha.spark.offsets import OffsetJson
+from gralha.spark.option_values import OptionError
+from gralha.spark.options import source_options
+from gralha.spark.stream_reader import GralhaStreamReader
+from gralha.spark.topic_view import SourceError
+
+
+@pytest.fixture
+def topic(bootstrap: str, new_name: Callable[[str], str]) -> Iterator[str]:
+    name = new_name("there")
+    with Admin(Cluster(bootstrap)) as admin:
+        assert admin.create_topics([NewTopic(name)]) == {name: None}
+        yield name
+
+
+def reader(bootstrap: str, names: str, **options: object) -> GralhaStreamReader:
+    given = {"kafka.bootstrap.servers": bootstrap, "subscribe": names, "failOnDataLoss": "false"}
+    texts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in options.items()}
+    return GralhaStreamReader(source_options(CaseInsensitiveDict({**given, **texts}), streaming=True))
+
+
+def test_a_first_batch_whose_topic_is_gone_does_not_stop_a_tolerant_query(bootstrap: str, topic: str) -> None:
+    """Spark asks anew where the stream began, and then for what was planned."""
+    for starting in ("earliest", {topic: {"0": -2}, "deleted": {"0": 3}}):
+        restarted = reader(bootstrap, f"{topic},deleted", startingOffsets=starting)
+        start = restarted.initialOffset()
+        assert start[topic] == {"0": 0}
+        assert "deleted" not in start
+        planned: OffsetJson = {
+            topic: {"0": 0},
+            "deleted": {"0": 9},
+            "@from": {topic: {"0": 0}, "deleted": {"0": 3}},
+        }
+        assert [task.range[:4] for task in restarted.partitions(start, planned)] == [("deleted", 0, 3, 9)]
+        after = restarted.latestOffset(planned, ReadAllAvailable())
+        assert after["@dataLoss"] == {"deleted": {"events": 1, "records": 0}}
+        restarted.stop()
+
+
+def test_a_new_query_whose_topic_is_not_there_is_stopped(bootstrap: str, topic: str) -> None:
+    tolerant = reader(bootstrap, f"{topic},mispelt")
+    with pytest.raises(SourceError, match="Topic mispelt does not exist"):
+        tolerant.latestOffset(tolerant.initialOffset(), ReadAllAvailable())
+    tolerant.stop()
+    strict = reader(bootstrap, "mispelt", failOnDataLoss="true")
+    with pytest.raises(SourceError, match="Topic mispelt does not exist"):
+        strict.initialOffset()
+    strict.stop()
+
+
+def test_offsets_of_a_topic_that_nobody_asked_for_are_refused(bootstrap: str, topic: str) -> None:
+    other = reader(bootstrap, topic, startingOffsets={topic: {"0": 0}, "other": {"0": 0}})
+    with pytest.raises(OptionError, match="other-0 is not among them"):
+        other.initialOffset()
+    other.stop()
