@@ -15,6 +15,7 @@ from kafka.partitioner.default import murmur2
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from gralha.client.errors import ClientError
+from gralha.spark.data_source import GralhaDataSource
 from gralha.spark.option_values import OptionError
 from gralha.spark.sink import TaskWritten, batch_writer, stream_writer, write_each_batch
 from tests.client.bulk_broker import HANG_UP, TOPIC, bulk_broker
@@ -198,6 +199,16 @@ def test_a_broker_that_cannot_be_reached() -> None:
     options = {"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "t", "kafka.delivery.timeout.ms": "100"}
     with pytest.raises(ClientError, match=r"127\.0\.0\.1:1"):
         batch_writer(options, VALUE, False).write(iter([batch(b"a")]))
+
+
+def test_a_wrong_address_is_told_before_any_task_waits_for_it() -> None:
+    options = {"kafka.bootstrap.servers": "127.0.0.1:1", "topic": "t"}
+    source = GralhaDataSource(options)
+    for make in (source.writer, source.streamWriter):
+        with pytest.raises(ClientError, match=r"127\.0\.0\.1:1"):
+            make(VALUE, False)
+    hidden = GralhaDataSource({**options, "kafka.ssl.key.password": "${env:NOT_KNOWN_HERE}"})
+    assert hidden.writer(VALUE, False) is not None
 
 
 def test_a_task_waits_for_a_cluster_that_is_away_when_it_begins() -> None:

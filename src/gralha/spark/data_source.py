@@ -47,15 +47,19 @@ class GralhaDataSource(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """A batch query's sink."""
-        from gralha.spark.sink import batch_writer
+        from gralha.spark.sink import batch_writer, check_reachable
 
-        return batch_writer(self.options, schema, overwrite)
+        writer = batch_writer(self.options, schema, overwrite)
+        check_reachable(self.options)
+        return writer
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """A streaming query's sink."""
-        from gralha.spark.sink import stream_writer
+        from gralha.spark.sink import check_reachable, stream_writer
 
-        return stream_writer(self.options, schema, overwrite)
+        writer = stream_writer(self.options, schema, overwrite)
+        check_reachable(self.options)
+        return writer
 
     def _checked(self, schema: StructType, *, streaming: bool) -> SourceOptions:
         options = source_options(self.options, streaming=streaming)

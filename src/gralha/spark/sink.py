@@ -16,11 +16,12 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StructType
 
 from gralha.client.bulk_writer import BulkWriter, WrittenOffsets
+from gralha.client.cluster import Cluster
 from gralha.client.settings import ClientSettings
 from gralha.client.values import TopicPartition
 from gralha.spark import worker_process
 from gralha.spark.option_values import OptionError
-from gralha.spark.secrets import client_settings, without_references
+from gralha.spark.secrets import client_settings, has_reference, without_references
 from gralha.spark.sink_schema import columns_to_write
 
 if TYPE_CHECKING:
@@ -119,6 +120,16 @@ def batch_writer(options: Mapping[str, str], schema: StructType, overwrite: bool
 def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> TopicStreamWriter:
     """The writer of a streaming query. In complete mode the whole result is written after each batch."""
     return TopicStreamWriter(TaskWriter(options, schema))
+
+
+def check_reachable(options: Mapping[str, str]) -> None:
+    """Tell a wrong address before a task waits for it; unless the settings are known to the workers only."""
+    kafka = kafka_settings(options)
+    if any(map(has_reference, kafka.values())):
+        return
+    settings = client_settings(kafka)
+    with Cluster.of(settings, api_timeout_ms=settings.default_api_timeout_ms) as cluster:
+        cluster.brokers()
 
 
 def write_each_batch(options: Mapping[str, str]) -> "Callable[[DataFrame, int], None]":
