@@ -245,6 +245,27 @@ async def test_voters_come_and_go():
 
 
 @virtual
+async def test_a_controller_that_has_died_does_not_become_a_voter():
+    async with dynamic_quorum([1]) as quorum:
+        leader = await quorum.leader()
+        newcomer = await Member(quorum.network, 2, {}, bootstrap=(-3,)).start()
+        await asyncio.sleep(1)
+        newcomer.kill()
+        response = await ask(leader.driver, addition(2))
+        assert response.error_code == ErrorCode.REQUEST_TIMED_OUT
+        assert "does not answer at host2:9093" in response.error_message
+        await leader.driver.append(["a"])
+        assert leader.driver.voter_ids == [1]
+        quorum.members[2] = await newcomer.start()
+        await quorum.agree()
+        quorum.network.kraft_versions[2] = (0, 0)
+        assert (await ask(leader.driver, addition(2))).error_code == ErrorCode.INVALID_REQUEST
+        quorum.network.kraft_versions[2] = (0, 2)
+        assert (await ask(leader.driver, addition(2))).error_code == 0
+        assert leader.driver.state.voters.latest.find(2).max_version == 2
+
+
+@virtual
 async def test_configured_voters_become_records_that_can_be_changed():
     async with Quorum([1, 2, 3]) as quorum:
         leader = await quorum.leader()

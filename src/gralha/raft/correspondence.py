@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from gralha.protocol.control_records import KRAFT_VOTERS
 from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.message import Message
+from gralha.protocol.messages.api_versions import ApiVersionsRequest
 from gralha.protocol.messages.describe_quorum import DescribeQuorumRequest
 from gralha.protocol.messages.fetch_snapshot import (
     FetchSnapshotRequest,
@@ -30,6 +31,7 @@ from gralha.raft.events import (
     FetchResponse,
     FetchSnapshot,
     LeaderResponse,
+    ProbeVoter,
     ReplyRecords,
     Request,
     Requested,
@@ -37,6 +39,7 @@ from gralha.raft.events import (
     Send,
     SnapshotFetched,
     SnapshotProgress,
+    VoterProbed,
 )
 from gralha.raft.log import MetadataLog
 from gralha.raft.quorum_records import decode_voters
@@ -131,6 +134,21 @@ class Correspondence:
         message = await peers.ask(node_id, request, timeout_ms=timeout_ms, lane=lane)
         self._learn_endpoints(message)
         return message
+
+    def probe(self, effect: ProbeVoter) -> None:
+        """Asks a node that shall vote what it can; the outcome comes back as an event."""
+        self._spawn(self._probe(effect))
+
+    async def _probe(self, effect: ProbeVoter) -> None:
+        node_id, levels = effect.request.voter.key.id, None
+        self._told_endpoints[node_id] = (effect.endpoint.host, effect.endpoint.port)
+        question = ApiVersionsRequest(client_software_name="gralha", client_software_version="1")
+        try:
+            message = await self._ask(node_id, question, LANE)
+            levels = wire.kraft_versions(message)
+        except (PeerError, ProtocolError, KafkaError) as error:
+            log.info("controller %d, which shall vote, does not answer: %s", node_id, error)
+        self._take(VoterProbed(effect, levels))
 
     # Snapshots of the leader's
 

@@ -36,6 +36,7 @@ from gralha.raft.events import (
     InstallSnapshot,
     LogForgotten,
     PeerLost,
+    ProbeVoter,
     Reply,
     ReplyRecords,
     ReplySnapshot,
@@ -87,6 +88,7 @@ class RaftDriver:
             bootstrap=tuple(settings.bootstrap),
             can_vote=settings.can_vote,
             endpoints=settings.endpoints,
+            listener_name=settings.listener_name,
         )
         self.log = MetadataLog(settings.disk, settings.folder, settings.log_config, settings.clock)
         self._settings = settings
@@ -315,6 +317,8 @@ class RaftDriver:
         match effect:
             case Send():
                 self._correspondence.send(effect)
+            case ProbeVoter():
+                self._correspondence.probe(effect)
             case Reply(token, response):
                 self._correspondence.reply(token, response)
             case ReplyRecords():

@@ -10,7 +10,7 @@ from gralha.raft.events import FetchRequest
 from gralha.raft.voters import ReplicaKey, VoterSet
 
 UNKNOWN: Final = -1
-_CAUGHT_UP_MS: Final = 3_600_000
+_CAUGHT_UP_MS: Final = 3_600_000  # as in Kafka
 _OBSERVER_MS: Final = 300_000
 
 
@@ -92,12 +92,16 @@ class Leadership:
         return offset > self.start_offset
 
     def is_caught_up(self, key: ReplicaKey, now_ms: int) -> bool:
-        """Whether a replica could vote without holding the others up."""
+        """Whether a replica could vote without holding the others up: it has the log, and still fetches.
+
+        Kafka believes an hour in a replica that has once caught up. One that lives fetches all the time.
+        """
         replica = self.progress.get(key)
         return (
             replica is not None
             and replica.last_caught_up_ms >= 0
             and now_ms - replica.last_caught_up_ms < _CAUGHT_UP_MS
+            and now_ms - replica.last_fetch_ms < self._quorum_timeout_ms
         )
 
     def observers(self, voters: VoterSet, now_ms: int) -> list[tuple[ReplicaKey, Progress]]:

@@ -7,6 +7,7 @@ from gralha.protocol.errors import ErrorCode
 from gralha.protocol.message import Message
 from gralha.protocol.messages import (
     add_raft_voter,
+    api_versions,
     begin_quorum_epoch,
     describe_quorum,
     end_quorum_epoch,
@@ -419,6 +420,14 @@ def _decode_fetched(message: fetch.FetchResponse) -> FetchResponse:
         batch_shapes(records, check=True),
         records,
     )
+
+
+def kraft_versions(message: Message) -> tuple[int, int] | None:
+    """Which levels of kraft.version a node can, by its ApiVersions; None if that is no answer."""
+    if not isinstance(message, api_versions.ApiVersionsResponse) or message.error_code:
+        return None
+    named = [one for one in message.supported_features if one.name == "kraft.version"]
+    return (named[0].min_version, named[0].max_version) if named else (0, 0)
 
 
 def leader_endpoints(message: Message) -> list[tuple[int, str, int]]:
