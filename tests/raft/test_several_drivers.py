@@ -285,6 +285,9 @@ async def test_configured_voters_become_records_that_can_be_changed():
             assert [voter.key for voter in voters] == [ReplicaKey(one, directory(one)) for one in (1, 2, 3)]
             assert [voter.endpoints[0].host for voter in voters] == ["host1", "host2", "host3"]
             assert member.driver.kraft_version == 1
+        partition = (await ask(leader.driver, description())).topics[0].partitions[0]
+        assert partition.observers == [], "voters with disks are not other nodes"
+        assert all(one.last_fetch_timestamp > 0 for one in partition.current_voters)
         gone = next(member for member in quorum.up() if member is not leader)
         removal = RemoveRaftVoterRequest(voter_id=gone.id, voter_directory_id=directory(gone.id))
         assert (await ask(leader.driver, removal)).error_code == 0

@@ -63,6 +63,13 @@ class Leadership:
         """What is known of a replica."""
         return self.progress.setdefault(key, Progress())
 
+    def voters_recorded(self, voters: VoterSet) -> None:
+        """Voters that were known by their ids alone have disks from now on, and stay who they were."""
+        for voter in voters.voters:
+            replica = self.progress.pop(ReplicaKey(voter.key.id), None)
+            if replica is not None:
+                self.progress[voter.key] = replica
+
     def fetched(self, key: ReplicaKey, offset: int, leader_end_offset: int, now_ms: int) -> None:
         """A replica has everything below the offset."""
         replica = self.replica(key)

@@ -244,6 +244,8 @@ class Leading(Following):
             self._emit(Reply(token, outcome))
             return
         self._append_voters(outcome, is_first)
+        if is_first:
+            leadership.voters_recorded(outcome)
         wait = not isinstance(request, AddVoter) or request.wait_for_commit
         if not wait:
             self._emit(Reply(token, self._voter_response()))
