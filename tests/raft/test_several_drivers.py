@@ -348,9 +348,9 @@ async def test_changes_are_refused_by_those_who_do_not_lead():
         assert (await ask(leader.driver, addition(4))).error_code == ErrorCode.REQUEST_TIMED_OUT
 
 
-def description(topic="__cluster_metadata"):
-    partition = DescribeQuorumRequestPartition(0)
-    return DescribeQuorumRequest(topics=[DescribeQuorumRequestTopic(topic, [partition])])
+def description(topic="__cluster_metadata", partition=0):
+    asked = DescribeQuorumRequestPartition(partition)
+    return DescribeQuorumRequest(topics=[DescribeQuorumRequestTopic(topic, [asked])])
 
 
 @virtual
@@ -370,7 +370,16 @@ async def test_the_quorum_describes_itself():
         other = next(member for member in quorum.up() if member is not leader)
         partition = (await ask(other.driver, description())).topics[0].partitions[0]
         assert partition.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-        assert (await ask(leader.driver, description("other"))).error_code == ErrorCode.INVALID_REQUEST
+        for request in (description("other"), description(partition=1)):
+            for member in (leader, other):
+                response = await ask(member.driver, request)
+                (topic,) = response.topics
+                asked = request.topics[0]
+                assert (response.error_code, topic.topic_name) == (0, asked.topic_name)
+                assert [one.partition_index for one in topic.partitions] == [
+                    asked.partitions[0].partition_index
+                ]
+                assert topic.partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @virtual

@@ -379,6 +379,7 @@ def test_refused_changes_of_voters():
         (AddVoter(newcomer(4)._replace(key=ReplicaKey(4)), 1000), ErrorCode.INVALID_REQUEST),
         (RemoveVoter(key(9), 1000), ErrorCode.VOTER_NOT_FOUND),
         (RemoveVoter(ReplicaKey(2, b"x" * 16), 1000), ErrorCode.VOTER_NOT_FOUND),
+        (RemoveVoter(ReplicaKey(2), 1000), ErrorCode.INVALID_REQUEST),
         (UpdateVoter(0, Voter(key(2)), 1000), ErrorCode.FENCED_LEADER_EPOCH),
     ]:
         (response,) = replies(state.step(Requested(30, request), 320))

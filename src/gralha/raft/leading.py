@@ -235,6 +235,8 @@ class Leading(Following):
             outcome = self._updated(request)
         elif isinstance(request, UpgradeVoters):
             outcome = self._upgraded(leadership)
+        elif isinstance(request, RemoveVoter) and not _is_complete(request.key):
+            outcome = self._incomplete_key_response()
         else:
             refusal = self._change_refusal(leadership)
             outcome = refusal or (
