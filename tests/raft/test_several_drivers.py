@@ -25,6 +25,7 @@ from gralha.protocol.messages.vote import VoteRequest
 from gralha.raft.driver import NotLeaderError
 from gralha.raft.log import MetadataLogConfig
 from gralha.raft.quorum_records import encode_voters
+from gralha.raft.quorum_state import QuorumStateError
 from gralha.raft.snapshots import SnapshotId, encode_message, write_snapshot
 from gralha.raft.voters import ReplicaKey, Voter, VoterEndpoint, VoterSet
 from gralha.storage.disk import DiskError
@@ -299,6 +300,44 @@ async def test_configured_voters_become_records_that_can_be_changed():
         assert (await quorum.leader()) is not gone
         assert await quorum.agree() == ["a"]
         assert gone.id not in gone.driver.state.voters.latest.ids
+
+
+@virtual
+async def test_other_configured_voters_than_before_are_refused():
+    """A majority of the new ones could elect a leader beside that of the old ones."""
+    async with Quorum([1, 2, 3]) as quorum:
+        leader = await quorum.leader()
+        await leader.driver.append(["a"])
+        await quorum.agree()
+        all_three = leader.voters
+        await leader.close()
+        leader.voters = [leader.id]
+        with pytest.raises(QuorumStateError, match=rf"were 1, 2, 3 before .* and are {leader.id} now"):
+            await leader.start()
+        leader.driver, leader.voters = None, all_three
+        await leader.start()
+        assert await quorum.agree() == ["a"]
+
+
+@virtual
+async def test_configured_voters_do_not_matter_once_they_are_records_or_to_those_who_never_vote():
+    async with Quorum([1, 2, 3]) as quorum:
+        leader = await quorum.leader()
+        await leader.driver.append(["a"])
+        observer = Member(quorum.network, 7, leader.voters, can_vote=False)
+        quorum.members[7] = await observer.start()
+        await quorum.agree()
+        await observer.close()
+        observer.voters = {1: ("host1", 9093), 2: ("host2", 9093)}
+        await observer.start()
+        assert (await leader.driver.upgrade_voters(5000)).error_code == 0
+        await quorum.agree()
+        other = next(member for member in quorum.up() if member is not leader)
+        await other.close()
+        other.voters = {1: ("host1", 9093)}
+        await other.start()
+        assert await quorum.agree() == ["a"]
+        assert other.driver.voter_ids == [1, 2, 3]
 
 
 @virtual
