@@ -11,6 +11,7 @@ from gralha.protocol.messages.api_versions import (
     ApiVersionsResponse,
     SupportedFeatureKey,
 )
+from gralha.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from gralha.protocol.peers import PeerError
 from gralha.protocol.primitives import Reader, Writer
 from gralha.raft.driver import NotLeaderError, QuorumSettings, RaftDriver, RecordCodec
@@ -72,6 +73,8 @@ class MemoryPeers:
         if isinstance(request, ApiVersionsRequest):
             levels = SupportedFeatureKey("kraft.version", *network.kraft_versions.get(target, (0, 1)))
             answer = ApiVersionsResponse(supported_features=[levels])
+        elif isinstance(request, DescribeClusterRequest):
+            answer = DescribeClusterResponse(cluster_id=driver._settings.cluster_id)
         else:
             answer = driver.handle(over_the_wire(type(request), request, version), version)
         if asyncio.isfuture(answer):

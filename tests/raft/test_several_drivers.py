@@ -430,6 +430,38 @@ async def test_requests_for_another_cluster_are_refused():
         assert (await ask(leader.driver, VoteRequest())).error_code == ErrorCode.INVALID_REQUEST
 
 
+def test_a_node_of_another_cluster_is_told_of_once(caplog):
+    async def meet():
+        quorum = Quorum(cluster_id="ours")
+        stranger = quorum.members[3]
+        stranger.options = {"cluster_id": "theirs"}
+        async with quorum:
+            leader = await quorum.leader()
+            await asyncio.sleep(10)
+            assert leader.driver.foreign_cluster is None
+            assert "2 of 2 controllers are of cluster 'ours'" in stranger.driver.foreign_cluster
+            await stranger.close()
+            stranger.options = {"cluster_id": "ours"}
+            await stranger.start()
+            await quorum.agree()
+            assert stranger.driver.foreign_cluster is None
+            await quorum.network.drivers[leader.id].append(["a"])
+
+    run_virtual(meet())
+    errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    by_the_stranger = [text for text in errors if "this node of cluster theirs (/d/meta.properties)" in text]
+    assert sorted(text.split(",")[0] for text in by_the_stranger) == [
+        "Controller 1 is of cluster 'ours'",
+        "Controller 2 is of cluster 'ours'",
+    ]
+    by_the_others = [text for text in errors if text not in by_the_stranger]
+    assert {text.split(",")[0] for text in by_the_others} <= {"Controller 3 is of cluster 'theirs'"}
+    assert len(by_the_others) <= 2
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len([text for text in warnings if text.startswith("Node 3 of cluster 'theirs' was refused")]) == 2
+    assert all("kafka-storage format" in text for text in errors)
+
+
 @virtual
 async def test_a_node_that_goes_refuses_what_it_is_asked():
     """Rather than fail: a stop is no error."""

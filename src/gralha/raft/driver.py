@@ -268,6 +268,13 @@ class RaftDriver:
         """Where a controller listens, as far as the quorum knows."""
         return self._correspondence.endpoint_of(node_id)
 
+    @property
+    def foreign_cluster(self) -> str | None:
+        """Why this node will not find a leader: most of the controllers are of another cluster."""
+        if self.leader_id != NOBODY or self._known_correspondence is None:
+            return None
+        return self._known_correspondence.foreign_cluster
+
     # Events and effects
 
     def _now_ms(self) -> int:

@@ -215,6 +215,24 @@ def decode_request(message: Message, version: int, cluster_id: str | None) -> Re
     raise WrongQuorumError(ErrorCode.UNSUPPORTED_VERSION)
 
 
+def sender_id(message: Message, version: int) -> int | None:
+    """Which node has sent a request, also one that is for another cluster; None if it does not say."""
+    try:
+        asked = decode_request(message, version, None)
+    except WrongQuorumError:
+        return None
+    match asked:
+        case VoteRequest():
+            return asked.candidate.id
+        case FetchRequest() | SnapshotRequest():
+            return asked.replica.id
+        case BeginEpochRequest() | EndEpochRequest():
+            return asked.leader_id
+        case UpdateVoter():
+            return asked.voter.key.id
+    return None
+
+
 class _Topic(Protocol[Partition]):
     """Any topic in a request."""
 
