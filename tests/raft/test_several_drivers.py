@@ -267,6 +267,18 @@ async def test_a_controller_that_has_died_does_not_become_a_voter():
 
 
 @virtual
+async def test_who_has_led_alone_for_long_leads_on_with_a_second_voter():
+    async with dynamic_quorum([1]) as quorum:
+        leader = await quorum.leader()
+        quorum.members[2] = await Member(quorum.network, 2, {}, bootstrap=(-3,)).start()
+        await asyncio.sleep(60)
+        epoch = leader.driver.epoch
+        assert (await ask(leader.driver, addition(2))).error_code == 0
+        await asyncio.sleep(60)
+        assert (leader.driver.is_leader, leader.driver.epoch) == (True, epoch)
+
+
+@virtual
 async def test_configured_voters_become_records_that_can_be_changed():
     async with Quorum([1, 2, 3]) as quorum:
         leader = await quorum.leader()

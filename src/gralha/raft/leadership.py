@@ -86,8 +86,12 @@ class Leadership:
         self._heard.add(key.id)
         present = self._heard | {self.key.id} if voters.match(self.key) else self._heard
         if len(present & set(voters.ids)) >= voters.majority:
-            self._heard.clear()
-            self.quorum_deadline_ms = now_ms + self._quorum_timeout_ms
+            self.quorum_is_there(now_ms)
+
+    def quorum_is_there(self, now_ms: int) -> None:
+        """From now on it may be missing for a while."""
+        self._heard.clear()
+        self.quorum_deadline_ms = now_ms + self._quorum_timeout_ms
 
     def majority_offset(self, voters: VoterSet) -> int:
         """Everything below is on the devices of a majority."""

@@ -245,6 +245,9 @@ class Leading(Following):
         if isinstance(outcome, VoterResponse):
             self._emit(Reply(token, outcome))
             return
+        if self.is_sole_voter:
+            # Nobody had to be heard of so far: a second voter gets its time (Kafka's leader resigns).
+            leadership.quorum_is_there(self._now_ms)
         self._append_voters(outcome, is_first)
         if is_first:
             leadership.voters_recorded(outcome)
