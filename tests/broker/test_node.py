@@ -9,6 +9,7 @@ import pytest
 
 from gralha.broker.config import NodeConfig
 from gralha.broker.node import Node, StartError
+from gralha.cli import server
 from gralha.metadata.formatting import prepare_folders
 from gralha.storage.checkpoints import remove_clean_shutdown
 from gralha.storage.config import LogConfig
@@ -68,6 +69,45 @@ async def test_a_node_without_a_majority_says_what_it_could_not_find(tmp_path: P
     )
     with pytest.raises(StartError, match=r"the quorum has no leader.*controller\.quorum\.voters"):
         await node.run(asyncio.Event(), never_ready)
+
+
+def node_of_cluster(folder: Path, cluster_id: str, text: str) -> Node:
+    prepare_folders(RealDisk(), [str(folder)], str(folder), int(text[8]), 1000, Random(1), cluster_id)
+    config, _ = NodeConfig.parse(f"{text}\nlog.dirs={folder}\n", "test", lambda: "127.0.0.1")
+    return Node(config, RealDisk(), lambda: 1000, Random(1))
+
+
+async def test_a_broker_of_another_cluster_is_told_so_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (port,) = free_ports(1)
+    both = f"controller.listener.names=CONTROLLER\ncontroller.quorum.voters=1@127.0.0.1:{port}"
+    controller = node_of_cluster(
+        tmp_path / "1",
+        "the-quorums",
+        f"node.id=1\nprocess.roles=controller\nlisteners=CONTROLLER://127.0.0.1:{port}\n{both}",
+    )
+    broker = node_of_cluster(
+        tmp_path / "2",
+        "the-brokers",
+        f"node.id=2\nprocess.roles=broker\nlisteners=PLAINTEXT://127.0.0.1:0\n{both}",
+    )
+    stop, ready = asyncio.Event(), asyncio.Event()
+
+    def announce(node: Node) -> None:
+        server._announce(node)
+        ready.set()
+
+    running = asyncio.ensure_future(controller.run(stop, announce))
+    await ready.wait()
+    assert capsys.readouterr().out == f"ready: node 1 serves 127.0.0.1:{port} as a controller\n"
+    async with asyncio.timeout(15):  # the time for a registration is four times that
+        with pytest.raises(StartError, match="'the-quorums'; this node is of cluster the-brokers") as error:
+            await broker.run(asyncio.Event(), never_ready)
+    assert "Broker 2 cannot join the cluster" in str(error.value)
+    assert "is this the right folder in log.dirs" in str(error.value)
+    stop.set()
+    await running
 
 
 async def test_a_node_of_a_quorum_that_it_must_look_for_does_not_choose_a_cluster(tmp_path: Path) -> None:

@@ -6,6 +6,12 @@ from random import Random
 from tests.raft.memory_disk import MemoryDisk
 
 from gralha.protocol import apis
+from gralha.protocol.messages.api_versions import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    SupportedFeatureKey,
+)
+from gralha.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from gralha.protocol.peers import PeerError
 from gralha.protocol.primitives import Reader, Writer
 from gralha.raft.driver import NotLeaderError, QuorumSettings, RaftDriver, RecordCodec
@@ -33,6 +39,8 @@ class Network:
         self.drivers = {}
         self.cut = set()
         self.delay_s = 0.001
+        # Which levels of kraft.version each node says it can.
+        self.kraft_versions = {}
 
     def isolate(self, node_id):
         others = set(self.drivers) - {node_id}
@@ -62,7 +70,13 @@ class MemoryPeers:
             raise PeerError("nobody is there")
         api = apis.APIS[request.API_KEY]
         version = request.MAX_VERSION
-        answer = driver.handle(over_the_wire(type(request), request, version), version)
+        if isinstance(request, ApiVersionsRequest):
+            levels = SupportedFeatureKey("kraft.version", *network.kraft_versions.get(target, (0, 1)))
+            answer = ApiVersionsResponse(supported_features=[levels])
+        elif isinstance(request, DescribeClusterRequest):
+            answer = DescribeClusterResponse(cluster_id=driver._settings.cluster_id)
+        else:
+            answer = driver.handle(over_the_wire(type(request), request, version), version)
         if asyncio.isfuture(answer):
             answer = await answer
         await self.travel(target, self.node_id)

@@ -22,6 +22,7 @@ from gralha.raft.events import (
     InstallSnapshot,
     LogForgotten,
     PeerLost,
+    ProbeVoter,
     RemoveVoter,
     Reply,
     ReplyRecords,
@@ -34,6 +35,7 @@ from gralha.raft.events import (
     Truncate,
     UpgradeVoters,
     VoteResponse,
+    VoterProbed,
 )
 from gralha.raft.log_shape import LogShape
 from gralha.raft.machine import NEVER, Timeouts
@@ -215,6 +217,8 @@ class SimulatedNode:
                 simulation.fetch_snapshot(self, node_id, snapshot)
             case Send(node_id, request):
                 simulation.send(self, node_id, request)
+            case ProbeVoter():
+                simulation.probe(self, effect)
             case Reply(token, response):
                 if isinstance(response, VoteResponse) and response.granted:
                     simulation.check_vote(self, token)
@@ -375,6 +379,16 @@ class Simulation:
 
         node.later(self.random.expovariate(1 / 50), done)
 
+    def probe(self, node, effect):
+        target = self.nodes[effect.request.voter.key.id]
+        reachable = (node.id, target.id) not in self.cut and (target.id, node.id) not in self.cut
+
+        def done():
+            there = reachable and target.state is not None
+            node.step(VoterProbed(effect, (0, 1) if there else None))
+
+        node.later(self.random.expovariate(1 / 50), done)
+
     # Trouble
 
     def live(self, duration_ms):
@@ -444,7 +458,8 @@ class Simulation:
             if not node.state.voters.is_dynamic:
                 request = UpgradeVoters(1000)
             elif voters.find(target.id) is None:
-                request = AddVoter(Voter(key(target.id)), 1000)
+                endpoints = (VoterEndpoint("CONTROLLER", f"host{target.id}", 9093),)
+                request = AddVoter(Voter(key(target.id), endpoints), 1000)
             else:
                 request = RemoveVoter(key(target.id), 1000)
             node.step(Requested(self.tokens, request))

@@ -11,6 +11,7 @@ from tests.raft.memory_disk import MemoryDisk
 from gralha.raft.quorum_state import (
     ElectionState,
     QuorumStateError,
+    check_static_voters,
     read_quorum_state,
     write_quorum_state,
 )
@@ -53,6 +54,21 @@ def test_the_file_is_kafkas():
     }
 
 
+def test_configured_voters_are_kept_as_kafka_keeps_them():
+    disk, state = MemoryDisk(), ElectionState(3, 1, 2, b"d" * 16)
+    check_static_voters(disk, "/d", (1, 2, 3))
+    write_quorum_state(disk, "/d", state, (1, 2, 3))
+    saved = json.loads(disk.read_file(PATH))
+    assert (saved["data_version"], saved["clusterId"], saved["appliedOffset"]) == (0, "", 0)
+    assert saved["currentVoters"] == [{"voterId": 1}, {"voterId": 2}, {"voterId": 3}]
+    assert read_quorum_state(disk, "/d") == state
+    check_static_voters(disk, "/d", (1, 2, 3))
+    with pytest.raises(QuorumStateError, match=r"were 1, 2, 3 before .* and are 1 now.*Name the"):
+        check_static_voters(disk, "/d", (1,))
+    write_quorum_state(disk, "/d", state)
+    check_static_voters(disk, "/d", (1,))
+
+
 def test_kafkas_older_form_is_read_too():
     disk = MemoryDisk()
     disk.write_file(
@@ -74,6 +90,8 @@ def test_kafkas_older_form_is_read_too():
         b'{"leaderId":1,"leaderEpoch":9,"votedId":-1,"data_version":2}',
         b'{"leaderId":1,"leaderEpoch":9,"votedId":-1,"data_version":1}',
         b'{"leaderId":1,"leaderEpoch":"9","votedId":-1,"data_version":0}',
+        b'{"leaderId":1,"leaderEpoch":9,"votedId":-1,"currentVoters":[{"voterId":"1"}],"data_version":0}',
+        b'{"leaderId":1,"leaderEpoch":9,"votedId":-1,"currentVoters":[1],"data_version":0}',
         b'{"leaderId":1,"leaderEpoch":-9,"votedId":-1,"data_version":0}',
         b'{"leaderId":1,"leaderEpoch":9,"votedId":-1,"votedDirectoryId":"?","data_version":1}',
     ],

@@ -25,6 +25,7 @@ from gralha.protocol.messages.vote import VoteRequest
 from gralha.raft.driver import NotLeaderError
 from gralha.raft.log import MetadataLogConfig
 from gralha.raft.quorum_records import encode_voters
+from gralha.raft.quorum_state import QuorumStateError
 from gralha.raft.snapshots import SnapshotId, encode_message, write_snapshot
 from gralha.raft.voters import ReplicaKey, Voter, VoterEndpoint, VoterSet
 from gralha.storage.disk import DiskError
@@ -245,6 +246,39 @@ async def test_voters_come_and_go():
 
 
 @virtual
+async def test_a_controller_that_has_died_does_not_become_a_voter():
+    async with dynamic_quorum([1]) as quorum:
+        leader = await quorum.leader()
+        newcomer = await Member(quorum.network, 2, {}, bootstrap=(-3,)).start()
+        await asyncio.sleep(1)
+        newcomer.kill()
+        response = await ask(leader.driver, addition(2))
+        assert response.error_code == ErrorCode.REQUEST_TIMED_OUT
+        assert "does not answer at host2:9093" in response.error_message
+        await leader.driver.append(["a"])
+        assert leader.driver.voter_ids == [1]
+        quorum.members[2] = await newcomer.start()
+        await quorum.agree()
+        quorum.network.kraft_versions[2] = (0, 0)
+        assert (await ask(leader.driver, addition(2))).error_code == ErrorCode.INVALID_REQUEST
+        quorum.network.kraft_versions[2] = (0, 2)
+        assert (await ask(leader.driver, addition(2))).error_code == 0
+        assert leader.driver.state.voters.latest.find(2).max_version == 2
+
+
+@virtual
+async def test_who_has_led_alone_for_long_leads_on_with_a_second_voter():
+    async with dynamic_quorum([1]) as quorum:
+        leader = await quorum.leader()
+        quorum.members[2] = await Member(quorum.network, 2, {}, bootstrap=(-3,)).start()
+        await asyncio.sleep(60)
+        epoch = leader.driver.epoch
+        assert (await ask(leader.driver, addition(2))).error_code == 0
+        await asyncio.sleep(60)
+        assert (leader.driver.is_leader, leader.driver.epoch) == (True, epoch)
+
+
+@virtual
 async def test_configured_voters_become_records_that_can_be_changed():
     async with Quorum([1, 2, 3]) as quorum:
         leader = await quorum.leader()
@@ -264,6 +298,9 @@ async def test_configured_voters_become_records_that_can_be_changed():
             assert [voter.key for voter in voters] == [ReplicaKey(one, directory(one)) for one in (1, 2, 3)]
             assert [voter.endpoints[0].host for voter in voters] == ["host1", "host2", "host3"]
             assert member.driver.kraft_version == 1
+        partition = (await ask(leader.driver, description())).topics[0].partitions[0]
+        assert partition.observers == [], "voters with disks are not other nodes"
+        assert all(one.last_fetch_timestamp > 0 for one in partition.current_voters)
         gone = next(member for member in quorum.up() if member is not leader)
         removal = RemoveRaftVoterRequest(voter_id=gone.id, voter_directory_id=directory(gone.id))
         assert (await ask(leader.driver, removal)).error_code == 0
@@ -275,6 +312,44 @@ async def test_configured_voters_become_records_that_can_be_changed():
         assert (await quorum.leader()) is not gone
         assert await quorum.agree() == ["a"]
         assert gone.id not in gone.driver.state.voters.latest.ids
+
+
+@virtual
+async def test_other_configured_voters_than_before_are_refused():
+    """A majority of the new ones could elect a leader beside that of the old ones."""
+    async with Quorum([1, 2, 3]) as quorum:
+        leader = await quorum.leader()
+        await leader.driver.append(["a"])
+        await quorum.agree()
+        all_three = leader.voters
+        await leader.close()
+        leader.voters = [leader.id]
+        with pytest.raises(QuorumStateError, match=rf"were 1, 2, 3 before .* and are {leader.id} now"):
+            await leader.start()
+        leader.driver, leader.voters = None, all_three
+        await leader.start()
+        assert await quorum.agree() == ["a"]
+
+
+@virtual
+async def test_configured_voters_do_not_matter_once_they_are_records_or_to_those_who_never_vote():
+    async with Quorum([1, 2, 3]) as quorum:
+        leader = await quorum.leader()
+        await leader.driver.append(["a"])
+        observer = Member(quorum.network, 7, leader.voters, can_vote=False)
+        quorum.members[7] = await observer.start()
+        await quorum.agree()
+        await observer.close()
+        observer.voters = {1: ("host1", 9093), 2: ("host2", 9093)}
+        await observer.start()
+        assert (await leader.driver.upgrade_voters(5000)).error_code == 0
+        await quorum.agree()
+        other = next(member for member in quorum.up() if member is not leader)
+        await other.close()
+        other.voters = {1: ("host1", 9093)}
+        await other.start()
+        assert await quorum.agree() == ["a"]
+        assert other.driver.voter_ids == [1, 2, 3]
 
 
 @virtual
@@ -324,9 +399,9 @@ async def test_changes_are_refused_by_those_who_do_not_lead():
         assert (await ask(leader.driver, addition(4))).error_code == ErrorCode.REQUEST_TIMED_OUT
 
 
-def description(topic="__cluster_metadata"):
-    partition = DescribeQuorumRequestPartition(0)
-    return DescribeQuorumRequest(topics=[DescribeQuorumRequestTopic(topic, [partition])])
+def description(topic="__cluster_metadata", partition=0):
+    asked = DescribeQuorumRequestPartition(partition)
+    return DescribeQuorumRequest(topics=[DescribeQuorumRequestTopic(topic, [asked])])
 
 
 @virtual
@@ -346,7 +421,16 @@ async def test_the_quorum_describes_itself():
         other = next(member for member in quorum.up() if member is not leader)
         partition = (await ask(other.driver, description())).topics[0].partitions[0]
         assert partition.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-        assert (await ask(leader.driver, description("other"))).error_code == ErrorCode.INVALID_REQUEST
+        for request in (description("other"), description(partition=1)):
+            for member in (leader, other):
+                response = await ask(member.driver, request)
+                (topic,) = response.topics
+                asked = request.topics[0]
+                assert (response.error_code, topic.topic_name) == (0, asked.topic_name)
+                assert [one.partition_index for one in topic.partitions] == [
+                    asked.partitions[0].partition_index
+                ]
+                assert topic.partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @virtual
@@ -356,6 +440,38 @@ async def test_requests_for_another_cluster_are_refused():
         response = await ask(leader.driver, VoteRequest(cluster_id="theirs"))
         assert response.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID
         assert (await ask(leader.driver, VoteRequest())).error_code == ErrorCode.INVALID_REQUEST
+
+
+def test_a_node_of_another_cluster_is_told_of_once(caplog):
+    async def meet():
+        quorum = Quorum(cluster_id="ours")
+        stranger = quorum.members[3]
+        stranger.options = {"cluster_id": "theirs"}
+        async with quorum:
+            leader = await quorum.leader()
+            await asyncio.sleep(10)
+            assert leader.driver.foreign_cluster is None
+            assert "2 of 2 controllers are of cluster 'ours'" in stranger.driver.foreign_cluster
+            await stranger.close()
+            stranger.options = {"cluster_id": "ours"}
+            await stranger.start()
+            await quorum.agree()
+            assert stranger.driver.foreign_cluster is None
+            await quorum.network.drivers[leader.id].append(["a"])
+
+    run_virtual(meet())
+    errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    by_the_stranger = [text for text in errors if "this node of cluster theirs (/d/meta.properties)" in text]
+    assert sorted(text.split(",")[0] for text in by_the_stranger) == [
+        "Controller 1 is of cluster 'ours'",
+        "Controller 2 is of cluster 'ours'",
+    ]
+    by_the_others = [text for text in errors if text not in by_the_stranger]
+    assert {text.split(",")[0] for text in by_the_others} <= {"Controller 3 is of cluster 'theirs'"}
+    assert len(by_the_others) <= 2
+    warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len([text for text in warnings if text.startswith("Node 3 of cluster 'theirs' was refused")]) == 2
+    assert all("kafka-storage format" in text for text in errors)
 
 
 @virtual

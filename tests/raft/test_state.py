@@ -19,6 +19,7 @@ from gralha.raft.events import (
     FetchResponse,
     Flushed,
     PeerLost,
+    ProbeVoter,
     RemoveVoter,
     Reply,
     ReplyRecords,
@@ -31,6 +32,7 @@ from gralha.raft.events import (
     UpdateVoter,
     VoteRequest,
     VoteResponse,
+    VoterProbed,
     VoterResponse,
 )
 from gralha.raft.log_shape import LogShape
@@ -329,7 +331,7 @@ def test_a_newer_epoch_ends_a_leadership():
 
 def changing_leader(voters=(1, 2, 3)):
     """A leader of a dynamic quorum that has committed its voters; 4 fetches as an observer."""
-    state, effects = leader(voters, dynamic=True)
+    state, effects = leader(voters, dynamic=True, listener_name="CONTROLLER")
     change = next(effect for effect in effects if isinstance(effect, AppendLeaderChange))
     assert change.record_voters
     state.step(Flushed(3), 300)
@@ -340,11 +342,22 @@ def changing_leader(voters=(1, 2, 3)):
     return state
 
 
+def newcomer(node_id, listener="CONTROLLER"):
+    return Voter(key(node_id), (VoterEndpoint(listener, f"host{node_id}", 9093),))
+
+
+def add(state, node_id, *, levels=(0, 1), token=20, now_ms):
+    """The effects of a new voter that answered, or did not."""
+    request = AddVoter(newcomer(node_id), 1000)
+    effects = state.step(Requested(token, request), now_ms)
+    probe = ProbeVoter(token, request, request.voter.endpoints[0])
+    assert effects == [probe], "it has to answer first"
+    return state.step(VoterProbed(probe, levels), now_ms)
+
+
 def test_a_voter_is_added_when_a_majority_of_the_new_set_has_the_record():
     state = changing_leader()
-    assert AppendVoters(1, state.voters.latest.adding(Voter(key(4)))) in state.step(
-        Requested(20, AddVoter(Voter(key(4)), 1000)), 310
-    )
+    assert AppendVoters(1, state.voters.latest.adding(newcomer(4))) in add(state, 4, now_ms=310)
     assert state.voters.latest.ids == (1, 2, 3, 4)
     (refused,) = replies(state.step(Requested(21, RemoveVoter(key(2), 1000)), 311))
     assert refused.error_code == ErrorCode.REQUEST_TIMED_OUT
@@ -359,10 +372,14 @@ def test_a_voter_is_added_when_a_majority_of_the_new_set_has_the_record():
 def test_refused_changes_of_voters():
     state = changing_leader()
     for request, error in [
-        (AddVoter(Voter(key(2)), 1000), ErrorCode.DUPLICATE_VOTER),
-        (AddVoter(Voter(key(9)), 1000), ErrorCode.REQUEST_TIMED_OUT),
+        (AddVoter(newcomer(2), 1000), ErrorCode.DUPLICATE_VOTER),
+        (AddVoter(newcomer(9), 1000), ErrorCode.REQUEST_TIMED_OUT),
+        (AddVoter(Voter(key(4)), 1000), ErrorCode.INVALID_REQUEST),
+        (AddVoter(newcomer(4, "CLIENTS"), 1000), ErrorCode.INVALID_REQUEST),
+        (AddVoter(newcomer(4)._replace(key=ReplicaKey(4)), 1000), ErrorCode.INVALID_REQUEST),
         (RemoveVoter(key(9), 1000), ErrorCode.VOTER_NOT_FOUND),
         (RemoveVoter(ReplicaKey(2, b"x" * 16), 1000), ErrorCode.VOTER_NOT_FOUND),
+        (RemoveVoter(ReplicaKey(2), 1000), ErrorCode.INVALID_REQUEST),
         (UpdateVoter(0, Voter(key(2)), 1000), ErrorCode.FENCED_LEADER_EPOCH),
     ]:
         (response,) = replies(state.step(Requested(30, request), 320))
@@ -370,6 +387,40 @@ def test_refused_changes_of_voters():
     static, _ = leader()
     (response,) = replies(static.step(Requested(30, RemoveVoter(key(2), 1000)), 320))
     assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+def test_a_dead_or_old_node_does_not_become_a_voter():
+    state = changing_leader()
+    (response,) = replies(add(state, 4, levels=None, now_ms=310))
+    assert response.error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert "host4:9093" in response.message
+    (response,) = replies(add(state, 4, levels=(0, 0), now_ms=311))
+    assert response.error_code == ErrorCode.INVALID_REQUEST
+    assert state.voters.latest.ids == (1, 2, 3)
+
+
+def test_a_node_that_fetches_no_longer_does_not_become_a_voter():
+    """Somebody answers at its address: that need not be the node."""
+    state = changing_leader()
+    late_ms = 301 + Timeouts().fetch_ms * 3 // 2
+    fetch(state, 2, 3, now_ms=late_ms - 1)
+    (response,) = replies(state.step(Requested(20, AddVoter(newcomer(4), 1000)), late_ms))
+    assert response.error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert state.is_leader
+
+
+def test_of_two_voters_that_are_asked_at_the_same_time_one_is_added():
+    state = changing_leader()
+    fetch(state, 5, 3, high_watermark=3)
+    probes = []
+    for number in (4, 5):
+        request = AddVoter(newcomer(number), 1000)
+        (probe,) = state.step(Requested(number, request), 310)
+        probes.append(probe)
+    state.step(VoterProbed(probes[0], (0, 1)), 311)
+    (response,) = replies(state.step(VoterProbed(probes[1], (0, 1)), 312))
+    assert response.error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert state.voters.latest.ids == (1, 2, 3, 4)
 
 
 def test_a_leader_that_is_removed_leads_until_that_is_committed():
@@ -385,7 +436,7 @@ def test_a_leader_that_is_removed_leads_until_that_is_committed():
 
 def test_a_change_that_takes_too_long_is_answered_and_goes_on():
     state = changing_leader()
-    state.step(Requested(20, AddVoter(Voter(key(4)), 1000)), 310)
+    add(state, 4, now_ms=310)
     (response,) = replies(state.step(Tick(), 1310))
     assert response.error_code == ErrorCode.REQUEST_TIMED_OUT
     assert state.voters.latest.ids == (1, 2, 3, 4)

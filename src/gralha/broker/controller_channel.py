@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
-from gralha.protocol.errors import ErrorCode, NotControllerError
+from gralha.protocol.errors import ErrorCode, InconsistentClusterIdError, NotControllerError
 from gralha.protocol.message import Message
 from gralha.protocol.peers import PeerError
 
@@ -36,6 +36,10 @@ class Quorum(Protocol):
     def leader_id(self) -> int:
         """The active controller, -1 if none is known."""
 
+    @property
+    def foreign_cluster(self) -> str | None:
+        """Why none will be found, if the controllers are of another cluster."""
+
 
 class ControllerChannel:
     def __init__(
@@ -52,7 +56,10 @@ class ControllerChannel:
     async def ask(
         self, request: Message, *, timeout_ms: int, lane: str = "", version: int | None = None
     ) -> Message:
-        """The active controller's answer. NOT_CONTROLLER if none could be found in time."""
+        """The active controller's answer. NOT_CONTROLLER if none could be found in time.
+
+        INCONSISTENT_CLUSTER_ID at once if that is why there is none: waiting would not help.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_ms / 1000
         pause_s = RETRY_S
@@ -75,6 +82,9 @@ class ControllerChannel:
             answer = self._answer_here(request, version)
             return answer if isinstance(answer, Message) else await answer
         leader_id = self._quorum.leader_id
+        foreign_cluster = self._quorum.foreign_cluster
+        if foreign_cluster is not None:
+            raise InconsistentClusterIdError(foreign_cluster)
         if leader_id < 0:
             raise PeerError("the quorum has no leader")
         return await self._controllers.ask(

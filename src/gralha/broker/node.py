@@ -82,8 +82,9 @@ class Node:
         cleaning_worker: CleaningWorker | None = None,
     ) -> None:
         self.config = config
-        # Where clients reach it, once it runs.
+        # Where clients, and those who ask the controller, reach it once it runs.
         self.addresses: list[Listener] = []
+        self.controller_addresses: list[Listener] = []
         self._disk = disk
         self._clock = clock
         self._random = random
@@ -154,7 +155,9 @@ class Node:
         loop = asyncio.get_running_loop()
         config = self.config
         await self._bind(self._server, config.client_listeners, APIS, self.addresses)
-        await self._bind(self._controller_server, config.controller_listeners, CONTROLLER_APIS, [])
+        await self._bind(
+            self._controller_server, config.controller_listeners, CONTROLLER_APIS, self.controller_addresses
+        )
         folders = await loop.run_in_executor(None, self._take_folders)
         self._controller = self._new_controller(folders[config.metadata_log_dir])
         try:

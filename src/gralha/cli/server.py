@@ -59,5 +59,7 @@ def serve(text: str, source: str, announce: "Callable[[Node], None]", overrides:
 
 
 def _announce(node: "Node") -> None:
-    addresses = ",".join(f"{one.host}:{one.port}" for one in node.addresses)
-    print(f"ready: node {node.config.node_id} serves {addresses}", flush=True)
+    found = node.addresses or node.controller_addresses
+    addresses = ",".join(f"{one.host or '*'}:{one.port}" for one in found)
+    role = "" if node.addresses else " as a controller"
+    print(f"ready: node {node.config.node_id} serves {addresses}{role}", flush=True)

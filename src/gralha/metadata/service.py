@@ -100,6 +100,11 @@ class ControllerService:
         """1 once the voters are records in the metadata log, which can be changed (KIP-853)."""
         return self._driver.kraft_version
 
+    @property
+    def foreign_cluster(self) -> str | None:
+        """Why no active controller will be found: most of the controllers are of another cluster."""
+        return self._driver.foreign_cluster
+
     async def upgrade_voters(self, timeout_ms: int) -> None:
         """Make records of the configured voters; a KafkaError says why not."""
         response = await self._driver.upgrade_voters(timeout_ms)

@@ -11,6 +11,8 @@ from typing import Final, NamedTuple
 from gralha.protocol.control_records import KRAFT_VOTERS
 from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.message import Message
+from gralha.protocol.messages.api_versions import ApiVersionsRequest
+from gralha.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from gralha.protocol.messages.describe_quorum import DescribeQuorumRequest
 from gralha.protocol.messages.fetch_snapshot import (
     FetchSnapshotRequest,
@@ -30,6 +32,7 @@ from gralha.raft.events import (
     FetchResponse,
     FetchSnapshot,
     LeaderResponse,
+    ProbeVoter,
     ReplyRecords,
     Request,
     Requested,
@@ -37,18 +40,21 @@ from gralha.raft.events import (
     Send,
     SnapshotFetched,
     SnapshotProgress,
+    VoterProbed,
 )
 from gralha.raft.log import MetadataLog
 from gralha.raft.quorum_records import decode_voters
 from gralha.raft.settings import NotLeaderError, QuorumSettings
 from gralha.raft.snapshots import SnapshotError, SnapshotId
 from gralha.raft.state import RaftState
+from gralha.raft.strangers import Strangers
 from gralha.storage.disk import DiskError, File, WouldBlock
 
 log = logging.getLogger("gralha.raft")
 
 LANE: Final = "raft"
 FETCH_LANE: Final = "raft-fetch"
+_CONTROLLERS: Final = 2  # DescribeCluster's word for who is asked (KIP-919)
 
 
 class _Question(NamedTuple):
@@ -76,6 +82,7 @@ class Correspondence:
         self._take = take
         self._on_failure = on_failure
         self._sender = wire.Sender(settings.cluster_id, settings.endpoints)
+        self._strangers = Strangers(settings.cluster_id, settings.folder)
         self._loop = asyncio.get_running_loop()
         self._questions: dict[int, _Question] = {}
         self._own_questions: dict[int, asyncio.Future[Response]] = {}
@@ -115,6 +122,7 @@ class Correspondence:
 
     async def _send(self, effect: Send) -> None:
         lane = FETCH_LANE if isinstance(effect.request, FetchRequest) else LANE
+        message: Message | None = None
         response: Response | None = None
         try:
             message = await self._ask(effect.node_id, wire.encode_request(effect.request, self._sender), lane)
@@ -122,6 +130,29 @@ class Correspondence:
         except (PeerError, ProtocolError, KafkaError, wire.WrongQuorumError) as error:
             log.debug("no answer from %d: %s", effect.node_id, error)
         self._take(Answered(effect.node_id, effect.request, response))
+        if message is not None:
+            await self._note_cluster(effect.node_id, message)
+
+    async def _note_cluster(self, node_id: int, message: Message) -> None:
+        """Who is of another cluster does not tell which: that is asked, for the person who has to mend it."""
+        if getattr(message, "error_code", 0) != ErrorCode.INCONSISTENT_CLUSTER_ID:
+            self._strangers.gone(node_id)
+        elif self._strangers.is_new(node_id):
+            cluster_id: str | None = None
+            try:
+                answer = await self._ask(node_id, DescribeClusterRequest(endpoint_type=_CONTROLLERS), LANE)
+                if isinstance(answer, DescribeClusterResponse):
+                    cluster_id = answer.cluster_id or None
+            except PeerError as error:
+                log.debug("the cluster id of %d is not known: %s", node_id, error)
+            self._strangers.found(node_id, cluster_id)
+
+    @property
+    def foreign_cluster(self) -> str | None:
+        """What is wrong if this node finds no leader because most controllers are of another cluster."""
+        voters = self._state.voters.latest
+        others = [key.id for key in voters.others(self._state.key)]
+        return self._strangers.majority(others if voters.voters else self._settings.bootstrap)
 
     async def _ask(self, node_id: int, request: Message, lane: str) -> Message:
         peers = self._settings.peers
@@ -131,6 +162,21 @@ class Correspondence:
         message = await peers.ask(node_id, request, timeout_ms=timeout_ms, lane=lane)
         self._learn_endpoints(message)
         return message
+
+    def probe(self, effect: ProbeVoter) -> None:
+        """Asks a node that shall vote what it can; the outcome comes back as an event."""
+        self._spawn(self._probe(effect))
+
+    async def _probe(self, effect: ProbeVoter) -> None:
+        node_id, levels = effect.request.voter.key.id, None
+        self._told_endpoints[node_id] = (effect.endpoint.host, effect.endpoint.port)
+        question = ApiVersionsRequest(client_software_name="gralha", client_software_version="1")
+        try:
+            message = await self._ask(node_id, question, LANE)
+            levels = wire.kraft_versions(message)
+        except (PeerError, ProtocolError, KafkaError) as error:
+            log.info("controller %d, which shall vote, does not answer: %s", node_id, error)
+        self._take(VoterProbed(effect, levels))
 
     # Snapshots of the leader's
 
@@ -188,6 +234,8 @@ class Correspondence:
             asked = wire.decode_request(request, version, self._settings.cluster_id)
             self._learn_endpoints(request)
         except wire.WrongQuorumError as error:
+            if error.error_code == ErrorCode.INCONSISTENT_CLUSTER_ID:
+                self._strangers.refused(wire.sender_id(request, version), getattr(request, "cluster_id", ""))
             return wire.encode_refusal(request, error.error_code)
         token = self._next_token()
         question = _Question(request, version, self._loop.create_future())

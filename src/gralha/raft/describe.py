@@ -22,7 +22,7 @@ def describe_quorum(
     """What a leader knows; others know too little. `now_ms` is the machine's time, `wall_ms` everybody's."""
     asked = [(topic.topic_name, one.partition_index) for topic in request.topics for one in topic.partitions]
     if asked != [(TOPIC, 0)]:
-        return DescribeQuorumResponse(error_code=int(ErrorCode.INVALID_REQUEST))
+        return _unknown_partitions(request)
     partition = DescribeQuorumResponsePartition(
         error_code=int(ErrorCode.NOT_LEADER_OR_FOLLOWER), leader_id=state.leader_id, leader_epoch=state.epoch
     )
@@ -32,6 +32,20 @@ def describe_quorum(
     return DescribeQuorumResponse(
         topics=[DescribeQuorumResponseTopic(TOPIC, [partition])],
         nodes=[Node(voter.key.id, [Listener(*one) for one in voter.endpoints]) for voter in voters],
+    )
+
+
+def _unknown_partitions(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
+    """There is one partition that has a quorum, and it is asked for alone; as in Kafka."""
+    code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return DescribeQuorumResponse(
+        topics=[
+            DescribeQuorumResponseTopic(
+                topic.topic_name,
+                [DescribeQuorumResponsePartition(one.partition_index, code) for one in topic.partitions],
+            )
+            for topic in request.topics
+        ]
     )
 
 

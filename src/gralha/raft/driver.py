@@ -36,6 +36,7 @@ from gralha.raft.events import (
     InstallSnapshot,
     LogForgotten,
     PeerLost,
+    ProbeVoter,
     Reply,
     ReplyRecords,
     ReplySnapshot,
@@ -50,7 +51,13 @@ from gralha.raft.events import (
 )
 from gralha.raft.log import MetadataLog
 from gralha.raft.machine import NEVER
-from gralha.raft.quorum_state import NOBODY, read_quorum_state, write_quorum_state
+from gralha.raft.quorum_state import (
+    NOBODY,
+    ElectionState,
+    check_static_voters,
+    read_quorum_state,
+    write_quorum_state,
+)
 from gralha.raft.settings import Append as Append
 from gralha.raft.settings import NotLeaderError as NotLeaderError
 from gralha.raft.settings import QuorumError as QuorumError
@@ -87,6 +94,7 @@ class RaftDriver:
             bootstrap=tuple(settings.bootstrap),
             can_vote=settings.can_vote,
             endpoints=settings.endpoints,
+            listener_name=settings.listener_name,
         )
         self.log = MetadataLog(settings.disk, settings.folder, settings.log_config, settings.clock)
         self._settings = settings
@@ -168,6 +176,10 @@ class RaftDriver:
         self._snapshotter.begin()
         election = await self._in_thread(partial(read_quorum_state, settings.disk, self.log.folder))
         voters = await self._in_thread(partial(self.log.voter_history, settings.static_voters()))
+        if settings.can_vote and not voters.is_dynamic and voters.latest.voters:
+            await self._in_thread(
+                partial(check_static_voters, settings.disk, self.log.folder, voters.latest.ids)
+            )
         if self.log.end_offset > self.log.log.flushed_offset:
             await self._in_thread(partial(self.log.flush, self.log.end_offset))
         self._flushed_offset = self.log.end_offset
@@ -256,6 +268,13 @@ class RaftDriver:
         """Where a controller listens, as far as the quorum knows."""
         return self._correspondence.endpoint_of(node_id)
 
+    @property
+    def foreign_cluster(self) -> str | None:
+        """Why this node will not find a leader: most of the controllers are of another cluster."""
+        if self.leader_id != NOBODY or self._known_correspondence is None:
+            return None
+        return self._known_correspondence.foreign_cluster
+
     # Events and effects
 
     def _now_ms(self) -> int:
@@ -291,8 +310,7 @@ class RaftDriver:
     async def _carry_out_slowly(self, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, SaveElection):
-                disk, folder = self._settings.disk, self.log.folder
-                await self._in_thread(partial(write_quorum_state, disk, folder, effect.election))
+                await self._in_thread(partial(self._save, effect.election, self._static_voters()))
             elif isinstance(effect, Truncate):
                 self._truncations += 1
                 await self._in_thread(partial(self.log.truncate_to, effect.end_offset))
@@ -302,6 +320,13 @@ class RaftDriver:
             else:
                 self._carry_out(effect)
         self._stepped()
+
+    def _static_voters(self) -> tuple[int, ...]:
+        """The configured voters, while they are those that count."""
+        return () if self.state.voters.is_dynamic else self.state.voters.latest.ids
+
+    def _save(self, election: ElectionState, static_voters: tuple[int, ...]) -> None:
+        write_quorum_state(self._settings.disk, self.log.folder, election, static_voters)
 
     async def _install(self, effect: InstallSnapshot) -> None:
         await self._delivery.settled()
@@ -315,6 +340,8 @@ class RaftDriver:
         match effect:
             case Send():
                 self._correspondence.send(effect)
+            case ProbeVoter():
+                self._correspondence.probe(effect)
             case Reply(token, response):
                 self._correspondence.reply(token, response)
             case ReplyRecords():

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gralha.raft.log_shape import EpochEnd, LogShape
 from gralha.raft.quorum_state import ElectionState
 from gralha.raft.snapshots import SnapshotId
-from gralha.raft.voters import ReplicaKey, Voter, VoterHistory, VoterSet
+from gralha.raft.voters import ReplicaKey, Voter, VoterEndpoint, VoterHistory, VoterSet
 
 # Between nodes
 
@@ -182,6 +182,13 @@ class Answered(NamedTuple):
     response: Response | None
 
 
+class VoterProbed(NamedTuple):
+    """The one outcome of a `ProbeVoter`: which levels of kraft.version it can; None if it gave no answer."""
+
+    probe: "ProbeVoter"
+    levels: tuple[int, int] | None
+
+
 class PeerLost(NamedTuple):
     """A connection to a node broke."""
 
@@ -217,6 +224,7 @@ Event = (
     | Flushed
     | Requested
     | Answered
+    | VoterProbed
     | PeerLost
     | SnapshotProgress
     | SnapshotFetched
@@ -291,6 +299,14 @@ class Send(NamedTuple):
     request: Outgoing
 
 
+class ProbeVoter(NamedTuple):
+    """Ask a node that shall vote whether it is there; report with `VoterProbed`, exactly once."""
+
+    token: int
+    request: AddVoter
+    endpoint: VoterEndpoint
+
+
 class Reply(NamedTuple):
     """Answer."""
 
@@ -322,6 +338,7 @@ Effect = (
     | InstallSnapshot
     | AdvanceHighWatermark
     | Send
+    | ProbeVoter
     | Reply
     | ReplyRecords
     | ReplySnapshot

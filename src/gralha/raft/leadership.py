@@ -10,7 +10,7 @@ from gralha.raft.events import FetchRequest
 from gralha.raft.voters import ReplicaKey, VoterSet
 
 UNKNOWN: Final = -1
-_CAUGHT_UP_MS: Final = 3_600_000
+_CAUGHT_UP_MS: Final = 3_600_000  # as in Kafka
 _OBSERVER_MS: Final = 300_000
 
 
@@ -63,6 +63,13 @@ class Leadership:
         """What is known of a replica."""
         return self.progress.setdefault(key, Progress())
 
+    def voters_recorded(self, voters: VoterSet) -> None:
+        """Voters that were known by their ids alone have disks from now on, and stay who they were."""
+        for voter in voters.voters:
+            replica = self.progress.pop(ReplicaKey(voter.key.id), None)
+            if replica is not None:
+                self.progress[voter.key] = replica
+
     def fetched(self, key: ReplicaKey, offset: int, leader_end_offset: int, now_ms: int) -> None:
         """A replica has everything below the offset."""
         replica = self.replica(key)
@@ -79,8 +86,12 @@ class Leadership:
         self._heard.add(key.id)
         present = self._heard | {self.key.id} if voters.match(self.key) else self._heard
         if len(present & set(voters.ids)) >= voters.majority:
-            self._heard.clear()
-            self.quorum_deadline_ms = now_ms + self._quorum_timeout_ms
+            self.quorum_is_there(now_ms)
+
+    def quorum_is_there(self, now_ms: int) -> None:
+        """From now on it may be missing for a while."""
+        self._heard.clear()
+        self.quorum_deadline_ms = now_ms + self._quorum_timeout_ms
 
     def majority_offset(self, voters: VoterSet) -> int:
         """Everything below is on the devices of a majority."""
@@ -92,12 +103,16 @@ class Leadership:
         return offset > self.start_offset
 
     def is_caught_up(self, key: ReplicaKey, now_ms: int) -> bool:
-        """Whether a replica could vote without holding the others up."""
+        """Whether a replica could vote without holding the others up: it has the log, and still fetches.
+
+        Kafka believes an hour in a replica that has once caught up. One that lives fetches all the time.
+        """
         replica = self.progress.get(key)
         return (
             replica is not None
             and replica.last_caught_up_ms >= 0
             and now_ms - replica.last_caught_up_ms < _CAUGHT_UP_MS
+            and now_ms - replica.last_fetch_ms < self._quorum_timeout_ms
         )
 
     def observers(self, voters: VoterSet, now_ms: int) -> list[tuple[ReplicaKey, Progress]]:

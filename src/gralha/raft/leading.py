@@ -16,6 +16,7 @@ from gralha.raft.events import (
     EndEpochRequest,
     FetchRequest,
     FetchResponse,
+    ProbeVoter,
     RemoveVoter,
     Reply,
     ReplyRecords,
@@ -23,12 +24,18 @@ from gralha.raft.events import (
     SnapshotRequest,
     UpdateVoter,
     UpgradeVoters,
+    VoterProbed,
     VoterResponse,
 )
 from gralha.raft.following import Following
 from gralha.raft.leadership import Leadership, Parked, PendingChange
+from gralha.raft.quorum_records import DYNAMIC_KRAFT_VERSION
 from gralha.raft.quorum_state import ElectionState
-from gralha.raft.voters import ReplicaKey, Voter, VoterSet
+from gralha.raft.voters import ReplicaKey, Voter, VoterEndpoint, VoterSet
+
+
+def _is_complete(key: ReplicaKey) -> bool:
+    return key.id >= 0 and key.directory_id != ZERO_UUID
 
 
 class Leading(Following):
@@ -161,6 +168,13 @@ class Leading(Following):
     def _voter_response(self, error_code: int = 0, message: str | None = None) -> VoterResponse:
         return VoterResponse(error_code, self.leader_id, self.epoch, message)
 
+    def _not_leader_response(self, error: int = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)) -> VoterResponse:
+        return self._voter_response(error, "This node does not lead the quorum")
+
+    def _incomplete_key_response(self) -> VoterResponse:
+        text = "A voter is named by its node id and the directory.id in its meta.properties: one is missing"
+        return self._voter_response(int(ErrorCode.INVALID_REQUEST), text)
+
     def _voters_uncommitted(self) -> bool:
         """Whether the newest voters in the log are not committed yet (KAFKA-20740)."""
         offset = self.voters.latest_offset
@@ -175,19 +189,54 @@ class Leading(Following):
             return self._voter_response(int(ErrorCode.REQUEST_TIMED_OUT), text)
         return None
 
+    def _addition_requested(self, token: int, request: AddVoter) -> None:
+        """A voter that is not there could cost the quorum its majority: first it has to answer."""
+        name = self._listener_name
+        endpoints = [one for one in request.voter.endpoints if not name or one.listener == name]
+        refusal = self._addition_refusal(request, endpoints)
+        self._emit(Reply(token, refusal) if refusal else ProbeVoter(token, request, endpoints[0]))
+
+    def _addition_refusal(self, request: AddVoter, endpoints: list[VoterEndpoint]) -> VoterResponse | None:
+        leadership = self.leadership
+        if leadership is None:
+            return self._not_leader_response()
+        if not _is_complete(request.voter.key):
+            return self._incomplete_key_response()
+        if not endpoints:
+            text = f"The new voter has no listener {self._listener_name}, on which controllers talk here"
+            return self._voter_response(int(ErrorCode.INVALID_REQUEST), text)
+        outcome = self._change_refusal(leadership) or self._added(leadership, request)
+        return outcome if isinstance(outcome, VoterResponse) else None
+
+    def _voter_probed(self, event: VoterProbed) -> None:
+        """Everything is looked at again: the quorum may have changed while the voter was asked."""
+        (token, request, endpoint), levels = event
+        voter_id = request.voter.key.id
+        if levels is None:
+            text = f"Controller {voter_id} does not answer at {endpoint.host}:{endpoint.port}: is it running?"
+            self._emit(Reply(token, self._voter_response(int(ErrorCode.REQUEST_TIMED_OUT), text)))
+        elif not levels[0] <= DYNAMIC_KRAFT_VERSION <= levels[1]:
+            text = f"Controller {voter_id} does not support kraft.version {DYNAMIC_KRAFT_VERSION}"
+            self._emit(Reply(token, self._voter_response(int(ErrorCode.INVALID_REQUEST), text)))
+        else:
+            voter = request.voter._replace(min_version=levels[0], max_version=levels[1])
+            self._change_requested(token, request._replace(voter=voter))
+
     def _change_requested(
         self, token: int, request: AddVoter | RemoveVoter | UpdateVoter | UpgradeVoters
     ) -> None:
         leadership = self.leadership
         error = self._not_leading(request.epoch if isinstance(request, UpdateVoter) else self.epoch)
         if error or leadership is None:
-            self._emit(Reply(token, self._voter_response(error, "This node does not lead the quorum")))
+            self._emit(Reply(token, self._not_leader_response(error)))
             return
         is_first = isinstance(request, UpgradeVoters)
         if isinstance(request, UpdateVoter):
             outcome = self._updated(request)
         elif isinstance(request, UpgradeVoters):
             outcome = self._upgraded(leadership)
+        elif isinstance(request, RemoveVoter) and not _is_complete(request.key):
+            outcome = self._incomplete_key_response()
         else:
             refusal = self._change_refusal(leadership)
             outcome = refusal or (
@@ -196,7 +245,12 @@ class Leading(Following):
         if isinstance(outcome, VoterResponse):
             self._emit(Reply(token, outcome))
             return
+        if self.is_sole_voter:
+            # Nobody had to be heard of so far: a second voter gets its time (Kafka's leader resigns).
+            leadership.quorum_is_there(self._now_ms)
         self._append_voters(outcome, is_first)
+        if is_first:
+            leadership.voters_recorded(outcome)
         wait = not isinstance(request, AddVoter) or request.wait_for_commit
         if not wait:
             self._emit(Reply(token, self._voter_response()))
@@ -216,7 +270,7 @@ class Leading(Following):
             text = f"Controller {key.id} is a voter already: {list(voters.ids)}"
             return self._voter_response(int(ErrorCode.DUPLICATE_VOTER), text)
         if not leadership.is_caught_up(key, self._now_ms):
-            text = f"Controller {key.id} with that directory id has not caught up with the leader's log"
+            text = f"Controller {key.id} with that directory id does not fetch the log, or lags behind"
             return self._voter_response(int(ErrorCode.REQUEST_TIMED_OUT), text)
         return voters.adding(request.voter)
 

@@ -52,6 +52,7 @@ class Machine:
         bootstrap: tuple[int, ...] = (),
         can_vote: bool = True,
         endpoints: tuple[VoterEndpoint, ...] = (),
+        listener_name: str = "",
     ) -> None:
         self.key = key
         self.role = Role.UNATTACHED
@@ -68,6 +69,7 @@ class Machine:
         # Whether this node may be a voter some day: then it always syncs before it fetches.
         self._can_vote = can_vote
         self._endpoints = endpoints
+        self._listener_name = listener_name
         self._now_ms = 0
         self._deadline_ms = NEVER
         self._effects: list[Effect] = []

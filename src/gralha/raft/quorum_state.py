@@ -31,6 +31,30 @@ class ElectionState(NamedTuple):
 
 def read_quorum_state(disk: Disk, folder: str) -> ElectionState | None:
     """The state that was saved last, None if there never was one. May wait."""
+    found = _read(disk, folder)
+    return None if found is None else found[0]
+
+
+def check_static_voters(disk: Disk, folder: str, configured: tuple[int, ...]) -> None:
+    """Configured voters must be those that were configured when the state was saved. May wait.
+
+    With others this node could elect a leader beside the one that the former voters elect. Files of dynamic
+    quorums, and older ones of ours, do not say who the voters were.
+    """
+    found = _read(disk, folder)
+    if found is None or not found[1] or set(found[1]) == set(configured):
+        return
+    before, now = (", ".join(map(str, sorted(ids))) for ids in (found[1], configured))
+    raise QuorumStateError(
+        f"The voters of this quorum were {before} before ({folder}/{QUORUM_STATE_FILE}) and are {now} now. "
+        "The new ones could elect a leader beside that of the old ones, so the node does not start. Name the "
+        f"voters {before} in controller.quorum.voters again, on all nodes (gralha up: with as many --brokers "
+        "as before). To change the voters of a cluster that runs, type kafka-features upgrade --feature "
+        "kraft.version=1 and then kafka-metadata-quorum add-controller or remove-controller."
+    )
+
+
+def _read(disk: Disk, folder: str) -> tuple[ElectionState, tuple[int, ...]] | None:
     path = f"{folder}/{QUORUM_STATE_FILE}"
     data = disk.read_file(path)
     if data is None:
@@ -45,26 +69,35 @@ def read_quorum_state(disk: Disk, folder: str) -> ElectionState | None:
         ) from error
 
 
-def _decode(data: bytes) -> ElectionState:
+def _decode(data: bytes) -> tuple[ElectionState, tuple[int, ...]]:
     fields: dict[str, Any] = json.loads(data)
     version = fields["data_version"]
     if not isinstance(version, int) or not 0 <= version <= _NEWEST_VERSION:
         raise ValueError(f"data_version is {version}; 0 to {_NEWEST_VERSION} are known")
-    directory = uuid_from_string(fields["votedDirectoryId"]) if version >= 1 else ZERO_UUID
+    directory = ZERO_UUID
+    if version >= 1 or "votedDirectoryId" in fields:
+        directory = uuid_from_string(fields["votedDirectoryId"])
     numbers = [fields[name] for name in ("leaderEpoch", "leaderId", "votedId")]
-    if not all(isinstance(number, int) for number in numbers) or numbers[0] < 0:
-        raise ValueError("epoch, leader and vote must be numbers")
-    return ElectionState(numbers[0], numbers[1], numbers[2], directory)
+    voters = [one["voterId"] for one in fields.get("currentVoters") or ()]
+    if not all(isinstance(number, int) for number in numbers + voters) or numbers[0] < 0:
+        raise ValueError("epoch, leader, vote and voters must be numbers")
+    return ElectionState(numbers[0], numbers[1], numbers[2], directory), tuple(voters)
 
 
-def write_quorum_state(disk: Disk, folder: str, state: ElectionState) -> None:
-    """Saves the state durably. May wait."""
-    fields = {
+def write_quorum_state(
+    disk: Disk, folder: str, state: ElectionState, static_voters: tuple[int, ...] = ()
+) -> None:
+    """Saves the state durably, with the voters of a quorum whose voters are configured. May wait."""
+    fields: dict[str, Any] = {
         "leaderId": state.leader_id,
         "leaderEpoch": state.epoch,
         "votedId": state.voted_id,
         "votedDirectoryId": uuid_to_string(state.voted_directory_id),
         "data_version": _NEWEST_VERSION,
     }
+    if static_voters:
+        # The form in which Kafka has voters. It knows no votedDirectoryId there, and does not mind ours.
+        voters = [{"voterId": one} for one in static_voters]
+        fields |= {"clusterId": "", "appliedOffset": 0, "currentVoters": voters, "data_version": 0}
     data = json.dumps(fields, separators=(",", ":")).encode()
     disk.write_file_atomically(f"{folder}/{QUORUM_STATE_FILE}", data)

@@ -37,6 +37,7 @@ from gralha.raft.events import (
     UpgradeVoters,
     VoteRequest,
     VoteResponse,
+    VoterProbed,
 )
 from gralha.raft.leading import Leading
 from gralha.raft.machine import NEVER
@@ -63,6 +64,8 @@ class RaftState(Leading):
                 self._requested(event)
             case Answered():
                 self._answered(event)
+            case VoterProbed():
+                self._voter_probed(event)
             case Appended(end_offset):
                 if end_offset > self.log.end_offset:
                     self.log.append(self.epoch, self.log.end_offset, end_offset)
@@ -244,7 +247,9 @@ class RaftState(Leading):
                 self._fetch_requested(token, fetch)
             case SnapshotRequest() as snapshot:
                 self._snapshot_requested(token, snapshot)
-            case AddVoter() | RemoveVoter() | UpdateVoter() | UpgradeVoters() as change:
+            case AddVoter() as addition:
+                self._addition_requested(token, addition)
+            case RemoveVoter() | UpdateVoter() | UpgradeVoters() as change:
                 self._change_requested(token, change)
 
     def _answered(self, event: Answered) -> None:

@@ -7,6 +7,7 @@ from gralha.protocol.errors import ErrorCode
 from gralha.protocol.message import Message
 from gralha.protocol.messages import (
     add_raft_voter,
+    api_versions,
     begin_quorum_epoch,
     describe_quorum,
     end_quorum_epoch,
@@ -214,6 +215,24 @@ def decode_request(message: Message, version: int, cluster_id: str | None) -> Re
     raise WrongQuorumError(ErrorCode.UNSUPPORTED_VERSION)
 
 
+def sender_id(message: Message, version: int) -> int | None:
+    """Which node has sent a request, also one that is for another cluster; None if it does not say."""
+    try:
+        asked = decode_request(message, version, None)
+    except WrongQuorumError:
+        return None
+    match asked:
+        case VoteRequest():
+            return asked.candidate.id
+        case FetchRequest() | SnapshotRequest():
+            return asked.replica.id
+        case BeginEpochRequest() | EndEpochRequest():
+            return asked.leader_id
+        case UpdateVoter():
+            return asked.voter.key.id
+    return None
+
+
 class _Topic(Protocol[Partition]):
     """Any topic in a request."""
 
@@ -419,6 +438,14 @@ def _decode_fetched(message: fetch.FetchResponse) -> FetchResponse:
         batch_shapes(records, check=True),
         records,
     )
+
+
+def kraft_versions(message: Message) -> tuple[int, int] | None:
+    """Which levels of kraft.version a node can, by its ApiVersions; None if that is no answer."""
+    if not isinstance(message, api_versions.ApiVersionsResponse) or message.error_code:
+        return None
+    named = [one for one in message.supported_features if one.name == "kraft.version"]
+    return (named[0].min_version, named[0].max_version) if named else (0, 0)
 
 
 def leader_endpoints(message: Message) -> list[tuple[int, str, int]]:

@@ -202,6 +202,22 @@ async def test_the_voters_become_records(node):
     assert node.controller.kraft_version == 1
 
 
+async def test_features_change_together_or_not_at_all(node):
+    quorum = FeatureUpdateKey(feature="kraft.version", max_version_level=1, upgrade_type=1)
+    wrong = FeatureUpdateKey(feature="group.version", max_version_level=99, upgrade_type=1)
+    for version in (1, 2):
+        request = UpdateFeaturesRequest(feature_updates=[quorum, wrong])
+        response = await node.ask(update_features, request, version)
+        codes = {response.error_code, *(one.error_code for one in response.results)}
+        assert ErrorCode.INVALID_UPDATE_VERSION in codes
+        assert node.controller.kraft_version == 0, "voters that are records stay records"
+    downgrade = FeatureUpdateKey(feature="group.version", max_version_level=0, upgrade_type=2)
+    request = UpdateFeaturesRequest(feature_updates=[downgrade, quorum])
+    assert (await node.ask(update_features, request)).error_code == 0
+    assert node.controller.kraft_version == 1
+    assert "group.version" not in node.controller.image.features
+
+
 async def test_producer_ids_are_given_in_blocks(node):
     epoch = node.controller.image.brokers[1].epoch
     request = AllocateProducerIdsRequest(broker_id=1, broker_epoch=epoch)

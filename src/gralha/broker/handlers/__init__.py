@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from gralha.broker.pipeline import Api, Handler, RequestContext
 from gralha.protocol import apis
 from gralha.protocol.apis import ApiKey
-from gralha.protocol.errors import NotControllerError
+from gralha.protocol.errors import InconsistentClusterIdError, NotControllerError
 from gralha.protocol.message import Message
 from gralha.protocol.primitives import Reader
 
@@ -155,7 +155,7 @@ def _forwarding(own: Handler) -> Handler:
     async def forward(broker: "Broker", context: RequestContext, request: Message) -> Message | None:
         try:
             return await broker.ask_controller(request, version=context.api_version)
-        except NotControllerError:
+        except (NotControllerError, InconsistentClusterIdError):
             # Nobody decides at the moment. Our own handler knows how to say that in its answer.
             answer = own(broker, context, request)
             return answer if answer is None or isinstance(answer, Message) else await answer

@@ -1,7 +1,8 @@
 """UpdateFeatures (versions 0 to 2): the levels of features.
 
 kraft.version is the quorum's own: raising it to 1 makes records of the voters that were configured, which can
-be added and removed from then on (KIP-853). The others follow when that has succeeded.
+be added and removed from then on (KIP-853). The whole request is checked before that, and the others follow
+when it has succeeded: all of them take effect, or none.
 
 Gaps: timeout_ms is not looked at for the others, as in CreateTopics.
 """
@@ -20,12 +21,19 @@ async def handle(
     controller = node.controller
     version = context.api_version
     kraft_version = controller.kraft_version
-    try:
-        if not request.validate_only and _wants_dynamic_voters(request, kraft_version):
-            await controller.upgrade_voters(request.timeout_ms)
+
+    async def update(request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
         return await controller.execute(
             lambda image: features.update_features(image, request, controller.context, version, kraft_version)
         )
+
+    try:
+        if not request.validate_only and _wants_dynamic_voters(request, kraft_version):
+            checked = await update(_only_checked(request))
+            if _has_failed(checked):
+                return checked
+            await controller.upgrade_voters(request.timeout_ms)
+        return await update(request)
     except KafkaError as error:
         return UpdateFeaturesResponse(error_code=error.code, error_message=error.message, results=[])
 
@@ -33,3 +41,13 @@ async def handle(
 def _wants_dynamic_voters(request: UpdateFeaturesRequest, kraft_version: int) -> bool:
     wanted = [one.max_version_level for one in request.feature_updates if one.feature == KRAFT_VERSION]
     return kraft_version == 0 and wanted == [1]
+
+
+def _only_checked(request: UpdateFeaturesRequest) -> UpdateFeaturesRequest:
+    return UpdateFeaturesRequest(
+        timeout_ms=request.timeout_ms, feature_updates=request.feature_updates, validate_only=True
+    )
+
+
+def _has_failed(response: UpdateFeaturesResponse) -> bool:
+    return response.error_code != 0 or any(one.error_code for one in response.results)
