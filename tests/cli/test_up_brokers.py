@@ -39,6 +39,14 @@ def is_free(port: int) -> bool:
         return True
 
 
+def refused(*arguments: str) -> str:
+    """The one line that a program which does not start leaves."""
+    line = [str(SCRIPTS / "gralha"), "up", *arguments]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+    return done.stderr
+
+
 @contextmanager
 def up(data: Path, port: int) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
     """The running program, and the six lines that it prints when all three are ready."""
@@ -109,3 +117,21 @@ def test_the_lines_of_a_tutorial(tmp_path: Path) -> None:
                 os.kill(broker, 0)
     for number in (1, 2, 3):
         assert (tmp_path / f"broker-{number}" / ".kafka_cleanshutdown").exists()
+
+
+def test_ports_may_change_between_two_starts_and_the_number_of_brokers_may_not(tmp_path: Path) -> None:
+    port = first_port()
+    with up(tmp_path, port) as (_, table):
+        assert table[0] == "Gralha is up\n"
+        run(f"kafka-topics --create --bootstrap-server localhost:{port} --topic t --replication-factor 3")
+        # Settings of brokers that run stay as they are.
+        other = ["--brokers", "3", "--data", str(tmp_path), "--port", str(port + 2)]
+        assert "broker-3 is in use by another broker" in refused(*other)
+        assert f"localhost:{port}\n" in (tmp_path / "broker-1.properties").read_text()
+    for brokers in ("1", "2", "5"):
+        complaint = refused("--brokers", brokers, "--data", str(tmp_path), "--port", str(port))
+        assert f"gralha up --brokers 3 --data {tmp_path}, or name another folder" in complaint
+    port = first_port()
+    with up(tmp_path, port) as (_, table):
+        assert table[1] == f"  broker 1  localhost:{port}\n"
+        assert run(f"kafka-topics --list --bootstrap-server localhost:{port}") == "t\n"

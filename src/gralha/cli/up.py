@@ -1,7 +1,6 @@
 """`gralha up`: the platform on this machine, without a configuration file."""
 
 import logging
-import os
 import shutil
 import sys
 from pathlib import Path
@@ -18,6 +17,7 @@ from gralha.cli.up_brokers import (
     properties,
     run_brokers,
 )
+from gralha.cli.up_folders import check_number, default_data_folder, folder_for, prepare
 
 if TYPE_CHECKING:
     from gralha.broker.node import Node
@@ -29,15 +29,13 @@ def main(arguments: list[str] | None = None) -> int:
     return run(_up, arguments)
 
 
-def default_data_folder() -> Path:
-    base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(base).expanduser() / "gralha"
-
-
 def _up(arguments: list[str]) -> int:
     parser = ProgramParser(prog="gralha up", description="Run the platform on this machine.")
     parser.add_argument(
-        "--data", type=Path, metavar="DIR", help=f"where data is kept ({default_data_folder()})"
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help=f"where data is kept ({default_data_folder()}; that of N brokers in N-brokers there)",
     )
     parser.add_argument(
         "--port",
@@ -54,11 +52,12 @@ def _up(arguments: list[str]) -> int:
         help=f"how many, up to {MAX_BROKERS} (1); three are on {FIRST_PORT}, 29092 and 39092",
     )
     options = parser.parse_args(arguments)
-    data = (options.data or default_data_folder()).expanduser().resolve()
+    data = (options.data or folder_for(options.brokers)).expanduser().resolve()
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING, stream=sys.stderr)
 
     if "," in str(data):
         raise CommandError(f"{data} cannot hold data: log.dirs would take its comma for a separator")
+    check_number(data, options.brokers)
     if options.brokers > 1:
         return _up_several(data, options.brokers, FIRST_PORT if options.port is None else options.port)
 
@@ -73,6 +72,7 @@ def _up(arguments: list[str]) -> int:
 
 
 def _up_several(data: Path, brokers: int, first_port: int) -> int:
+    prepare(data, brokers)
     processes = BrokerProcesses(data)
     for node_id in range(1, brokers + 1):
         processes.start(node_id, _text(properties(node_id, brokers, first_port, data)))

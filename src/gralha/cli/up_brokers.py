@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from gralha.cli.program import CommandError, stop_on_terminate
+from gralha.cli.up_folders import VOTERS
 
 FIRST_PORT: Final = 19092
 PORT_STEP: Final = 10_000
@@ -35,7 +36,7 @@ def properties(node_id: int, brokers: int, first_port: int, data: Path) -> dict[
     return {
         "process.roles": "broker,controller",
         "node.id": str(node_id),
-        "controller.quorum.voters": ",".join(voters),
+        VOTERS: ",".join(voters),
         "controller.listener.names": "CONTROLLER",
         "listeners": f"PLAINTEXT://localhost:{port},CONTROLLER://localhost:{port + CONTROLLER_PORT_OFFSET}",
         "advertised.listeners": f"PLAINTEXT://localhost:{port}",
