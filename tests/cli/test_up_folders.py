@@ -31,7 +31,7 @@ def test_a_new_folder_serves_any_number(tmp_path: Path) -> None:
 def test_a_folder_serves_the_number_it_was_made_for(tmp_path: Path, made_for: int, asked: int) -> None:
     prepare(tmp_path, made_for)
     check_number(tmp_path, made_for)
-    with pytest.raises(CommandError, match=rf"Type gralha up --brokers {made_for} --data {tmp_path}, or"):
+    with pytest.raises(CommandError, match=rf"Type .*gralha up --brokers {made_for} --data {tmp_path}, or"):
         check_number(tmp_path, asked)
 
 

@@ -1,18 +1,17 @@
 """`gralha up`: the platform on this machine, without a configuration file."""
 
 import logging
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gralha.cli.arguments import ProgramParser, port_number
+from gralha.cli.installed import installed_command
 from gralha.cli.program import CommandError, run
 from gralha.cli.server import serve
 from gralha.cli.up_brokers import (
     FIRST_PORT,
     MAX_BROKERS,
-    BrokerProcesses,
     client_port,
     properties,
     run_brokers,
@@ -73,18 +72,16 @@ def _up(arguments: list[str]) -> int:
 
 def _up_several(data: Path, brokers: int, first_port: int) -> int:
     prepare(data, brokers)
-    processes = BrokerProcesses(data)
-    for node_id in range(1, brokers + 1):
-        processes.start(node_id, _text(properties(node_id, brokers, first_port, data)))
+    node_ids = range(1, brokers + 1)
+    texts = [_text(properties(node_id, brokers, first_port, data)) for node_id in node_ids]
 
     def announce() -> None:
         rows = [
-            (f"broker {node_id}", f"localhost:{client_port(node_id, first_port)}")
-            for node_id in range(1, brokers + 1)
+            (f"broker {node_id}", f"localhost:{client_port(node_id, first_port)}") for node_id in node_ids
         ]
         _print_table(rows, data)
 
-    return run_brokers(processes, announce)
+    return run_brokers(data, texts, announce)
 
 
 def _properties(data: Path, port: int) -> dict[str, str]:
@@ -119,15 +116,5 @@ def _print_table(rows: list[tuple[str, str]], data: Path) -> None:
     for name, address in rows:
         print(f"  {name:<10}{address}")
     print(f"  {'data':<10}{data}")
-    print(f"Ctrl-C stops it. Try: {topics_command()} --bootstrap-server {rows[0][1]} --list", flush=True)
-
-
-def topics_command() -> str:
-    """How a person in this folder calls kafka-topics: by its name, else by where it was installed."""
-    if shutil.which("kafka-topics"):
-        return "kafka-topics"
-    installed = Path(sys.executable).parent / "kafka-topics"
-    if not installed.exists():
-        return f"{sys.executable} -m gralha.cli.main topics"
-    folder = Path.cwd()
-    return str(installed.relative_to(folder) if installed.is_relative_to(folder) else installed)
+    topics = f"{installed_command('kafka-topics')} --bootstrap-server {rows[0][1]} --list"
+    print(f"Ctrl-C stops it. Try: {topics}", flush=True)

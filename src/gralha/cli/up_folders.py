@@ -15,6 +15,7 @@ import shlex
 from pathlib import Path
 from typing import Final
 
+from gralha.cli.installed import installed_command
 from gralha.cli.program import CommandError
 from gralha.cli.text_file import read_text
 from gralha.protocol.properties import parse_properties
@@ -38,10 +39,10 @@ def check_number(data: Path, brokers: int) -> None:
     """CommandError if the folder was made for another number of brokers."""
     earlier = max([0, *_broker_folders(data), *_voters(data)])
     if earlier not in (0, brokers):
+        command = f"{installed_command('gralha')} up --brokers {earlier} --data {shlex.quote(str(data))}"
         raise CommandError(
             f"{data} holds the data of {_count(earlier)}, and {_count(brokers)} cannot take it over. Type "
-            f"gralha up --brokers {earlier} --data {shlex.quote(str(data))}, or name another folder with "
-            "--data."
+            f"{command}, or name another folder with --data."
         )
 
 
