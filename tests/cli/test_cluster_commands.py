@@ -262,5 +262,12 @@ def test_a_feature_that_nobody_knows_is_refused(command: Command, three_brokers:
     outcome = command("kafka-features", *server, "upgrade", "--feature", "no.such.version=1", "--dry-run")
     assert (outcome.code, outcome.err) == (1, "1 out of 1 operation(s) failed.\n")
     assert outcome.out.startswith("Can not upgrade no.such.version to 1. ")
+    two = ["--feature", "no.such.version=1", "--feature", "group.version=1"]
+    outcome = command("kafka-features", *server, "upgrade", *two, "--dry-run")
+    assert (outcome.code, outcome.err) == (1, "2 out of 2 operation(s) failed.\n")
+    assert outcome.out.startswith("Can not upgrade any of group.version, no.such.version. ")
+    outcome = command("kafka-features", *server, "upgrade", "--release-version", "4.2")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "release 4.2: metadata.version=4.2-IV1 (only 4.3-IV0), " in outcome.err
     same = command("kafka-features", *server, "upgrade", "--feature", "group.version=1", "--dry-run")
     assert same == Outcome(0, "group.version can be upgraded to 1.\n", "")

@@ -4,9 +4,17 @@ import pytest
 
 from gralha.cli import features
 from gralha.cli.feature_levels import level_text, levels_of, metadata_level, metadata_release
-from gralha.cli.features import dependencies_text, description, mapping_text, parse_level
+from gralha.cli.features import (
+    check_release,
+    dependencies_text,
+    description,
+    mapping_text,
+    parse_level,
+    result_lines,
+)
 from gralha.cli.program import CommandError
 from gralha.client.quorum_values import FeatureRange, FeaturesDescription
+from gralha.protocol.errors import ErrorCode, error_for
 
 
 def test_releases_and_levels_of_metadata() -> None:
@@ -70,6 +78,45 @@ def test_the_description() -> None:
             ("kraft.version", "0", "1", "0"),
             ("metadata.version", "3.3-IV3", "4.3-IV0", "4.2-IV1"),
         )
+    ]
+
+
+def test_all_that_a_cluster_lacks_of_a_release_is_told_at_once() -> None:
+    supported = {
+        "metadata.version": FeatureRange(30, 30),
+        "kraft.version": FeatureRange(0, 1),
+        "group.version": FeatureRange(0, 1),
+        "eligible.leader.replicas.version": FeatureRange(0, 1),
+    }
+    with pytest.raises(CommandError) as newest:
+        check_release("4.3", levels_of("4.3"), supported)
+    assert str(newest.value) == (
+        "The cluster does not support all of release 4.3: transaction.version=2 (not known there), "
+        "share.version=1 (not known there), streams.version=1 (not known there). Nothing was changed. "
+        "Single features are set with --feature NAME=LEVEL."
+    )
+    with pytest.raises(
+        CommandError, match=r"release 3\.9: metadata\.version=3\.9-IV0 \(only 4\.3-IV0\)\. Nothing"
+    ):
+        check_release("3.9", levels_of("3.9"), supported)
+    with pytest.raises(CommandError, match=r"a=3 \(only 1 to 2\)\."):
+        check_release("4.3", {"a": 3}, {"a": FeatureRange(1, 2)})
+    check_release("4.3", {"group.version": 1, "share.version": 0}, supported)
+
+
+def test_one_reason_for_all_features_is_told_once() -> None:
+    levels = {"b": 2, "a": 1}
+    refused, other = (error_for(ErrorCode.INVALID_UPDATE_VERSION, text) for text in ("No b.", "No a."))
+    assert list(result_lines("upgrade", levels, {"b": refused, "a": refused}, dry_run=True)) == [
+        "Can not upgrade any of a, b. No b."
+    ]
+    assert list(result_lines("upgrade", levels, {"b": refused, "a": other}, dry_run=False)) == [
+        "Could not upgrade a to 1. No a.",
+        "Could not upgrade b to 2. No b.",
+    ]
+    assert list(result_lines("disable", {"b": 0, "a": 0}, {"b": refused, "a": None}, dry_run=False)) == [
+        "a was disabled.",
+        "Could not disable b. No b.",
     ]
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gralha.cli import server, up
+from gralha.cli.installed import installed_command
 
 MINIMAL = "process.roles=broker,controller\nnode.id=1\n"
 
@@ -72,10 +73,11 @@ def test_the_hint_of_up_names_a_command_that_works(tmp_path: Path, monkeypatch: 
     command = scripts / "kafka-topics"
     monkeypatch.setattr(sys, "executable", str(scripts / "python"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert up.topics_command() == f"{scripts}/python -m gralha.cli.main topics"
+    assert installed_command("kafka-topics") == f"{scripts}/python -m gralha.cli.main topics"
+    assert installed_command("gralha") == f"{scripts}/python -m gralha.cli.main"
     command.touch(mode=0o755)
-    assert up.topics_command() == str(command)
+    assert installed_command("kafka-topics") == str(command)
     monkeypatch.chdir(tmp_path)
-    assert up.topics_command() == ".venv/bin/kafka-topics"
+    assert installed_command("kafka-topics") == ".venv/bin/kafka-topics"
     monkeypatch.setenv("PATH", str(scripts))
-    assert up.topics_command() == "kafka-topics"
+    assert installed_command("kafka-topics") == "kafka-topics"

@@ -1,17 +1,21 @@
 """`gralha up --brokers 3`: the lines of many a Kafka tutorial work as they stand, but for the first port."""
 
 import os
+import re
+import shlex
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from gralha.testing.process import free_ports
+from gralha.cli.up_brokers import how_ended, last_words
+from gralha.testing.process import ServerProcess, free_ports
 
 SCRIPTS = Path(sys.executable).parent
 PORT_STEP = 10_000
@@ -39,6 +43,14 @@ def is_free(port: int) -> bool:
         return True
 
 
+def refused(*arguments: str) -> str:
+    """The one line that a program which does not start leaves."""
+    line = [str(SCRIPTS / "gralha"), "up", *arguments]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
+    return done.stderr
+
+
 @contextmanager
 def up(data: Path, port: int) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
     """The running program, and the six lines that it prints when all three are ready."""
@@ -49,12 +61,27 @@ def up(data: Path, port: int) -> Iterator[tuple["subprocess.Popen[str]", list[st
             yield program, [program.stdout.readline() for _ in range(6)]
         finally:
             if program.poll() is None:
-                program.send_signal(signal.SIGTERM)  # and not SIGKILL: it has children to stop
+                program.send_signal(signal.SIGTERM)  # and not SIGKILL: it has children to stop well
                 program.communicate(timeout=PATIENCE_S)
 
 
 def children_of(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 def private_bytes(pid: int) -> int:
@@ -109,3 +136,104 @@ def test_the_lines_of_a_tutorial(tmp_path: Path) -> None:
                 os.kill(broker, 0)
     for number in (1, 2, 3):
         assert (tmp_path / f"broker-{number}" / ".kafka_cleanshutdown").exists()
+
+
+def test_ports_may_change_between_two_starts_and_the_number_of_brokers_may_not(tmp_path: Path) -> None:
+    port = first_port()
+    with up(tmp_path, port) as (_, table):
+        assert table[0] == "Gralha is up\n"
+        run(f"kafka-topics --create --bootstrap-server localhost:{port} --topic t --replication-factor 3")
+        # Settings of brokers that run stay as they are.
+        other = ["--brokers", "3", "--data", str(tmp_path), "--port", str(port + 2)]
+        assert "broker-3 is in use by another broker" in refused(*other)
+        assert f"localhost:{port}\n" in (tmp_path / "broker-1.properties").read_text()
+    for brokers in ("1", "2", "5"):
+        complaint = refused("--brokers", brokers, "--data", str(tmp_path), "--port", str(port))
+        assert f"gralha up --brokers 3 --data {tmp_path}, or name another folder" in complaint
+    port = first_port()
+    with up(tmp_path, port) as (_, table):
+        assert table[1] == f"  broker 1  localhost:{port}\n"
+        assert run(f"kafka-topics --list --bootstrap-server localhost:{port}") == "t\n"
+
+
+def test_the_others_go_on_when_one_is_killed_and_it_can_be_started_again(tmp_path: Path) -> None:
+    port = first_port()
+    server = f"--bootstrap-server localhost:{port}"
+    with up(tmp_path, port) as (program, _):
+        assert program.stderr is not None
+        brokers = children_of(program.pid)
+        run(f"kafka-topics --create {server} --topic t --replication-factor 3")
+        os.kill(brokers[1], signal.SIGKILL)
+        line = program.stderr.readline()
+        assert line.startswith(f"Broker 2 ended by SIGKILL (its log: {tmp_path}/broker-2.log). ")
+        assert line.endswith(" The others go on.\n")
+        run(f"kafka-console-producer {server} --topic t", "one\n")
+        (command,) = re.findall("`(.*)`", line)
+        again = ServerProcess(shlex.split(command), tmp_path / "again.log")
+        try:
+            again.wait_ready(port + PORT_STEP, brokers=3)
+            for broker in (brokers[0], brokers[2]):
+                os.kill(broker, signal.SIGKILL)
+            _, errors = program.communicate(timeout=PATIENCE_S)
+        finally:
+            again.kill()
+        assert program.returncode == 1
+        assert errors.splitlines()[-1].startswith("No broker is left.")
+
+
+def test_a_broker_that_does_not_start_ends_all_with_its_reason(tmp_path: Path) -> None:
+    port = first_port()
+    with socket.create_server(("127.0.0.1", port + PORT_STEP)):
+        complaint = refused("--brokers", "3", "--data", str(tmp_path), "--port", str(port))
+    assert complaint.startswith(f"Broker 2 ended: Cannot listen on localhost:{port + PORT_STEP}: ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_second_signal_ends_brokers_that_do_not_stop(tmp_path: Path, number: int) -> None:
+    with up(tmp_path, first_port()) as (program, _):
+        brokers = children_of(program.pid)
+        os.kill(brokers[0], signal.SIGSTOP)
+
+        def ended_by_signal() -> bool:
+            program.send_signal(number)
+            return program.poll() is not None
+
+        wait_until(ended_by_signal)
+        _, errors = program.communicate(timeout=PATIENCE_S)
+        assert program.returncode == (130 if number == signal.SIGINT else 143)
+        assert "Killed before it was done: broker 1, 2, 3. " in errors
+        assert not any(map(is_running, brokers))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends children with their parent")
+def test_no_broker_outlives_a_killed_command(tmp_path: Path) -> None:
+    with up(tmp_path, first_port()) as (program, _):
+        brokers = children_of(program.pid)
+        program.kill()
+        program.communicate(timeout=PATIENCE_S)
+        wait_until(lambda: not any(map(is_running, brokers)))
+
+
+def test_how_a_broker_ended_in_words(tmp_path: Path) -> None:
+    assert [how_ended(code) for code in (0, 1, -15, -64)] == [
+        "with exit code 0",
+        "with exit code 1",
+        "by SIGTERM",
+        "by SIGRTMAX",
+    ]
+    assert how_ended(-40) == "by signal 40"
+    log = tmp_path / "log"
+    log.write_text("an earlier process\n")
+    assert last_words(log, log.stat().st_size) == "it said nothing"
+    assert last_words(log, 0) == "an earlier process"
+
+
+def test_a_broker_that_is_left_without_a_quorum_stops_well(tmp_path: Path) -> None:
+    with up(tmp_path, first_port()) as (program, _):
+        for broker in children_of(program.pid)[:2]:
+            os.kill(broker, signal.SIGKILL)
+        program.send_signal(signal.SIGINT)
+        _, errors = program.communicate(timeout=PATIENCE_S)
+        assert program.returncode == 0
+        assert "Killed" not in errors
+    assert (tmp_path / "broker-3" / ".kafka_cleanshutdown").exists()

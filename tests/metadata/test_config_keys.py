@@ -238,6 +238,13 @@ def test_a_broker_config_shows_where_it_was_set():
     assert (minutes.value, minutes.source, minutes.synonyms) == (None, ConfigSource.DEFAULT_CONFIG, [])
 
 
+def test_an_internal_broker_config_shows_where_it_is_set():
+    name = "unclean.leader.election.interval.ms"
+    assert name not in {config.name for config in effective_broker_configs(NOTHING_SET)}
+    layers = BrokerConfigLayers(static={name: "1000"})
+    assert name in {config.name for config in effective_broker_configs(layers)}
+
+
 def test_a_setting_nobody_knows_may_be_a_secret_and_is_hidden():
     layers = BrokerConfigLayers(static={"my.password": "secret"})
     config = effective_broker_config("my.password", layers)

@@ -10,6 +10,7 @@ from every broker at once: it need not wait for the next regular heartbeat to kn
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from enum import Enum, auto
@@ -82,6 +83,7 @@ class Lifecycle:
         self._wake = asyncio.Event()
         self._changed = asyncio.Event()
         self._is_ready = False
+        self._heard_s = 0.0  # when the controller answered last
         self.standing = Standing.STARTING
         self.epoch = -1
 
@@ -114,6 +116,7 @@ class Lifecycle:
         response = cast(BrokerRegistrationResponse, answer)
         if response.error_code:
             return error_for(response.error_code)
+        self._heard_s = asyncio.get_running_loop().time()
         self.epoch = response.broker_epoch
         return None
 
@@ -143,6 +146,7 @@ class Lifecycle:
         except KafkaError as error:
             log.info("no heartbeat: %s", error.message)
             return
+        self._heard_s = asyncio.get_running_loop().time()
         response = cast(BrokerHeartbeatResponse, answer)
         if response.error_code in _UNKNOWN_HERE:
             await self._register_again()
@@ -184,18 +188,28 @@ class Lifecycle:
         await self._wait_for(Standing.RUNNING)
 
     async def stop(self, timeout_s: float) -> bool:
-        """Ask to be relieved of everything this broker leads. Whether that was granted in time."""
+        """Ask to be relieved of everything this broker leads. Whether that was granted in time.
+
+        Who has heard of no controller for as long as a session lasts need not wait any more: the controller,
+        if there is one, has given to others what this broker led.
+        """
         if not self._is_ready:
             return True  # it was never let in, so it leads nothing
         if self.standing not in (Standing.FENCED, Standing.RUNNING):
             return self.standing is Standing.STOPPED
         self._become(Standing.STOPPING)
         self._wake.set()
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._wait_for(Standing.STOPPED)
-        except TimeoutError:
-            return False
+        return await self._is_relieved_before(asyncio.get_running_loop().time() + timeout_s)
+
+    async def _is_relieved_before(self, deadline_s: float) -> bool:
+        loop = asyncio.get_running_loop()
+        while self.standing is not Standing.STOPPED:
+            until_s = min(deadline_s, self._heard_s + self._times.session_timeout_ms / 1000)
+            if loop.time() >= until_s:
+                return False
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(until_s):
+                    await self._wait_for(Standing.STOPPED)
         return True
 
     async def _wait_for(self, standing: Standing) -> None:

@@ -1,11 +1,11 @@
-"""A node's folders while it is not running: what kafka-storage looks at and formats.
+"""Folders of nodes that are not running: what kafka-storage and `gralha up` look at and format.
 
 As in `run`, this is where the real disk, clock and chance come in. Whatever goes wrong is a FormatError with
 a sentence for a person.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from random import SystemRandom
 
 from gralha.broker.run import wall_clock_ms
@@ -15,10 +15,12 @@ from gralha.metadata.formatting import (
     FormattedFolder,
     MetaProperties,
     format_folders,
+    prepare_folders,
     random_uuid,
     read_meta_properties,
 )
-from gralha.storage.disk import DiskError, RealDisk
+from gralha.protocol.primitives import uuid_to_string
+from gralha.storage.disk import Disk, DiskError, FolderLock, RealDisk
 
 
 def new_uuid() -> bytes:
@@ -36,6 +38,43 @@ def format_now(plan: FormatPlan) -> Iterator[FormattedFolder]:
     """Format the folders that are not formatted yet; each is yielded before it is written."""
     with _for_a_person():
         yield from format_folders(RealDisk(), plan, wall_clock_ms(), SystemRandom())
+
+
+def prepare_cluster(folders: Mapping[int, str]) -> None:
+    """Format the empty ones among the folders of a cluster's nodes, which are given by node id.
+
+    They join the cluster of those that are formatted already; without any the cluster's id is a random one.
+    """
+    with _for_a_person(), ExitStack() as locks:
+        disk = RealDisk()
+        for folder in folders.values():
+            locks.callback(_lock(disk, folder).release)
+        cluster_id = _one_cluster(read_identities(folders.values())) or uuid_to_string(new_uuid())
+        for node_id, folder in folders.items():
+            prepare_folders(disk, [folder], folder, node_id, wall_clock_ms(), SystemRandom(), cluster_id)
+
+
+def _lock(disk: Disk, folder: str) -> FolderLock:
+    disk.make_folder(folder)
+    lock = disk.lock_folder(folder)
+    if lock is None:
+        raise FormatError(f"{folder} is in use by another broker. Stop that one, or take another folder.")
+    return lock
+
+
+def _one_cluster(identities: Mapping[str, MetaProperties | None]) -> str | None:
+    """The id of the cluster that the formatted folders belong to; None when there are none."""
+    first: tuple[str, str] | None = None
+    for folder, identity in sorted(identities.items()):
+        if identity is None:
+            continue
+        first = first or (folder, identity.cluster_id)
+        if identity.cluster_id != first[1]:
+            raise FormatError(
+                f"{first[0]} belongs to cluster {first[1]}, but {folder} to cluster {identity.cluster_id}. "
+                "Put the folder back that was here, or take an empty one."
+            )
+    return None if first is None else first[1]
 
 
 @contextmanager

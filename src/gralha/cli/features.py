@@ -1,7 +1,7 @@
 """kafka-features: what nodes support, what the cluster runs at, and how to change that (KIP-584)."""
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
 from gralha.cli.arguments import ProgramParser
@@ -17,7 +17,8 @@ from gralha.cli.feature_levels import (
 from gralha.cli.program import CommandError, one_line, run
 
 if TYPE_CHECKING:
-    from gralha.client.quorum_values import FeaturesDescription, UpgradeType
+    from gralha.client.quorum_values import FeatureRange, FeaturesDescription, UpgradeType
+    from gralha.protocol.errors import KafkaError
 
 _CLIENT_ID = "kafka-features"
 _INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
@@ -197,18 +198,52 @@ def _set_once(levels: dict[str, int], feature: str, level: int) -> None:
 
 
 def _send(options: argparse.Namespace, levels: dict[str, int], kind: "UpgradeType") -> int:
-    command = options.command
+    release = None if options.command == "disable" else options.release_version
     with open_admin(options, _CLIENT_ID) as admin:
+        if release is not None:
+            check_release(release, levels, admin.describe_features(None).supported)
         results = admin.update_features(levels, kind, validate_only=options.dry_run)
-    failures = 0
-    for feature, error in sorted(results.items(), key=lambda item: item[0]):
-        target = "" if command == "disable" else f" to {levels[feature]}"
-        if error is None:
-            print(f"{feature} {'can be' if options.dry_run else 'was'} {command}d{target}.")
-        else:
-            failures += 1
-            verb = "Can not" if options.dry_run else "Could not"
-            print(f"{verb} {command} {feature}{target}. {one_line(str(error))}")
+    for line in result_lines(options.command, levels, results, dry_run=options.dry_run):
+        print(line)
+    failures = sum(error is not None for error in results.values())
     if failures:
         raise CommandError(f"{failures} out of {len(levels)} operation(s) failed.")
     return 0
+
+
+def check_release(release: str, levels: Mapping[str, int], supported: "Mapping[str, FeatureRange]") -> None:
+    """CommandError that names all levels of a release which nodes with these features cannot run at."""
+    missing = []
+    for name, level in levels.items():
+        lowest, highest = supported.get(name, (0, 0))
+        if not lowest <= level <= highest:
+            missing.append(f"{name}={level_text(name, level)} ({_range_text(name, lowest, highest)})")
+    if missing:
+        raise CommandError(
+            f"The cluster does not support all of release {release}: {', '.join(missing)}. Nothing was "
+            "changed. Single features are set with --feature NAME=LEVEL."
+        )
+
+
+def _range_text(feature: str, lowest: int, highest: int) -> str:
+    if highest == 0:
+        return "not known there"
+    low, high = level_text(feature, lowest), level_text(feature, highest)
+    return f"only {low}" if lowest == highest else f"only {low} to {high}"
+
+
+def result_lines(
+    command: str, levels: Mapping[str, int], results: "Mapping[str, KafkaError | None]", *, dry_run: bool
+) -> Iterable[str]:
+    """What became of each feature. One reason for all of them is told once: they change together."""
+    verb = "Can not" if dry_run else "Could not"
+    reasons = {feature: one_line(str(error)) for feature, error in results.items() if error is not None}
+    if len(results) == len(reasons) > 1 and len(set(reasons.values())) == 1:
+        yield f"{verb} {command} any of {', '.join(sorted(results))}. {reasons.popitem()[1]}"
+        return
+    for feature in sorted(results):
+        target = "" if command == "disable" else f" to {levels[feature]}"
+        if feature in reasons:
+            yield f"{verb} {command} {feature}{target}. {reasons[feature]}"
+        else:
+            yield f"{feature} {'can be' if dry_run else 'was'} {command}d{target}."

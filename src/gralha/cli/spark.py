@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from gralha.cli.arguments import ProgramParser, port_number, positive_int
 from gralha.cli.program import CommandError, run, stop_on_terminate
-from gralha.cli.up import default_data_folder
+from gralha.cli.up_folders import default_data_folder
 
 if TYPE_CHECKING:
     from gralha.spark.standalone import StandaloneCluster

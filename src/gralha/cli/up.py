@@ -1,23 +1,22 @@
 """`gralha up`: the platform on this machine, without a configuration file."""
 
 import logging
-import os
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gralha.cli.arguments import ProgramParser, port_number
+from gralha.cli.installed import installed_command
 from gralha.cli.program import CommandError, run
 from gralha.cli.server import serve
 from gralha.cli.up_brokers import (
     FIRST_PORT,
     MAX_BROKERS,
-    BrokerProcesses,
     client_port,
     properties,
     run_brokers,
 )
+from gralha.cli.up_folders import check_number, default_data_folder, folder_for, prepare
 
 if TYPE_CHECKING:
     from gralha.broker.node import Node
@@ -29,15 +28,13 @@ def main(arguments: list[str] | None = None) -> int:
     return run(_up, arguments)
 
 
-def default_data_folder() -> Path:
-    base = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
-    return Path(base).expanduser() / "gralha"
-
-
 def _up(arguments: list[str]) -> int:
     parser = ProgramParser(prog="gralha up", description="Run the platform on this machine.")
     parser.add_argument(
-        "--data", type=Path, metavar="DIR", help=f"where data is kept ({default_data_folder()})"
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help=f"where data is kept ({default_data_folder()}; that of N brokers in N-brokers there)",
     )
     parser.add_argument(
         "--port",
@@ -54,11 +51,12 @@ def _up(arguments: list[str]) -> int:
         help=f"how many, up to {MAX_BROKERS} (1); three are on {FIRST_PORT}, 29092 and 39092",
     )
     options = parser.parse_args(arguments)
-    data = (options.data or default_data_folder()).expanduser().resolve()
+    data = (options.data or folder_for(options.brokers)).expanduser().resolve()
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING, stream=sys.stderr)
 
     if "," in str(data):
         raise CommandError(f"{data} cannot hold data: log.dirs would take its comma for a separator")
+    check_number(data, options.brokers)
     if options.brokers > 1:
         return _up_several(data, options.brokers, FIRST_PORT if options.port is None else options.port)
 
@@ -73,18 +71,17 @@ def _up(arguments: list[str]) -> int:
 
 
 def _up_several(data: Path, brokers: int, first_port: int) -> int:
-    processes = BrokerProcesses(data)
-    for node_id in range(1, brokers + 1):
-        processes.start(node_id, _text(properties(node_id, brokers, first_port, data)))
+    prepare(data, brokers)
+    node_ids = range(1, brokers + 1)
+    texts = [_text(properties(node_id, brokers, first_port, data)) for node_id in node_ids]
 
     def announce() -> None:
         rows = [
-            (f"broker {node_id}", f"localhost:{client_port(node_id, first_port)}")
-            for node_id in range(1, brokers + 1)
+            (f"broker {node_id}", f"localhost:{client_port(node_id, first_port)}") for node_id in node_ids
         ]
         _print_table(rows, data)
 
-    return run_brokers(processes, announce)
+    return run_brokers(data, texts, announce)
 
 
 def _properties(data: Path, port: int) -> dict[str, str]:
@@ -119,15 +116,5 @@ def _print_table(rows: list[tuple[str, str]], data: Path) -> None:
     for name, address in rows:
         print(f"  {name:<10}{address}")
     print(f"  {'data':<10}{data}")
-    print(f"Ctrl-C stops it. Try: {topics_command()} --bootstrap-server {rows[0][1]} --list", flush=True)
-
-
-def topics_command() -> str:
-    """How a person in this folder calls kafka-topics: by its name, else by where it was installed."""
-    if shutil.which("kafka-topics"):
-        return "kafka-topics"
-    installed = Path(sys.executable).parent / "kafka-topics"
-    if not installed.exists():
-        return f"{sys.executable} -m gralha.cli.main topics"
-    folder = Path.cwd()
-    return str(installed.relative_to(folder) if installed.is_relative_to(folder) else installed)
+    topics = f"{installed_command('kafka-topics')} --bootstrap-server {rows[0][1]} --list"
+    print(f"Ctrl-C stops it. Try: {topics}", flush=True)

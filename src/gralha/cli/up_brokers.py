@@ -1,22 +1,32 @@
-"""Several brokers for `gralha up`: one process each, started together and stopped one after the other."""
+"""Several brokers for `gralha up`: one process each, started together and stopped one after the other.
 
+When one ends the others go on: that is what they are several for. None outlives the command.
+"""
+
+import contextlib
+import ctypes
 import os
 import select
+import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from gralha.cli.installed import installed_command
 from gralha.cli.program import CommandError, stop_on_terminate
+from gralha.cli.up_folders import VOTERS
 
 FIRST_PORT: Final = 19092
 PORT_STEP: Final = 10_000
 CONTROLLER_PORT_OFFSET: Final = 1
 MAX_BROKERS: Final = 5
-STOP_TIMEOUT_S: Final = 20.0
+# Longer than a broker tries to hand over what it leads.
+STOP_TIMEOUT_S: Final = 45.0
 READY: Final = b"ready: "
+PR_SET_PDEATHSIG: Final = 1
 
 
 def client_port(node_id: int, first_port: int) -> int:
@@ -35,7 +45,7 @@ def properties(node_id: int, brokers: int, first_port: int, data: Path) -> dict[
     return {
         "process.roles": "broker,controller",
         "node.id": str(node_id),
-        "controller.quorum.voters": ",".join(voters),
+        VOTERS: ",".join(voters),
         "controller.listener.names": "CONTROLLER",
         "listeners": f"PLAINTEXT://localhost:{port},CONTROLLER://localhost:{port + CONTROLLER_PORT_OFFSET}",
         "advertised.listeners": f"PLAINTEXT://localhost:{port}",
@@ -48,74 +58,100 @@ def properties(node_id: int, brokers: int, first_port: int, data: Path) -> dict[
 
 
 class BrokerProcesses:
-    """The brokers while they run."""
+    """The brokers while they run, by their numbers."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._log_begins: dict[int, int] = {}
 
     def start(self, node_id: int, text: str) -> None:
         """Start one; `text` are its settings."""
-        file = self._data / f"broker-{node_id}.properties"
-        file.parent.mkdir(parents=True, exist_ok=True)
+        file = self._file(node_id, "properties")
         file.write_text(text)
-        with (self._data / f"broker-{node_id}.log").open("ab") as log:
-            self._processes.append(
-                subprocess.Popen(
-                    [sys.executable, "-m", "gralha", "server", "--config", str(file)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=log,
-                    # Ctrl-C is for us: we stop them in order.
-                    start_new_session=True,
-                )
+        with self._file(node_id, "log").open("ab") as log:
+            self._log_begins[node_id] = log.tell()
+            self._processes[node_id] = subprocess.Popen(
+                [sys.executable, "-m", "gralha", "server", "--config", str(file)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                # Ctrl-C is for us: we stop them in order.
+                start_new_session=True,
+                preexec_fn=_end_with_parent() if sys.platform == "linux" else None,
             )
 
     def wait_until_ready(self) -> None:
         """Until each has said that it serves; CommandError if one ends instead."""
-        waiting = {process.stdout.fileno(): process for process in self._processes if process.stdout}
+        outputs = {process.stdout: node_id for node_id, process in self._processes.items() if process.stdout}
+        waiting = set(self._processes)
         while waiting:
-            readable, _, _ = select.select(list(waiting), [], [])
-            for number in readable:
-                said = os.read(number, 4096)
+            readable, _, _ = select.select(list(outputs), [], [])
+            for output in readable:
+                node_id = outputs[output]
+                said = os.read(output.fileno(), 4096)
                 if READY in said:
-                    del waiting[number]
+                    waiting.discard(node_id)
                 elif not said:
-                    raise CommandError(self._why_ended(waiting[number]))
+                    file = self._file(node_id, "log")
+                    reason = last_words(file, self._log_begins[node_id])
+                    raise CommandError(f"Broker {node_id} ended: {reason} (more in {file})")
 
     def wait(self) -> None:
-        """Until one of them ends by itself, which is a failure."""
-        outputs = [process.stdout for process in self._processes if process.stdout]
-        while True:
-            readable, _, _ = select.select(outputs, [], [])
-            for output in readable:
-                if not os.read(output.fileno(), 4096):
-                    ended = next(process for process in self._processes if process.stdout is output)
-                    raise CommandError(self._why_ended(ended))
+        """Until none is left, which is a failure; says of each that ends how to have it back."""
+        running = {process.pid: node_id for node_id, process in self._processes.items()}
+        while running:
+            pid, status = os.wait()
+            if pid in running:
+                node_id = running.pop(pid)
+                self._processes[node_id].returncode = os.waitstatus_to_exitcode(status)
+                _say(self._obituary(node_id) + (" The others go on." if running else ""))
+        raise CommandError("No broker is left. Type the same gralha up again to start all of them.")
 
-    def _why_ended(self, process: "subprocess.Popen[bytes]") -> str:
-        node_id = self._processes.index(process) + 1
-        file = self._data / f"broker-{node_id}.log"
-        lines = file.read_text(errors="replace").strip().splitlines()
-        reason = lines[-1] if lines else "it said nothing"
-        return f"Broker {node_id} ended: {reason} (more in {file})"
+    def _obituary(self, node_id: int) -> str:
+        how = how_ended(self._processes[node_id].returncode)
+        file = shlex.quote(str(self._file(node_id, "properties")))
+        return (
+            f"Broker {node_id} ended {how} (its log: {self._file(node_id, 'log')}). In another terminal "
+            f"`{installed_command('gralha')} server --config {file}` starts it again."
+        )
 
     def stop(self) -> None:
-        """One after the other, so that each can hand over what it leads."""
-        for process in self._processes:
-            if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-                try:
+        """One after the other, so that each can hand over what it leads. Whatever happens, none is left."""
+        try:
+            for process in self._processes.values():
+                process.terminate()
+                with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(STOP_TIMEOUT_S)
-                except subprocess.TimeoutExpired:
-                    process.kill()
-                    process.wait()
+        finally:
+            self._kill()
+
+    def _kill(self) -> None:
+        """End those that are left: they took too long, or a second signal came and somebody is in a hurry."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        left = [node_id for node_id, process in self._processes.items() if process.poll() is None]
+        for node_id in left:
+            self._processes[node_id].kill()
+        for node_id in left:
+            self._processes[node_id].wait()
+        if left:
+            numbers = ", ".join(map(str, left))
+            _say(f"Killed before it was done: broker {numbers}. The next start checks what was written.")
+
+    def _file(self, node_id: int, kind: str) -> Path:
+        return self._data / f"broker-{node_id}.{kind}"
 
 
-def run_brokers(processes: BrokerProcesses, announce: Callable[[], None]) -> int:
-    """Run what was started until Ctrl-C or SIGTERM."""
+def run_brokers(data: Path, texts: Sequence[str], announce: Callable[[], None]) -> int:
+    """Run brokers with these settings until Ctrl-C or SIGTERM, or until the terminal is closed."""
+    processes = BrokerProcesses(data)
     stop_on_terminate()
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # and not ignored, as by nohup
+        signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
     try:
+        for node_id, text in enumerate(texts, start=1):
+            processes.start(node_id, text)
         processes.wait_until_ready()
         announce()
         processes.wait()
@@ -124,3 +160,29 @@ def run_brokers(processes: BrokerProcesses, announce: Callable[[], None]) -> int
     finally:
         processes.stop()
     return 0
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def how_ended(exit_code: int) -> str:
+    """In words: by which signal, or with which exit code."""
+    if exit_code >= 0:
+        return f"with exit code {exit_code}"
+    try:
+        return f"by {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"by signal {-exit_code}"
+
+
+def last_words(log_file: Path, begin: int) -> str:
+    """The last line of a log from `begin` on: what is before it was said by earlier processes."""
+    said = log_file.read_bytes()[begin:].decode(errors="replace")
+    return (said.strip() or "it said nothing").splitlines()[-1]
+
+
+def _end_with_parent() -> Callable[[], None]:
+    """For a new process: have the system kill it when this one is gone, should that be killed itself."""
+    prctl = ctypes.CDLL(None).prctl
+    return lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -101,6 +101,8 @@ leader.imbalance.check.interval.seconds: long = 300; at least 1; high
     How often the controller looks for partitions that are not led by their preferred replica.
 auto.leader.rebalance.enable: boolean = true; high
     Should the controller give leadership back to preferred replicas by itself?
+unclean.leader.election.interval.ms: long = 300000; at least 1; internal
+    How often the controller looks for partitions without a leader whose topic allows unclean elections.
 """
 
 _SOCKETS: Final = """

@@ -225,9 +225,10 @@ def effective_broker_config(name: str, layers: BrokerConfigLayers) -> EffectiveC
 
 
 def effective_broker_configs(layers: BrokerConfigLayers) -> list[EffectiveConfig]:
-    """All configs of one broker, sorted by name, and the unknown names that someone set."""
-    names = BROKER_CONFIGS.keys() | layers.dynamic_broker.keys() | layers.dynamic_default.keys()
-    return [effective_broker_config(name, layers) for name in sorted(names | layers.static.keys())]
+    """All configs of one broker, sorted by name; internal ones and unknown names only where they are set."""
+    names = {name for name, key in BROKER_CONFIGS.items() if not key.internal}
+    names.update(*layers)
+    return [effective_broker_config(name, layers) for name in sorted(names)]
 
 
 def default_broker_configs(dynamic_default: Mapping[str, str]) -> list[EffectiveConfig]:

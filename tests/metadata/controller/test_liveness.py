@@ -1,8 +1,9 @@
 """Sessions of brokers, and the grace after a lost connection; what the active controller does in time."""
 
+import pytest
 from tests.metadata.controller.several import Cluster
 
-from gralha.metadata.controller.active import UNCLEAN_ELECTION_INTERVAL_MS, ActiveController
+from gralha.metadata.controller.active import ActiveController
 from gralha.metadata.controller.liveness import GRACE_MS, SESSION_TIMEOUT_MS, Liveness
 from gralha.metadata.image import NO_LEADER, TOPIC_RESOURCE
 from gralha.protocol.messages.cluster_records import ConfigRecord
@@ -145,18 +146,22 @@ def test_leadership_goes_back_to_preferred_replicas_by_itself():
         assert cluster.alter_isr(1, 2, 3).error_code == 0
 
 
-def test_unclean_elections_are_held_where_they_are_allowed_later():
+@pytest.mark.parametrize(
+    ("settings", "interval_ms"),
+    [({}, 300_000), ({"unclean.leader.election.interval.ms": "250"}, 250)],
+)
+def test_unclean_elections_are_held_where_they_are_allowed_later(settings, interval_ms):
     cluster = Cluster(3, [1, 2], unclean_leader_election_enable="false")
     cluster.fence(2, 1)
     cluster.unfence(2)
     assert cluster.partition().leader == NO_LEADER
-    cluster.context.static_configs = {"auto.leader.rebalance.enable": "false"}
+    cluster.context.static_configs = {"auto.leader.rebalance.enable": "false", **settings}
     active = ActiveController(cluster.image, cluster.context, now_ms=0)
     allow_unclean(cluster)
     for broker_id in (2, 3):
-        cluster.context.liveness.touch(broker_id, cluster.epoch(broker_id), UNCLEAN_ELECTION_INTERVAL_MS)
-    assert active.tick(UNCLEAN_ELECTION_INTERVAL_MS - 1) == []
-    decide(cluster, active.tick(UNCLEAN_ELECTION_INTERVAL_MS))
+        cluster.context.liveness.touch(broker_id, cluster.epoch(broker_id), interval_ms)
+    assert active.tick(interval_ms - 1) == []
+    decide(cluster, active.tick(interval_ms))
     assert cluster.partition().leader == 2
 
 

@@ -5,11 +5,11 @@ second, says what is to be decided now; whoever calls it has the controller deci
 
     fence brokers whose session or grace is over
     give partitions back to their preferred leaders     (auto.leader.rebalance.enable, leader.imbalance.*)
-    elect leaders where nobody in sync is left          (where unclean.leader.election.enable says so)
+    elect leaders where nobody in sync is left          (unclean.leader.election.enable and .interval.ms)
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from gralha.metadata.controller.brokers import fence_broker
 from gralha.metadata.controller.decision import ControllerContext, Decision
@@ -17,9 +17,6 @@ from gralha.metadata.controller.leader_elections import balance_leaders, elect_u
 from gralha.metadata.image import MetadataImage
 
 Decide = Callable[[MetadataImage], Decision[Any]]
-
-# As Kafka's unclean.leader.election.interval.ms.
-UNCLEAN_ELECTION_INTERVAL_MS: Final = 300_000
 
 
 class ActiveController:
@@ -32,7 +29,10 @@ class ActiveController:
             image, "leader.imbalance.check.interval.seconds"
         )
         self._next_balance_ms = now_ms + self._balance_interval_ms
-        self._next_unclean_election_ms = now_ms + UNCLEAN_ELECTION_INTERVAL_MS
+        self._unclean_election_interval_ms = context.broker_number(
+            image, "unclean.leader.election.interval.ms"
+        )
+        self._next_unclean_election_ms = now_ms + self._unclean_election_interval_ms
         context.liveness.begin(image.brokers, now_ms)
 
     def tick(self, now_ms: int) -> list[Decide]:
@@ -44,7 +44,7 @@ class ActiveController:
             self._next_balance_ms = now_ms + self._balance_interval_ms
             decisions.append(self._balance_leaders)
         if now_ms >= self._next_unclean_election_ms:
-            self._next_unclean_election_ms = now_ms + UNCLEAN_ELECTION_INTERVAL_MS
+            self._next_unclean_election_ms = now_ms + self._unclean_election_interval_ms
             decisions.append(self._elect_unclean_leaders)
         return decisions
 

@@ -1,0 +1,17 @@
+"""How a person calls the commands of this installation."""
+
+import shutil
+import sys
+from pathlib import Path
+
+
+def installed_command(name: str) -> str:
+    """As it can be typed in this folder: by its name, else by where it was installed."""
+    if shutil.which(name):
+        return name
+    installed = Path(sys.executable).parent / name
+    if not installed.exists():
+        program = f"{sys.executable} -m gralha.cli.main"
+        return program if name == "gralha" else f"{program} {name.removeprefix('kafka-')}"
+    folder = Path.cwd()
+    return str(installed.relative_to(folder) if installed.is_relative_to(folder) else installed)

@@ -1,0 +1,74 @@
+"""The data folder of `gralha up`: whom it was made for."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gralha.broker.offline import read_identities
+from gralha.cli.program import CommandError
+from gralha.cli.up_brokers import properties
+from gralha.cli.up_folders import check_number, folder_for, prepare
+
+
+def cluster_ids(data: Path) -> set[str]:
+    identities = read_identities(map(str, data.glob("broker-*"))).values()
+    assert all(identities)
+    return {identity.cluster_id for identity in identities if identity}
+
+
+def write_settings(data: Path, brokers: int) -> None:
+    settings = properties(1, brokers, 20_000, data)
+    (data / "broker-1.properties").write_text("".join(f"{name}={settings[name]}\n" for name in settings))
+
+
+def test_a_new_folder_serves_any_number(tmp_path: Path) -> None:
+    for brokers in (1, 3):
+        check_number(tmp_path / "new", brokers)
+
+
+@pytest.mark.parametrize(("made_for", "asked"), [(1, 3), (3, 1), (3, 2), (3, 5)])
+def test_a_folder_serves_the_number_it_was_made_for(tmp_path: Path, made_for: int, asked: int) -> None:
+    prepare(tmp_path, made_for)
+    check_number(tmp_path, made_for)
+    with pytest.raises(CommandError, match=rf"Type .*gralha up --brokers {made_for} --data {tmp_path}, or"):
+        check_number(tmp_path, asked)
+
+
+def test_settings_tell_of_folders_that_were_lost(tmp_path: Path) -> None:
+    prepare(tmp_path, 3)
+    write_settings(tmp_path, 3)
+    for number in (2, 3):
+        shutil.rmtree(tmp_path / f"broker-{number}")
+    with pytest.raises(CommandError, match="holds the data of 3 brokers, and one broker cannot take it over"):
+        check_number(tmp_path, 1)
+    check_number(tmp_path, 3)
+    (tmp_path / "broker-1.properties").write_text("controller.quorum.voters=me@here:1\n")
+    with pytest.raises(CommandError, match=r"broker-1\.properties does not say who votes"):
+        check_number(tmp_path, 3)
+
+
+def test_a_cluster_has_an_id_of_its_own(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    prepare(one, 3)
+    prepare(two, 3)
+    (first,), (second,) = cluster_ids(one), cluster_ids(two)
+    assert first != second
+    shutil.rmtree(one / "broker-2")
+    prepare(one, 3)
+    assert cluster_ids(one) == {first}
+
+
+def test_a_folder_of_another_cluster_is_noticed(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    prepare(one, 3)
+    prepare(two, 3)
+    shutil.rmtree(one / "broker-3")
+    shutil.copytree(two / "broker-3", one / "broker-3")
+    with pytest.raises(CommandError, match=r"broker-1 belongs to cluster .*, but .*/broker-3 to cluster"):
+        prepare(one, 3)
+
+
+def test_each_number_has_a_place_of_its_own_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", "/share")
+    assert [str(folder_for(brokers)) for brokers in (1, 3)] == ["/share/gralha", "/share/gralha/3-brokers"]
