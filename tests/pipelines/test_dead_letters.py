@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from gralha.client.errors import ClientError
-from gralha.pipelines.dead_letters import DeadLetters
+from gralha.pipelines.dead_letters import DeadLetters, origins
 from tests.pipelines.topics import create, read
 
 SCHEMA = StructType([StructField("n", IntegerType())])
 
 
+AT = 1_767_323_045_678_000
+
+
 def record(value: bytes, offset: int, headers: Any = None) -> dict[str, Any]:
-    at = datetime(2026, 1, 2, 3, 4, 5, 678000, UTC)
-    origin = {"topic": "numbers", "partition": 3, "offset": offset, "timestamp": at}
+    origin = {"topic": "numbers", "partition": 3, "offset": offset, "timestamp": AT}
     return {**origin, "key": b"k", "value": value, "headers": headers}
 
 
@@ -64,3 +66,26 @@ def test_a_value_that_is_too_large_is_left_out(bootstrap: str, new_name: Callabl
 def test_letters_that_cannot_be_written_are_an_error(bootstrap: str) -> None:
     with pytest.raises(ClientError):
         letters("localhost:1", "letters").write([record(b"x", 1)])
+
+
+@pytest.mark.parametrize(
+    ("microseconds", "told"),
+    [
+        (None, b""),
+        (0, b"1970-01-01T00:00:00+00:00"),
+        (-1, b"1969-12-31T23:59:59.999999+00:00"),
+        (AT, b"2026-01-02T03:04:05.678000+00:00"),
+        (1_700_000_000_000_000_000, b"1700000000000000 ms since 1970"),
+    ],
+)
+def test_every_time_of_a_record_can_be_told(microseconds: int | None, told: bytes) -> None:
+    times = pa.array([microseconds], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    (one,) = origins(pa.StructArray.from_arrays([times, pa.array([b"x"])], ["timestamp", "value"]))
+    letter = letters("localhost:1", "letters").letter({**record(b"x", 1), **one})
+    assert {"key": "gralha.timestamp", "value": told} in letter["headers"]
+
+
+def test_half_a_character_in_a_value_is_told() -> None:
+    letter = letters("localhost:1", "letters").letter(record(b'{"n": "\\ud800"}', 1))
+    said = b'the field n is a text, not INT: "?"'
+    assert {"key": "gralha.reason", "value": said} in letter["headers"]

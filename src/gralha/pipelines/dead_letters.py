@@ -15,6 +15,7 @@ function that uses an input twice (a self-join) scans it twice, and then dead le
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pyarrow as pa
@@ -37,6 +38,7 @@ LETTER_SCHEMA: Final = pa.schema([("key", pa.binary()), ("value", pa.binary()), 
 TOPIC_MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
 # A value from which on the topic's limit, which may be another one, can be why a letter is refused.
 LARGE_BYTES: Final = 100_000
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def sorter(counter: Counter, letters: DeadLetters | None) -> Sorter:
         if count:
             accumulator.add(count)
             if letters is not None:
-                letters.write(unfit.filter(unfit.is_valid()).to_pylist())
+                letters.write(origins(unfit.filter(unfit.is_valid())))
         return unfit.is_null()
 
     judge = arrow_udf(fits, "boolean").asNondeterministic()  # type: ignore[call-overload]
@@ -121,6 +123,15 @@ def sorter(counter: Counter, letters: DeadLetters | None) -> Sorter:
         return marked.filter(F.col(FITS))
 
     return sort_out
+
+
+def origins(unfit: pa.StructArray) -> list[dict[str, Any]]:
+    """The records as Python has them; times are microseconds, for Python's own end with the year 9999."""
+    batch = pa.RecordBatch.from_struct_array(unfit)
+    place = batch.schema.get_field_index("timestamp")
+    times = batch.column(place).cast(pa.int64())
+    rows: list[dict[str, Any]] = batch.set_column(place, "timestamp", times).to_pylist()
+    return rows
 
 
 def _send(settings: ClientSettings, topic: str, letters: list[dict[str, Any]]) -> None:
@@ -139,5 +150,10 @@ def _header(key: str, value: str) -> dict[str, Any]:
     return {"key": key, "value": value.encode()}
 
 
-def _iso(timestamp: Any) -> str:
-    return "" if timestamp is None else str(timestamp.isoformat())
+def _iso(microseconds: int | None) -> str:
+    if microseconds is None:
+        return ""
+    try:
+        return (EPOCH + timedelta(microseconds=microseconds)).isoformat()
+    except OverflowError:
+        return f"{microseconds // 1000} ms since 1970"
