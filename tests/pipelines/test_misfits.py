@@ -90,6 +90,10 @@ def test_every_value_gets_a_sentence_on_one_line(value: bytes) -> None:
     assert sentence.encode()
 
 
+def test_a_sentence_has_an_end() -> None:
+    assert len(reason(json.dumps({"product": "a", "prices": {"x" * 10_000: "y"}}).encode(), SCHEMA)) == 500
+
+
 def test_a_value_that_is_nested_too_deeply_to_be_shown() -> None:
     for depth in range(300, 1100):
         value = b'{"product":"a","amount":' + b"[" * depth + b"]" * depth + b"}"

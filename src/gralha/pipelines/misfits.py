@@ -19,6 +19,8 @@ from pyspark.sql.types import (
 )
 
 SHOWN_CHARACTERS = 60
+# Keys of a map are named in full, and there is no limit to them.
+SENTENCE_CHARACTERS = 500
 DOES_NOT_FIT = "the value does not fit the schema"
 
 
@@ -26,7 +28,7 @@ def reason(value: bytes, schema: StructType) -> str:
     """Why a value does not fit a schema, in a sentence that can be written as UTF-8; raises for no value."""
     try:
         # JSON may hold half a character ("\\ud800"), which is no text.
-        return _told(value, schema).encode("utf-8", "replace").decode()
+        return _told(value, schema)[:SENTENCE_CHARACTERS].encode("utf-8", "replace").decode()
     except Exception:  # whoever wrote the value must not be able to stop the query
         return DOES_NOT_FIT
 
