@@ -72,17 +72,24 @@ def python_error(text: str) -> str | None:
     if not found:
         return None
     place = ""
-    for line in traceback.splitlines()[1:]:
+    lines = traceback.splitlines()
+    for number, line in enumerate(lines[1:], 1):
         frame = PYTHON_FRAME.match(line)
         error = PYTHON_ERROR.match(line)
         if frame and not any(part in frame["file"] for part in NOT_THE_USERS):
             place = f"{frame['file']}:{frame['line']}: "
         if error:
-            return _said(error["type"], error["text"] or "", place)
+            return _said(error["type"], error["text"] or "", place, "\n".join(lines[number + 1 :]))
     return None
 
 
-def _said(kind: str, text: str, place: str) -> str:
+def _said(kind: str, text: str, place: str, after: str) -> str:
+    """An error of Python's in a sentence; `after` is what follows its line."""
     if kind.startswith("gralha.") and text:
         return text
+    if kind.startswith("py4j.") and after.startswith(": "):
+        # Java failed, and Python only says which call of its own it was, by a number.
+        return place + first_sentence(after.rpartition("Caused by: ")[2].removeprefix(": "))
+    if kind.startswith("pyspark."):
+        return place + first_sentence(f"{text}\n{after}")
     return f"{place}{kind.rpartition('.')[2]}: {text}".rstrip(": ")
