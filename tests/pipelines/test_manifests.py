@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -23,15 +24,24 @@ STATELESS = Manifest(
     output_schema="struct<product:string>",
     shuffle_partitions=2,
     state_store="RocksDBStateStoreProvider",
+    sources=(("sales",),),
     gralha="0.1.0",
     spark="4.3.0",
     checkpoint_id="1234abcd",
+)
+UNION = replace(
+    STATELESS,
+    inputs=(SALES, replace(SALES, name="orders", topics=("orders",))),
+    sources=(("sales",), ("orders",)),
 )
 STATEFUL = replace(STATELESS, stateful=(SUM,), output_mode="update")
 
 
 def with_input(**changes: Any) -> dict[str, Any]:
-    return {"inputs": (replace(SALES, **changes),)}
+    return {
+        "inputs": (replace(SALES, **changes),),
+        "sources": (changes.get("topics", SALES.topics),),
+    }
 
 
 def test_nothing_changed() -> None:
@@ -44,6 +54,20 @@ def test_nothing_changed() -> None:
         (STATELESS, {"inputs": (SALES, SALES)}, "had the inputs sales and now has sales, sales", False),
         (STATELESS, with_input(topics=("orders",)), "Input sales read sales and now reads orders.", False),
         (STATELESS, with_input(topics=("orders", "sales")), "the new ones are read from their start", True),
+        (
+            UNION,
+            {"sources": (("orders",), ("sales",))},
+            "The query read sales, then orders and now reads orders, then sales: the offsets",
+            False,
+        ),
+        (
+            STATELESS,
+            {"sources": (("sales",), ("sales",))},
+            "read sales and now reads sales, then sales",
+            False,
+        ),
+        (UNION, {"sources": (("sales",),)}, "read sales, then orders and now reads sales:", False),
+        (replace(STATELESS, sources=()), {"sources": (("sales",),)}, None, True),
         (STATELESS, with_input(name="deals"), "Input sales is called deals now.", True),
         (
             STATELESS,
@@ -110,6 +134,12 @@ def test_a_manifest_comes_back_from_its_file(
 ) -> None:
     made = replace(STATELESS, inputs=some_inputs, stateful=some_operators)
     assert Manifest.from_json(made.to_json()) == made
+
+
+def test_a_manifest_of_an_older_gralha_is_read() -> None:
+    values = json.loads(STATELESS.to_json())
+    del values["sources"]
+    assert Manifest.from_json(json.dumps(values)) == replace(STATELESS, sources=())
 
 
 @pytest.mark.parametrize(

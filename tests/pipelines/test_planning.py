@@ -179,6 +179,37 @@ def check_a_broken_checkpoint(runner: Runner, topic: str) -> None:
     assert made(runner, sums(topic)).verdict == "resume"
 
 
+def test_the_order_of_the_sources(runner: Runner, topic: str, bootstrap: str) -> None:
+    from gralha.pipelines.sources import sources
+
+    other = topic.replace("sales", "orders")
+    create(bootstrap, other)
+    reader = runner.spark.readStream.format("gralha").option("kafka.bootstrap.servers", bootstrap)
+    x = reader.option("subscribe", topic).load()
+    y = reader.option("subscribe", f"{topic},{other}").load()
+    assert sources(x) == ((topic,),)
+    assert sources(x.union(y)) == ((topic,), (other, topic))
+    assert sources(y.union(x)) == ((other, topic), (topic,))
+    assert sources(x.union(x)) == ((topic,),)
+    assert sources(x.alias("a").join(x.alias("b"), F.expr("a.key = b.key"))) == ((topic,), (topic,))
+    assert sources(runner.spark.readStream.format("rate").load().select("value")) == (("rate",),)
+
+
+def test_a_union_the_other_way_round_cannot_resume(runner: Runner, topic: str, bootstrap: str) -> None:
+    other = topic.replace("sales", "orders")
+    create(bootstrap, other)
+    inputs = {"x": from_topic(topic, schema=SALES), "y": from_topic(other, schema=SALES)}
+    declare = pipeline(inputs=inputs, output=to_topic(f"{topic}-both"), name=f"{topic}-both")
+    write(bootstrap, topic, [{"product": "a"}])
+    write(bootstrap, other, [{"product": "b"}, {"product": "c"}])
+    assert [outcome.error for outcome in runner(declare(lambda x, y: x.union(y)))] == [None]
+
+    assert made(runner, declare(lambda x, y: x.union(y.filter("amount > 1")))).verdict == "resume"
+    assert f"read {topic}, then {other} and now reads {other}, then {topic}" in problem(
+        runner, declare(lambda x, y: y.union(x))
+    )
+
+
 def test_operators_in_words(runner: Runner) -> None:
     from gralha.pipelines.stateful import stateful_operators
 
@@ -194,9 +225,21 @@ def test_operators_in_words(runner: Runner) -> None:
         "aggregate by window of 10 seconds every 5 seconds: count(1) BIGINT": rows.groupBy(
             F.window("at", "10 seconds", "5 seconds")
         ).count(),
+        "aggregate by window of 1 hour from 15 minutes: count(1) BIGINT": rows.groupBy(
+            F.window("at", "1 hour", startTime="15 minutes")
+        ).count(),
+        "aggregate by window of 1 hour every 10 minutes from 3 minutes: count(1) BIGINT": rows.groupBy(
+            F.window("at", "1 hour", "10 minutes", "3 minutes").alias("w")
+        ).count(),
+        "aggregate by w of 1 hour: count(1) BIGINT": rows.withColumn("w", F.window("at", "1 hour"))
+        .groupBy("w")
+        .count(),
         "aggregate by session_window of gap 5 minutes: count(1) BIGINT": rows.groupBy(
             F.session_window("at", "5 minutes")
         ).count(),
+        "aggregate by cast((_nondeterministic * cast(10 as double)) as int) INT: count(1) BIGINT": (
+            rows.groupBy((F.rand() * 10).cast("int")).agg(F.count("*"))
+        ),
         "de-duplication by product STRING": rows.dropDuplicates(["product"]),
         "de-duplication within the watermark by value BIGINT": rows.dropDuplicatesWithinWatermark(["value"]),
         "stream-stream join (Inner) by ((value = number) AND": rows.join(other, join),
@@ -205,6 +248,15 @@ def test_operators_in_words(runner: Runner) -> None:
         (operator,) = stateful_operators(frame)
         assert str(operator).startswith(words)
     assert stateful_operators(rows.filter("value > 3")) == ()
+
+    def of_gap(minutes: str) -> str:
+        gap = F.when(F.col("value") > 3, minutes).otherwise("10 minutes")
+        (operator,) = stateful_operators(rows.groupBy(F.session_window("at", gap)).count())
+        return str(operator)
+
+    assert of_gap("5 minutes") == of_gap("5 minutes")
+    assert of_gap("5 minutes") != of_gap("6 minutes")
+    assert "THEN 5 minutes ELSE 10 minutes" in of_gap("5 minutes")
 
 
 def test_a_folder_that_hadoop_reaches(runner: Runner, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ import pyspark
 import gralha
 from gralha.pipelines.building import Built
 from gralha.pipelines.declaration import Output, TopicOutput
+from gralha.pipelines.sources import Sources, sources
 from gralha.pipelines.stateful import StatefulOperator, stateful_operators
 
 VERSION: Final = 1
@@ -32,7 +33,7 @@ class Change:
 
 @dataclass(frozen=True)
 class InputManifest:
-    """An input as it was: the position in the list counts, Spark numbers its sources."""
+    """An input as it was."""
 
     name: str
     topics: tuple[str, ...]
@@ -53,6 +54,8 @@ class Manifest:
     output_schema: str
     shuffle_partitions: int
     state_store: str
+    # The topics of each source, in Spark's order (sources.py): the offsets in the checkpoint have no names.
+    sources: Sources = ()
     gralha: str = gralha.__version__
     spark: str = pyspark.__version__
     # A name for the life of the checkpoint: folders of tables carry it.
@@ -72,6 +75,7 @@ class Manifest:
             values["inputs"] = tuple(_input(one) for one in values["inputs"])
             values["stateful"] = tuple(_operator(one) for one in values["stateful"])
             values["outputs"] = tuple(values["outputs"])
+            values["sources"] = tuple(tuple(one) for one in values.get("sources", ()))
             return cls(**values)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{type(error).__name__}: {error}") from error
@@ -102,6 +106,7 @@ def manifest(built: Built, conf: Mapping[str, str]) -> Manifest:
         output_schema=built.rows.schema.simpleString(),
         shuffle_partitions=int(conf["spark.sql.shuffle.partitions"]),
         state_store=conf["spark.sql.streaming.stateStore.providerClass"].rpartition(".")[2],
+        sources=sources(built.rows),
     )
 
 
@@ -128,6 +133,19 @@ def _inputs(old: Manifest, new: Manifest) -> Iterator[Change]:
         return
     for was, now in zip(old.inputs, new.inputs, strict=True):
         yield from _input_changes(was, now, is_stateful=bool(new.stateful))
+    if all(set(was.topics) <= set(now.topics) for was, now in zip(old.inputs, new.inputs, strict=True)):
+        yield from _order(old.sources, new.sources)
+
+
+def _order(was: Sources, now: Sources) -> Iterator[Change]:
+    fits = len(was) == len(now) and all(set(one) <= set(other) for one, other in zip(was, now, strict=True))
+    if was and not fits:  # a manifest of an older Gralha does not say it
+        before, after = (", then ".join(_list(one) for one in some) for some in (was, now))
+        yield Change(
+            f"The query read {before} and now reads {after}: "
+            "the offsets in the checkpoint have the old order, and no names.",
+            can_resume=False,
+        )
 
 
 def _input_changes(was: InputManifest, now: InputManifest, *, is_stateful: bool) -> Iterator[Change]:
