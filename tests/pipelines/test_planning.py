@@ -169,7 +169,7 @@ def check_a_broken_checkpoint(runner: Runner, topic: str) -> None:
         if file.name.isdigit():
             file.write_text("")
     sentence = problem(runner, sums(topic))
-    assert "is empty or cut off. Begin anew with --fresh" in sentence
+    assert "is missing, empty or cut off. Begin anew with --fresh" in sentence
     assert text
 
     fresh = made(runner, sums(topic), fresh=True)

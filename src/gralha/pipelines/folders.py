@@ -56,14 +56,15 @@ class LocalFolder:
 
     def read(self, name: str) -> str | None:
         try:
-            return (self._root / name).read_text()
+            # Bytes that are no text are for the reader to complain about.
+            return (self._root / name).read_text("utf-8", "replace")
         except FileNotFoundError:
             return None
 
     def write(self, name: str, text: str) -> None:
         self._root.mkdir(parents=True, exist_ok=True)
         draft = self._root / f".{name}.new"
-        with draft.open("w") as file:
+        with draft.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
