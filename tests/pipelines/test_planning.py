@@ -145,6 +145,34 @@ def test_a_key_that_is_no_column(runner: Runner, topic: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("spark.executor.memory", "2g", "Cannot modify the value of the Spark config"),
+        ("spark.sql.shuffle.partitions", "many", "It should be a/an 'int' value."),
+    ],
+)
+def test_a_setting_that_spark_does_not_take(
+    runner: Runner, topic: str, name: str, value: str, words: str
+) -> None:
+    before = runner.spark.conf.get(name, None)
+    sentence = problem(runner, simple(topic, lambda sales: sales, conf={name: value}))
+    assert sentence.startswith(f"pipeline copy: Spark does not take conf={{{name!r}: {value!r}}}")
+    assert words in sentence
+    assert runner.spark.conf.get(name, None) == before
+
+
+def test_a_folder_for_checkpoints_that_cannot_be(runner: Runner, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    below = f"{tmp_path}/file/checkpoints"
+    assert f"The folder {below} cannot be used: Not a directory." in problem(
+        runner, simple(topic, lambda sales: sales), checkpoints=below
+    )
+    assert "Spark needs a jar for s3a://" in problem(
+        runner, simple(topic, lambda sales: sales), checkpoints="s3a://bucket/folder"
+    )
+
+
 def test_a_checkpoint_that_does_not_fit_any_more(runner: Runner, bootstrap: str, topic: str) -> None:
     write(bootstrap, topic, [{"product": "a", "amount": 1.0, "at": "2026-01-01T00:00:00Z"}])
     assert [outcome.error for outcome in runner(sums(topic))] == [None]

@@ -108,6 +108,11 @@ def test_an_analysis_without_its_plan() -> None:
     assert first_sentence(text) == "No column `x`."
 
 
+def test_causes_in_a_row_without_their_classes() -> None:
+    text = "java.lang.RuntimeException: java.lang.ClassNotFoundException: Class a.b.C not found\n\tat x.Y\n"
+    assert first_sentence(text) == "Class a.b.C not found"
+
+
 def test_what_a_restart_may_mend() -> None:
     assert [kind_of(text) for text in (SOURCE, STAGE, BUG, ANSI)] == [
         "passing",

@@ -21,7 +21,7 @@ from gralha.pipelines import checkpoints
 from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.errors import CannotStartError, PipelineError
 from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Stopped
-from gralha.pipelines.folders import folder
+from gralha.pipelines.folders import folder, usable
 from gralha.pipelines.planning import Plan, plan
 from gralha.pipelines.progress import Progress
 from gralha.pipelines.restarts import BackOff
@@ -78,9 +78,10 @@ def run(
     if problems:
         raise CannotStartError(problems)
     for one in plans:
-        if options.fresh:
-            checkpoints.put_aside(folder(one.checkpoint, session), datetime.now())
-        prepare(one, session, options)
+        with usable(one.checkpoint):
+            if options.fresh:
+                checkpoints.put_aside(folder(one.checkpoint, session), datetime.now())
+            prepare(one, session, options)
     watches = [_Watch(one, session, options, on_event, BackOff(chooser or random.Random())) for one in plans]
     try:
         while not asked.is_set() and any(not watch.is_done for watch in watches):

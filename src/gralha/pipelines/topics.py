@@ -8,7 +8,7 @@ from typing import Final
 
 from gralha.client.admin import Admin
 from gralha.client.cluster import Cluster
-from gralha.client.errors import ClientError
+from gralha.client.errors import ClientError, KafkaError
 from gralha.client.values import NewTopic, TopicDescription
 from gralha.pipelines.errors import PipelineError
 from gralha.spark.secrets import client_settings
@@ -65,5 +65,5 @@ def topics_of(kafka: Mapping[str, str]) -> Iterator[Topics]:
         )
         with Admin(Cluster.of(settings, api_timeout_ms=PATIENCE_MS)) as admin:
             yield Topics(admin, servers)
-    except ClientError as error:
+    except (ClientError, KafkaError) as error:
         raise PipelineError(str(error)) from error
