@@ -103,7 +103,10 @@ def test_an_unreachable_broker(runner: Runner, topic: str) -> None:
             "input sales: the schema 'product STRIN' cannot be read: Unsupported data type \"STRIN\"",
         ),
         ("product", "cannot be read: Syntax error at or near end of input"),
-        ("_key STRING", "input sales: the schema has a column _key, which is taken"),
+        (
+            "_key STRING",
+            "a column _key, which is taken: it tells where a record comes from.",
+        ),
         ("a INT, A INT", "input sales: the schema has the column a twice."),
     ],
 )
