@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gralha.pipelines.manifests import Change, InputManifest, Manifest, columns_of, compare
+from gralha.pipelines.declaration import to_table, to_topic
+from gralha.pipelines.manifests import Change, InputManifest, Manifest, columns_of, compare, describe
 from gralha.pipelines.stateful import StatefulOperator
 
 SALES = InputManifest("sales", ("sales",), "struct<product:string,amount:double>", None, "earliest")
@@ -25,10 +26,12 @@ STATELESS = Manifest(
     shuffle_partitions=2,
     state_store="RocksDBStateStoreProvider",
     sources=(("sales",),),
+    cluster_id="one",
     gralha="0.1.0",
     spark="4.3.0",
     checkpoint_id="1234abcd",
 )
+TABLE = replace(STATELESS, outputs=("table /data (parquet)",))
 UNION = replace(
     STATELESS,
     inputs=(SALES, replace(SALES, name="orders", topics=("orders",))),
@@ -90,6 +93,17 @@ def test_nothing_changed() -> None:
         (STATEFUL, {"state_store": "HDFSBackedStateStoreProvider"}, "cannot read it", False),
         (STATELESS, {"state_store": "HDFSBackedStateStoreProvider"}, None, True),
         (STATELESS, {"outputs": ("topic sums",)}, "was topic totals and is topic sums now", True),
+        (TABLE, {"outputs": ("table /data (orc)",)}, "table /data was parquet and would be orc now;", False),
+        (
+            TABLE,
+            {"outputs": ("table /data (parquet, partitioned by day)",)},
+            "table /data was parquet and would be parquet, partitioned by day now;",
+            False,
+        ),
+        (TABLE, {"outputs": ("table /other (orc)",)}, "was table /data and is table /other now", True),
+        (replace(TABLE, outputs=("table /data",)), {"outputs": ("table /data (orc)",)}, None, True),
+        (STATELESS, {"cluster_id": "two"}, "with the cluster one, and this is two:", False),
+        (STATELESS, {"cluster_id": ""}, None, True),
         (STATELESS, {"output_schema": "struct<p:string>"}, "product is gone; p STRING is new", True),
         (STATELESS, {"output_mode": "update"}, "output_mode was 'append' and is 'update' now.", True),
         (STATEFUL, {"output_mode": "append"}, "output_mode was 'update' and is 'append' now.", False),
@@ -138,8 +152,17 @@ def test_a_manifest_comes_back_from_its_file(
 
 def test_a_manifest_of_an_older_gralha_is_read() -> None:
     values = json.loads(STATELESS.to_json())
-    del values["sources"]
-    assert Manifest.from_json(json.dumps(values)) == replace(STATELESS, sources=())
+    del values["sources"], values["cluster_id"]
+    assert Manifest.from_json(json.dumps(values)) == replace(STATELESS, sources=(), cluster_id="")
+
+
+def test_how_outputs_are_named() -> None:
+    outputs = to_topic("sums"), to_table("/data/"), to_table("/data", format="orc", partition_by=["a", "b"])
+    assert [describe(one) for one in outputs] == [
+        "topic sums",
+        "table /data (parquet)",
+        "table /data (orc, partitioned by a, b)",
+    ]
 
 
 @pytest.mark.parametrize(

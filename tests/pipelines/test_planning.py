@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import functions as F  # noqa: N812
 
 from gralha.pipelines import CannotStartError, Pipeline, from_topic, pipeline, to_topic
@@ -74,6 +75,9 @@ def test_a_plan_says_what_a_pipeline_would_do(runner: Runner, topic: str) -> Non
         "aggregate by window of 1 minute, product STRING: sum(amount) DOUBLE"
     ]
     assert found.checkpoint == str(runner.checkpoints / f"{topic}-sums")
+    assert found.manifest is not None
+    admin = AdminClient({"bootstrap.servers": runner.options.bootstrap_servers})
+    assert found.manifest.cluster_id == admin.describe_cluster().result(60).cluster_id
 
 
 def test_a_wrong_topic(runner: Runner, topic: str, bootstrap: str) -> None:

@@ -88,12 +88,12 @@ def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Pl
     """Find out what a pipeline would do. Never raises for what a person can mend: see `problems`."""
     problems: list[str] = []
     kafka = kafka_settings(options)
-    partitions = _partitions(pipeline, kafka, problems)
+    cluster_id, partitions = _partitions(pipeline, kafka, problems)
     conf = conf_of(pipeline, session)
     inputs = _inputs(pipeline, session, partitions)
     built = _built(pipeline, session, conf, kafka, problems)
     checkpoint = _checkpoint(pipeline, session, options, problems)
-    new = manifest(built, conf) if built is not None else None
+    new = manifest(built, conf, cluster_id) if built is not None else None
     changes = _changes(checkpoint, new)
     problems += _checkpoint_problems(pipeline, checkpoint, changes)
     if new is not None and checkpoint.manifest is not None:
@@ -117,17 +117,19 @@ def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Pl
     )
 
 
-def _partitions(pipeline: Pipeline, kafka: Mapping[str, str], problems: list[str]) -> dict[str, int | None]:
-    """The partitions of all topics; adds a sentence for every input topic that is missing."""
+def _partitions(
+    pipeline: Pipeline, kafka: Mapping[str, str], problems: list[str]
+) -> tuple[str, dict[str, int | None]]:
+    """The cluster's id and all topics' partitions; adds a sentence for every input topic that is missing."""
     try:
         with topics_of(kafka) as topics:
             found = topics.partitions([*pipeline.topics, *written_topics(pipeline)])
             missing = [name for name in pipeline.topics if found[name] is None]
             problems += [f"pipeline {pipeline.name}: {topics.missing(name)}" for name in missing]
-            return found
+            return topics.cluster_id(), found
     except PipelineError as error:
         problems.append(f"pipeline {pipeline.name}: {error}")
-        return {}
+        return "", {}
 
 
 def _built(
