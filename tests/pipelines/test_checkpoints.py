@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -25,7 +27,10 @@ def folder(tmp_path: Path) -> LocalFolder:
             (place / str(number)).write_text(ENTRY)
         (place / f".{newest}.crc").write_text("x")
     (root / "checkpoint" / "metadata").write_text('{"id":"b91aa5ca"}')
-    (root / "checkpoint" / "state" / "0").mkdir(parents=True)
+    (root / "checkpoint" / "state" / "0" / "1").mkdir(parents=True)
+    (root / "checkpoint" / "state" / "0" / "1" / "7.changelog").write_text("x")
+    (root / "checkpoint" / "state" / "0" / "_metadata").mkdir()
+    (root / "checkpoint" / "state" / "0" / "_metadata" / "metadata").write_text("v1")
     made = LocalFolder(str(root))
     made.write("manifest.json", STATEFUL.to_json())
     return made
@@ -70,16 +75,31 @@ def test_a_batch_that_was_begun_is_done_again(folder: LocalFolder) -> None:
         ("checkpoint/metadata", "{}", "is broken: its file checkpoint/metadata is missing or empty."),
         ("checkpoint/offsets/6", None, "in checkpoint/offsets is 5, but in checkpoint/commits it is 6."),
         ("checkpoint/offsets/8", ENTRY, "in checkpoint/offsets is 8, but in checkpoint/commits it is 6."),
-        ("checkpoint/offsets/6", "", "is broken: its file checkpoint/offsets/6 is empty or cut off."),
-        ("checkpoint/offsets/6", ENTRY[:-3], "its file checkpoint/offsets/6 is empty or cut off."),
-        ("checkpoint/commits/6", "", "its file checkpoint/commits/6 is empty or cut off."),
+        (
+            "checkpoint/offsets/6",
+            "",
+            "its file checkpoint/offsets/6 is missing, empty or cut off.",
+        ),
+        ("checkpoint/offsets/6", ENTRY[:-3], "its file checkpoint/offsets/6 is missing, empty or cut off."),
+        # Cut at the end of a line: the offsets of the source are gone.
+        ("checkpoint/offsets/6", ENTRY[:26], "its file checkpoint/offsets/6 is missing, empty or cut off."),
+        ("checkpoint/offsets/5", None, "its file checkpoint/offsets/5 is missing, empty or cut off."),
+        ("checkpoint/offsets/5", "", "its file checkpoint/offsets/5 is missing, empty or cut off."),
+        (
+            "checkpoint/offsets/6",
+            "\udcff\udcfe",
+            "its file checkpoint/offsets/6 is missing, empty or cut off.",
+        ),
+        ("manifest.json", "\udcff\udcfe", "manifest.json cannot be read ("),
+        ("checkpoint/commits/6", "", "its file checkpoint/commits/6 is missing, empty or cut off."),
+        ("checkpoint/state/0/1/7.changelog", None, "its folder checkpoint/state is gone or empty"),
     ],
 )
 def test_broken_checkpoints(folder: LocalFolder, name: str, text: str | None, sentence: str) -> None:
     if text is None:
         file(folder, name).unlink()
     else:
-        file(folder, name).write_text(text)
+        file(folder, name).write_bytes(text.encode("utf-8", "surrogateescape"))
     found = inspect(folder)
     assert found.broken is not None
     assert sentence in found.broken
@@ -88,10 +108,28 @@ def test_broken_checkpoints(folder: LocalFolder, name: str, text: str | None, se
 
 
 def test_state_that_is_gone(folder: LocalFolder) -> None:
-    file(folder, "checkpoint/state/0").rmdir()
+    shutil.rmtree(file(folder, "checkpoint/state"))
     assert "checkpoint/state is gone" in (inspect(folder).broken or "")
     folder.write("manifest.json", STATELESS.to_json())
     assert inspect(folder).broken is None
+
+
+def test_state_of_a_join_lies_one_folder_deeper(folder: LocalFolder) -> None:
+    place = file(folder, "checkpoint/state/0/1")
+    (place / "left-keyToNumValues").mkdir()
+    (place / "7.changelog").rename(place / "left-keyToNumValues" / "7.changelog")
+    assert inspect(folder).broken is None
+
+
+def test_state_without_offsets_is_no_new_checkpoint(folder: LocalFolder) -> None:
+    for kind in ("offsets", "commits"):
+        shutil.rmtree(file(folder, f"checkpoint/{kind}"))
+    assert "it has state, but its folders checkpoint/offsets and" in (inspect(folder).broken or "")
+
+
+def test_a_second_source_has_a_line_of_its_own(folder: LocalFolder) -> None:
+    folder.write("manifest.json", replace(STATEFUL, sources=(("sales",), ("orders",))).to_json())
+    assert "offsets/6 is missing, empty or cut off" in (inspect(folder).broken or "")
 
 
 def test_a_checkpoint_is_put_aside_whole(folder: LocalFolder) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql import functions as F  # noqa: N812
 
-from gralha.pipelines import Pipeline, from_topic, pipeline, restarts, to_topic
+from gralha.pipelines import Pipeline, from_topic, pipeline, restarts, to_table, to_topic
 from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Stopped
 from gralha.testing import GralhaCluster
 from tests.pipelines.runner import Runner
@@ -92,3 +92,19 @@ def test_a_broker_that_was_away_is_waited_for(spark: SparkSession, tmp_path: Pat
         assert cluster.bootstrap in reason
         assert "\n" not in reason
         assert isinstance(runner.events[-1], Stopped)
+
+
+def test_an_error_of_java_in_a_batch_is_told_and_given_up(
+    runner: Runner, bootstrap: str, new_name: Callable[[str], str], tmp_path: Path
+) -> None:
+    source = new_name("numbers")
+    create(bootstrap, source)
+    write(bootstrap, source, [{"n": 1}])
+    (tmp_path / "file").write_text("no folder")
+    inputs = {"numbers": from_topic(source, schema="n INT")}
+    copy = pipeline(inputs=inputs, output=to_table(str(tmp_path / "file" / "table")), name=f"{source}-copy")
+
+    (outcome,) = runner(copy(lambda numbers: numbers.select("n")))
+
+    assert outcome.error == f"Parent path is not a directory: file:{tmp_path}/file"
+    assert outcome.restarts >= 2

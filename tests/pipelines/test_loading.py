@@ -45,6 +45,21 @@ def test_a_file_may_import_its_neighbours_but_runs_only_its_own_pipelines(tmp_pa
     assert [one.name for one in load(path)] == ["copy"]
 
 
+def test_a_function_below_a_decorator_of_another_module_is_found(tmp_path: Path) -> None:
+    text = """import functools
+def logged(function):
+    @functools.wraps(function)
+    def inner(*arguments, **named):
+        return function(*arguments, **named)
+    return inner
+"""
+    file(tmp_path, text, "gralha_test_decorators.py")
+    decorated = ONE.replace("def copy", "@logged\ndef copy")
+    path = file(tmp_path, f"from gralha_test_decorators import logged\n{HEAD}{decorated}")
+    (found,) = load(path)
+    assert (found.name, found.file, found.line) == ("copy", str(path), 4)
+
+
 def test_functions_travel_to_workers_that_have_no_such_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gralha.pipelines.manifests import Change, InputManifest, Manifest, columns_of, compare
+from gralha.pipelines.declaration import to_table, to_topic
+from gralha.pipelines.manifests import Change, InputManifest, Manifest, columns_of, compare, describe
 from gralha.pipelines.stateful import StatefulOperator
 
 SALES = InputManifest("sales", ("sales",), "struct<product:string,amount:double>", None, "earliest")
@@ -23,15 +25,26 @@ STATELESS = Manifest(
     output_schema="struct<product:string>",
     shuffle_partitions=2,
     state_store="RocksDBStateStoreProvider",
+    sources=(("sales",),),
+    cluster_id="one",
     gralha="0.1.0",
     spark="4.3.0",
     checkpoint_id="1234abcd",
+)
+TABLE = replace(STATELESS, outputs=("table /data (parquet)",))
+UNION = replace(
+    STATELESS,
+    inputs=(SALES, replace(SALES, name="orders", topics=("orders",))),
+    sources=(("sales",), ("orders",)),
 )
 STATEFUL = replace(STATELESS, stateful=(SUM,), output_mode="update")
 
 
 def with_input(**changes: Any) -> dict[str, Any]:
-    return {"inputs": (replace(SALES, **changes),)}
+    return {
+        "inputs": (replace(SALES, **changes),),
+        "sources": (changes.get("topics", SALES.topics),),
+    }
 
 
 def test_nothing_changed() -> None:
@@ -44,6 +57,20 @@ def test_nothing_changed() -> None:
         (STATELESS, {"inputs": (SALES, SALES)}, "had the inputs sales and now has sales, sales", False),
         (STATELESS, with_input(topics=("orders",)), "Input sales read sales and now reads orders.", False),
         (STATELESS, with_input(topics=("orders", "sales")), "the new ones are read from their start", True),
+        (
+            UNION,
+            {"sources": (("orders",), ("sales",))},
+            "The query read sales, then orders and now reads orders, then sales: the offsets",
+            False,
+        ),
+        (
+            STATELESS,
+            {"sources": (("sales",), ("sales",))},
+            "read sales and now reads sales, then sales",
+            False,
+        ),
+        (UNION, {"sources": (("sales",),)}, "read sales, then orders and now reads sales:", False),
+        (replace(STATELESS, sources=()), {"sources": (("sales",),)}, None, True),
         (STATELESS, with_input(name="deals"), "Input sales is called deals now.", True),
         (
             STATELESS,
@@ -66,6 +93,17 @@ def test_nothing_changed() -> None:
         (STATEFUL, {"state_store": "HDFSBackedStateStoreProvider"}, "cannot read it", False),
         (STATELESS, {"state_store": "HDFSBackedStateStoreProvider"}, None, True),
         (STATELESS, {"outputs": ("topic sums",)}, "was topic totals and is topic sums now", True),
+        (TABLE, {"outputs": ("table /data (orc)",)}, "table /data was parquet and would be orc now;", False),
+        (
+            TABLE,
+            {"outputs": ("table /data (parquet, partitioned by day)",)},
+            "table /data was parquet and would be parquet, partitioned by day now;",
+            False,
+        ),
+        (TABLE, {"outputs": ("table /other (orc)",)}, "was table /data and is table /other now", True),
+        (replace(TABLE, outputs=("table /data",)), {"outputs": ("table /data (orc)",)}, None, True),
+        (STATELESS, {"cluster_id": "two"}, "with the cluster one, and this is two:", False),
+        (STATELESS, {"cluster_id": ""}, None, True),
         (STATELESS, {"output_schema": "struct<p:string>"}, "product is gone; p STRING is new", True),
         (STATELESS, {"output_mode": "update"}, "output_mode was 'append' and is 'update' now.", True),
         (STATEFUL, {"output_mode": "append"}, "output_mode was 'update' and is 'append' now.", False),
@@ -110,6 +148,21 @@ def test_a_manifest_comes_back_from_its_file(
 ) -> None:
     made = replace(STATELESS, inputs=some_inputs, stateful=some_operators)
     assert Manifest.from_json(made.to_json()) == made
+
+
+def test_a_manifest_of_an_older_gralha_is_read() -> None:
+    values = json.loads(STATELESS.to_json())
+    del values["sources"], values["cluster_id"]
+    assert Manifest.from_json(json.dumps(values)) == replace(STATELESS, sources=(), cluster_id="")
+
+
+def test_how_outputs_are_named() -> None:
+    outputs = to_topic("sums"), to_table("/data/"), to_table("/data", format="orc", partition_by=["a", "b"])
+    assert [describe(one) for one in outputs] == [
+        "topic sums",
+        "table /data (parquet)",
+        "table /data (orc, partitioned by a, b)",
+    ]
 
 
 @pytest.mark.parametrize(

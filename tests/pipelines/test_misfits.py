@@ -66,6 +66,8 @@ SCHEMA = StructType(
         ({"product": "a", "prices": {"eur": "x"}}, 'the field prices.eur is a text, not DOUBLE: "x"'),
         ({"product": "a", "amount": "x" * 100}, '"' + "x" * 59 + "..."),
         ({"product": "a"}, "the value does not fit the schema"),
+        ({"product": "a", "amount": "\ud800"}, 'the field amount is a text, not DOUBLE: "?"'),
+        ({"product": "a", "prices": {"\udfff": "x"}}, "the field prices.? is a text, not DOUBLE"),
     ],
 )
 def test_reasons(value: Any, sentence: str) -> None:
@@ -85,3 +87,14 @@ def test_every_value_gets_a_sentence_on_one_line(value: bytes) -> None:
     sentence = reason(value, SCHEMA)
     assert sentence.startswith("the ")
     assert "\n" not in sentence
+    assert sentence.encode()
+
+
+def test_a_sentence_has_an_end() -> None:
+    assert len(reason(json.dumps({"product": "a", "prices": {"x" * 10_000: "y"}}).encode(), SCHEMA)) == 500
+
+
+def test_a_value_that_is_nested_too_deeply_to_be_shown() -> None:
+    for depth in range(300, 1100):
+        value = b'{"product":"a","amount":' + b"[" * depth + b"]" * depth + b"}"
+        assert reason(value, SCHEMA).startswith(("the field amount is an array", "the value "))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import functions as F  # noqa: N812
 
 from gralha.pipelines import CannotStartError, Pipeline, from_topic, pipeline, to_topic
@@ -74,6 +75,9 @@ def test_a_plan_says_what_a_pipeline_would_do(runner: Runner, topic: str) -> Non
         "aggregate by window of 1 minute, product STRING: sum(amount) DOUBLE"
     ]
     assert found.checkpoint == str(runner.checkpoints / f"{topic}-sums")
+    assert found.manifest is not None
+    admin = AdminClient({"bootstrap.servers": runner.options.bootstrap_servers})
+    assert found.manifest.cluster_id == admin.describe_cluster().result(60).cluster_id
 
 
 def test_a_wrong_topic(runner: Runner, topic: str, bootstrap: str) -> None:
@@ -103,7 +107,10 @@ def test_an_unreachable_broker(runner: Runner, topic: str) -> None:
             "input sales: the schema 'product STRIN' cannot be read: Unsupported data type \"STRIN\"",
         ),
         ("product", "cannot be read: Syntax error at or near end of input"),
-        ("_key STRING", "input sales: the schema has a column _key, which is taken"),
+        (
+            "_key STRING",
+            "a column _key, which is taken: it tells where a record comes from.",
+        ),
         ("a INT, A INT", "input sales: the schema has the column a twice."),
     ],
 )
@@ -145,6 +152,34 @@ def test_a_key_that_is_no_column(runner: Runner, topic: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("spark.executor.memory", "2g", "Cannot modify the value of the Spark config"),
+        ("spark.sql.shuffle.partitions", "many", "It should be a/an 'int' value."),
+    ],
+)
+def test_a_setting_that_spark_does_not_take(
+    runner: Runner, topic: str, name: str, value: str, words: str
+) -> None:
+    before = runner.spark.conf.get(name, None)
+    sentence = problem(runner, simple(topic, lambda sales: sales, conf={name: value}))
+    assert sentence.startswith(f"pipeline copy: Spark does not take conf={{{name!r}: {value!r}}}")
+    assert words in sentence
+    assert runner.spark.conf.get(name, None) == before
+
+
+def test_a_folder_for_checkpoints_that_cannot_be(runner: Runner, topic: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    below = f"{tmp_path}/file/checkpoints"
+    assert f"The folder {below} cannot be used: Not a directory." in problem(
+        runner, simple(topic, lambda sales: sales), checkpoints=below
+    )
+    assert "Spark needs a jar for s3a://" in problem(
+        runner, simple(topic, lambda sales: sales), checkpoints="s3a://bucket/folder"
+    )
+
+
 def test_a_checkpoint_that_does_not_fit_any_more(runner: Runner, bootstrap: str, topic: str) -> None:
     write(bootstrap, topic, [{"product": "a", "amount": 1.0, "at": "2026-01-01T00:00:00Z"}])
     assert [outcome.error for outcome in runner(sums(topic))] == [None]
@@ -169,7 +204,7 @@ def check_a_broken_checkpoint(runner: Runner, topic: str) -> None:
         if file.name.isdigit():
             file.write_text("")
     sentence = problem(runner, sums(topic))
-    assert "is empty or cut off. Begin anew with --fresh" in sentence
+    assert "is missing, empty or cut off. Begin anew with --fresh" in sentence
     assert text
 
     fresh = made(runner, sums(topic), fresh=True)
@@ -177,6 +212,37 @@ def check_a_broken_checkpoint(runner: Runner, topic: str) -> None:
     assert [outcome.error for outcome in runner(sums(topic), fresh=True)] == [None]
     assert len(list(runner.checkpoints.glob(f"{topic}-sums.before-*"))) == 1
     assert made(runner, sums(topic)).verdict == "resume"
+
+
+def test_the_order_of_the_sources(runner: Runner, topic: str, bootstrap: str) -> None:
+    from gralha.pipelines.sources import sources
+
+    other = topic.replace("sales", "orders")
+    create(bootstrap, other)
+    reader = runner.spark.readStream.format("gralha").option("kafka.bootstrap.servers", bootstrap)
+    x = reader.option("subscribe", topic).load()
+    y = reader.option("subscribe", f"{topic},{other}").load()
+    assert sources(x) == ((topic,),)
+    assert sources(x.union(y)) == ((topic,), (other, topic))
+    assert sources(y.union(x)) == ((other, topic), (topic,))
+    assert sources(x.union(x)) == ((topic,),)
+    assert sources(x.alias("a").join(x.alias("b"), F.expr("a.key = b.key"))) == ((topic,), (topic,))
+    assert sources(runner.spark.readStream.format("rate").load().select("value")) == (("rate",),)
+
+
+def test_a_union_the_other_way_round_cannot_resume(runner: Runner, topic: str, bootstrap: str) -> None:
+    other = topic.replace("sales", "orders")
+    create(bootstrap, other)
+    inputs = {"x": from_topic(topic, schema=SALES), "y": from_topic(other, schema=SALES)}
+    declare = pipeline(inputs=inputs, output=to_topic(f"{topic}-both"), name=f"{topic}-both")
+    write(bootstrap, topic, [{"product": "a"}])
+    write(bootstrap, other, [{"product": "b"}, {"product": "c"}])
+    assert [outcome.error for outcome in runner(declare(lambda x, y: x.union(y)))] == [None]
+
+    assert made(runner, declare(lambda x, y: x.union(y.filter("amount > 1")))).verdict == "resume"
+    assert f"read {topic}, then {other} and now reads {other}, then {topic}" in problem(
+        runner, declare(lambda x, y: y.union(x))
+    )
 
 
 def test_operators_in_words(runner: Runner) -> None:
@@ -194,9 +260,21 @@ def test_operators_in_words(runner: Runner) -> None:
         "aggregate by window of 10 seconds every 5 seconds: count(1) BIGINT": rows.groupBy(
             F.window("at", "10 seconds", "5 seconds")
         ).count(),
+        "aggregate by window of 1 hour from 15 minutes: count(1) BIGINT": rows.groupBy(
+            F.window("at", "1 hour", startTime="15 minutes")
+        ).count(),
+        "aggregate by window of 1 hour every 10 minutes from 3 minutes: count(1) BIGINT": rows.groupBy(
+            F.window("at", "1 hour", "10 minutes", "3 minutes").alias("w")
+        ).count(),
+        "aggregate by w of 1 hour: count(1) BIGINT": rows.withColumn("w", F.window("at", "1 hour"))
+        .groupBy("w")
+        .count(),
         "aggregate by session_window of gap 5 minutes: count(1) BIGINT": rows.groupBy(
             F.session_window("at", "5 minutes")
         ).count(),
+        "aggregate by cast((_nondeterministic * cast(10 as double)) as int) INT: count(1) BIGINT": (
+            rows.groupBy((F.rand() * 10).cast("int")).agg(F.count("*"))
+        ),
         "de-duplication by product STRING": rows.dropDuplicates(["product"]),
         "de-duplication within the watermark by value BIGINT": rows.dropDuplicatesWithinWatermark(["value"]),
         "stream-stream join (Inner) by ((value = number) AND": rows.join(other, join),
@@ -205,6 +283,15 @@ def test_operators_in_words(runner: Runner) -> None:
         (operator,) = stateful_operators(frame)
         assert str(operator).startswith(words)
     assert stateful_operators(rows.filter("value > 3")) == ()
+
+    def of_gap(minutes: str) -> str:
+        gap = F.when(F.col("value") > 3, minutes).otherwise("10 minutes")
+        (operator,) = stateful_operators(rows.groupBy(F.session_window("at", gap)).count())
+        return str(operator)
+
+    assert of_gap("5 minutes") == of_gap("5 minutes")
+    assert of_gap("5 minutes") != of_gap("6 minutes")
+    assert "THEN 5 minutes ELSE 10 minutes" in of_gap("5 minutes")
 
 
 def test_a_folder_that_hadoop_reaches(runner: Runner, tmp_path: Path) -> None:

@@ -20,6 +20,10 @@ BUG = "ZeroDivisionError: division by zero"
         ("Caused by: java.net.ConnectException: Connection refused", "passing"),
         ("ExecutorLostFailure (executor 1 exited)", "passing"),
         ("gralha.protocol.errors.NotLeaderOrFollowerError: not the leader", "passing"),
+        ("gralha.protocol.errors.InvalidProducerEpochError: a newer epoch", "unknown"),
+        ("gralha.protocol.errors.MessageTooLargeError: larger than the topic allows", "unknown"),
+        ("gralha.client.errors.DeliveryError: not within delivery.timeout.ms=120000.", "passing"),
+        ("gralha.client.errors.DeliveryRefusedError: Access to the topic is denied", "hopeless"),
         ("SourceError: The offsets of partition a-0 cannot be read: no leader", "passing"),
         ("SourceError: There is no topic a on localhost:9092.", "unknown"),
         (GONE, "hopeless"),
@@ -70,7 +74,14 @@ def test_a_broker_that_is_away_meanwhile_does_not_hide_a_bug() -> None:
 
 def test_other_errors_and_batches_between_count_anew() -> None:
     back_off = BackOff()
-    errors = [BUG, BUG, "KeyError: 'x'", BUG, BUG]
-    assert all(back_off.pause_after(one, one) is not None for one in errors)
-    back_off.worked()
-    assert back_off.pause_after(BUG, BUG) is not None
+    errors = [BUG, BUG, "KeyError: 'x'", BUG]
+    for _ in range(3):
+        assert all(back_off.pause_after(one, one) is not None for one in errors)
+        back_off.worked()
+
+
+def test_errors_that_are_new_each_time_are_given_up_as_well() -> None:
+    back_off = BackOff()
+    errors = [f"KeyError: {number}" for number in range(5)]
+    found = [back_off.pause_after(one, one) is None for one in errors]
+    assert found == [False, False, False, False, True]

@@ -192,3 +192,28 @@ def test_two_inputs_are_joined(runner: Runner, bootstrap: str, new_name: Callabl
     assert [outcome.error for outcome in runner(paid)] == [None]
 
     assert read_values(bootstrap, target) == [{"id": 2, "sum": 5.0}]
+
+
+def test_a_stop_under_load_cuts_no_batch_off(
+    runner: Runner, bootstrap: str, new_name: Callable[[str], str]
+) -> None:
+    source, target = new_name("load"), new_name("copies")
+    create(bootstrap, source)
+    write(bootstrap, source, ({"n": number} for number in range(20_000)))
+    inputs = {"numbers": from_topic(source, schema="n INT", options={"maxOffsetsPerTrigger": "500"})}
+    copy = pipeline(inputs=inputs, output=to_topic(target), name=target)(lambda numbers: numbers.select("n"))
+
+    def rows() -> int:
+        return sum(event.progress.input_rows for event in runner.of(Progressed))
+
+    for _ in range(4):
+        (outcome,) = runner.until(lambda _events: rows() >= 1000, copy)
+        assert outcome.error is None
+        newest = {
+            kind: max(int(file.name) for file in place.iterdir() if file.name.isdigit())
+            for kind in ("offsets", "commits")
+            for place in [runner.checkpoints / target / "checkpoint" / kind]
+        }
+        assert newest["offsets"] == newest["commits"]
+    numbers = [row["n"] for row in read_values(bootstrap, target)]
+    assert sorted(numbers) == list(range(len(numbers)))

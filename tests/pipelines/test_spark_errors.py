@@ -48,11 +48,47 @@ failure: Lost task 0.0 in stage 1.0 (TID 7) (127.0.0.1 executor driver): org.apa
 Python worker failed to connect back.
 \tat org.apache.spark.api.python.PythonWorkerFactory.createSimpleWorker(PythonWorkerFactory.scala:310)
 """
+PROXY = f"""{QUERY}An exception was raised by the Python Proxy. Return Message: \
+Traceback (most recent call last):
+  File "/lib/python3.11/site-packages/py4j/clientserver.py", line 644, in _call_proxy
+  File "/work/src/gralha/pipelines/outputs.py", line 92, in _write
+    writer.save(f"{{output.path}}/batch={{name}}")
+"""
+JAVA = f"""{PROXY}\
+py4j.protocol.Py4JJavaError: An error occurred while calling o1071.save.
+: org.apache.hadoop.fs.ParentNotDirectoryException: Parent path is not a directory: file:/data/file
+\tat org.apache.hadoop.fs.RawLocalFileSystem.mkdirs(RawLocalFileSystem.java:873)
+"""
+JAVA_CAUSE = f"""{PROXY}\
+py4j.protocol.Py4JJavaError: An error occurred while calling o12.save.
+: org.apache.spark.SparkException: Job aborted.
+\tat org.apache.spark.sql.execution.datasources.FileFormatWriter$.write(FileFormatWriter.scala:168)
+Caused by: java.io.IOException: Mkdirs failed to create file:/data/table
+\tat org.apache.hadoop.fs.ChecksumFileSystem.create(ChecksumFileSystem.java:456)
+\t... 40 more
+Caused by: java.io.IOException: No space left on device
+\tat java.io.FileOutputStream.writeBytes(Native Method)
+\t... 45 more
+
+
+\tat py4j.Protocol.getReturnValue(Protocol.java:476)
+"""
+TRANSLATED = f"""{PROXY}\
+pyspark.errors.exceptions.captured.ArithmeticException: [DIVIDE_BY_ZERO] Division by zero. Use `try_divide` \
+to tolerate it. SQLSTATE: 22012
+== DataFrame ==
+"divide" was called from
+/home/ann/shop.py:11
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
+        (JAVA, "Parent path is not a directory: file:/data/file"),
+        (JAVA_CAUSE, "No space left on device"),
+        (f"{PROXY}py4j.protocol.Py4JNetworkError: Answer is missing", "Py4JNetworkError: Answer is missing"),
+        (TRANSLATED, "Division by zero. Use `try_divide` to tolerate it."),
         (BUG, "/home/ann/shop.py:11: ZeroDivisionError: division by zero"),
         (SOURCE, "No broker listens on localhost:1. Start one with `gralha up`."),
         (CHAIN, "/home/ann/shop.py:5: ValueError"),
@@ -70,6 +106,11 @@ def test_sentences(text: str, sentence: str) -> None:
 def test_an_analysis_without_its_plan() -> None:
     text = "[UNRESOLVED_COLUMN.WITH_SUGGESTION] No column `x`. SQLSTATE: 42703;\n'Project ['x]\n"
     assert first_sentence(text) == "No column `x`."
+
+
+def test_causes_in_a_row_without_their_classes() -> None:
+    text = "java.lang.RuntimeException: java.lang.ClassNotFoundException: Class a.b.C not found\n\tat x.Y\n"
+    assert first_sentence(text) == "Class a.b.C not found"
 
 
 def test_what_a_restart_may_mend() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gralha.pipelines.errors import PipelineError
 from gralha.pipelines.progress import Progress
 from gralha.pipelines.state_files import (
     FAILED,
@@ -89,3 +90,10 @@ def test_pipelines_are_listed_by_name(tmp_path: Path) -> None:
         StateFile(tmp_path, name).write(state())
     assert [file.pipeline for file in state_files(tmp_path)] == ["anomalies", "totals"]
     assert state_files(tmp_path / "nowhere") == []
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    sentence = "cannot be written to: Not a directory. Name another one with --checkpoints."
+    with pytest.raises(PipelineError, match=sentence):
+        StateFile(tmp_path / "file" / "checkpoints", "totals").hold(state())

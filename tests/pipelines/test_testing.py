@@ -143,3 +143,23 @@ def test_a_difference_is_an_assertion_with_a_table() -> None:
     with pytest.raises(AssertionError, match="1 row expected") as failure:
         check([{"product": "tea", "total": 4.0}], [{"product": "tea", "total": 5.0}])
     assert "  - tea      5.0\n  + tea      4.0" in str(failure.value)
+
+
+def test_a_value_that_is_not_one_object_is_a_dead_letter(spark: SparkSession) -> None:
+    extra = "the value is not JSON: Extra data: line"
+    reasons: dict[bytes, str] = {
+        b'{"product":"tea"}{"product":"lost"}': f"{extra} 1 column 18 (char 17)",
+        b'{"product":"tea"} x': f"{extra} 1 column 19 (char 18)",
+        b'{"product":"tea"}} x': f"{extra} 1 column 18 (char 17)",
+        b'{"product":"tea"},': f"{extra} 1 column 18 (char 17)",
+        b'{"product":"tea"}\n{}': f"{extra} 2 column 1 (char 18)",
+        b'{"product":"t\xff"}': "the value is not text in UTF-8: byte 13 is 0xff",
+        b'[{"product":"tea"}]': 'the value is an array, not a JSON object: [{"product": "tea"}]',
+        b'{"product":"tea","amount":"two"}': 'the field amount is a text, not DOUBLE: "two"',
+        b"null": "the value is null, not a JSON object: null",
+        b"": "the value is empty",
+    }
+    good = [None, b' {"product":"tea"}\n', b'{"product":"t\xc3\xa9"}', TEA]
+    result = run_rows(declared(lambda sales: sales, name="all"), session=spark, sales=[*reasons, *good])
+    assert [row["product"] for row in result] == [None, "tea", "té", "tea"]
+    assert [letter["reason"] for letter in result.dead_letters] == list(reasons.values())

@@ -5,7 +5,8 @@
 
 Spark writes the offsets of a batch before it runs and a commit after it. So the newest offset is the newest
 commit, or the one after it: then that batch is done again. Anything else is a broken checkpoint: files were
-lost, or two programs wrote to it. Spark would fail with a stack trace, or go on and skip rows.
+lost, or two programs wrote to it. Spark would fail with a stack trace, or go on and skip rows. It reads the
+newest offsets and those before them; a file of offsets has a version, settings, and a line for each source.
 """
 
 import json
@@ -18,6 +19,8 @@ from gralha.pipelines.manifests import Manifest
 
 MANIFEST: Final = "manifest.json"
 SPARK: Final = "checkpoint"
+# What Spark's two state stores call their files.
+STATE_FILES: Final = (".zip", ".changelog", ".delta", ".snapshot")
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,9 @@ def inspect(folder: Folder) -> Checkpoint:
     text = folder.read(MANIFEST)
     offsets, commits = _numbers(folder, "offsets"), _numbers(folder, "commits")
     if not offsets and not commits:
+        if _has_state(folder):
+            lost = "it has state, but its folders checkpoint/offsets and checkpoint/commits are empty or gone"
+            return Checkpoint(broken=f"The checkpoint {folder.path} is broken: {lost}.")
         return Checkpoint()  # a query that never began its first batch left nothing worth keeping
     if text is None:
         return Checkpoint(broken=f"{folder.path} has no {MANIFEST}: no pipeline of Gralha wrote it.")
@@ -75,12 +81,28 @@ def _damage(folder: Folder, manifest: Manifest, offsets: list[int], commits: lis
             f"the newest batch in checkpoint/offsets is {_batch(newest)}, "
             f"but in checkpoint/commits it is {_batch(committed)}"
         )
-    for kind, number in (("offsets", newest), ("commits", committed)):
-        if number >= 0 and not _is_log_entry(folder.read(f"{SPARK}/{kind}/{number}")):
-            return f"its file checkpoint/{kind}/{number} is empty or cut off"
-    if manifest.stateful and committed >= 0 and not folder.names(f"{SPARK}/state"):
-        return "its folder checkpoint/state is gone, and with it all that was remembered"
+    lines = {"offsets": 2 + max(1, len(manifest.sources)), "commits": 2}
+    for kind, number in (("offsets", newest), ("offsets", newest - 1), ("commits", committed)):
+        if number >= 0 and not _is_log_entry(folder.read(f"{SPARK}/{kind}/{number}"), lines[kind]):
+            return f"its file checkpoint/{kind}/{number} is missing, empty or cut off"
+    if manifest.stateful and committed >= 0 and not _has_state(folder):
+        return "its folder checkpoint/state is gone or empty, and with it all that was remembered"
     return None
+
+
+def _has_state(folder: Folder) -> bool:
+    """Whether there is a file of state, in the folder of a partition or in one below it (joins)."""
+    for operator in folder.names(f"{SPARK}/state"):
+        for partition in folder.names(f"{SPARK}/state/{operator}"):
+            place = f"{SPARK}/state/{operator}/{partition}"
+            names = folder.names(place) if partition.isdigit() else []
+            if _are_state(names) or any(_are_state(folder.names(f"{place}/{name}")) for name in names):
+                return True
+    return False
+
+
+def _are_state(names: list[str]) -> bool:
+    return any(name.endswith(STATE_FILES) and not name.startswith(".") for name in names)
 
 
 def _is_metadata(text: str | None) -> bool:
@@ -90,10 +112,10 @@ def _is_metadata(text: str | None) -> bool:
         return False
 
 
-def _is_log_entry(text: str | None) -> bool:
+def _is_log_entry(text: str | None, lines_min: int) -> bool:
     """Whether a file of Spark's logs is whole: a version, then lines of JSON or a dash."""
     lines = (text or "").splitlines()
-    if len(lines) < 2 or not lines[0].startswith("v"):
+    if len(lines) < lines_min or not lines[0].startswith("v"):
         return False
     return all(_is_json(line) for line in lines[1:])
 

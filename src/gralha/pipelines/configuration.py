@@ -4,9 +4,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from gralha.pipelines.declaration import Pipeline
+from gralha.pipelines.errors import PipelineError
+from gralha.pipelines.spark_errors import short
 
 if TYPE_CHECKING:
     from gralha.pipelines.running import RunOptions
@@ -33,11 +36,11 @@ def kafka_settings(options: "RunOptions") -> dict[str, str]:
 
 @contextmanager
 def configured(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Settings of the session for a while; afterwards it is as it was."""
-    before: dict[str, str | None] = {name: session.conf.get(name, None) for name in conf}
+    """Settings of the session for a while; afterwards it is as it was. PipelineError if Spark refuses one."""
+    before: dict[str, str | None] = {}
     try:
         for name, value in conf.items():
-            session.conf.set(name, value)
+            before.update(_set(session, name, value))
         yield
     finally:
         for name, old in before.items():
@@ -45,3 +48,16 @@ def configured(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]
                 session.conf.unset(name)
             else:
                 session.conf.set(name, old)
+
+
+def _set(session: SparkSession, name: str, value: str) -> dict[str, str | None]:
+    """Change a setting; gives what it was."""
+    try:
+        old: str | None = session.conf.get(name, None)
+        session.conf.set(name, value)
+    except PySparkException as error:
+        raise PipelineError(
+            f"Spark does not take conf={{{name!r}: {value!r}}} of a pipeline: {short(error)} "
+            f"What holds for all of Spark is given with --conf {name}=..."
+        ) from error
+    return {name: old}

@@ -15,6 +15,7 @@ function that uses an input twice (a self-join) scans it twice, and then dead le
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import StructType
 
-from gralha.client.errors import ClientError
+from gralha.client.errors import ClientError, ErrorCode, RowsError
 from gralha.client.settings import ClientSettings
 from gralha.pipelines.inputs import UNFIT, Sorter
 from gralha.pipelines.misfits import reason
@@ -35,8 +36,12 @@ HEADER_TYPE: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.bina
 LETTER_SCHEMA: Final = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("headers", HEADER_TYPE)])
 # A dead letter is its record and some headers more: the topic takes what another one just took.
 TOPIC_MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
-# A value from which on the topic's limit, which may be another one, can be why a letter is refused.
-LARGE_BYTES: Final = 100_000
+# How a topic with another limit says that a letter is too large for it.
+TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
+TOO_LARGE_WORDS: Final = (*(code.message for code in TOO_LARGE), "exceeds the maximum configured")
+# How many headers tell where a dead letter is from; they come last.
+STORY_HEADERS: Final = 6
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -57,21 +62,24 @@ class DeadLetters:
         letters = [self.letter(record) for record in records]
         try:
             _send(settings, self.topic, letters)
-        except ClientError:
-            if not any(_is_large(letter) for letter in letters):
+        except ClientError as error:
+            if not _is_too_large(error):
                 raise
             for letter in letters:
                 self._write_one(settings, letter)
 
     def _write_one(self, settings: ClientSettings, letter: dict[str, Any]) -> None:
-        """A record that is too large even here leaves its value behind: its origin is in the headers."""
-        try:
-            _send(settings, self.topic, [letter])
-        except ClientError:
-            if not _is_large(letter):
-                raise
-            note = _header("gralha.value", "left out: too large for this topic")
-            _send(settings, self.topic, [{**letter, "value": None, "headers": [*letter["headers"], note]}])
+        """A record that is too large even here leaves something behind; where it is from is always told."""
+        *longer, shortest = _shortened(letter)
+        for one in longer:
+            try:
+                _send(settings, self.topic, [one])
+            except ClientError as error:
+                if not _is_too_large(error):
+                    raise
+            else:
+                return
+        _send(settings, self.topic, [shortest])
 
     def letter(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """A dead letter: key, value and headers as they were, and headers that tell its story."""
@@ -110,7 +118,7 @@ def sorter(counter: Counter, letters: DeadLetters | None) -> Sorter:
         if count:
             accumulator.add(count)
             if letters is not None:
-                letters.write(unfit.filter(unfit.is_valid()).to_pylist())
+                letters.write(origins(unfit.filter(unfit.is_valid())))
         return unfit.is_null()
 
     judge = arrow_udf(fits, "boolean").asNondeterministic()  # type: ignore[call-overload]
@@ -123,6 +131,15 @@ def sorter(counter: Counter, letters: DeadLetters | None) -> Sorter:
     return sort_out
 
 
+def origins(unfit: pa.StructArray) -> list[dict[str, Any]]:
+    """The records as Python has them; times are microseconds, for Python's own end with the year 9999."""
+    batch = pa.RecordBatch.from_struct_array(unfit)
+    place = batch.schema.get_field_index("timestamp")
+    times = batch.column(place).cast(pa.int64())
+    rows: list[dict[str, Any]] = batch.set_column(place, "timestamp", times).to_pylist()
+    return rows
+
+
 def _send(settings: ClientSettings, topic: str, letters: list[dict[str, Any]]) -> None:
     from gralha.client.bulk_writer import BulkWriter  # most workers never meet a misfit
 
@@ -131,13 +148,29 @@ def _send(settings: ClientSettings, topic: str, letters: list[dict[str, Any]]) -
         writer.flush()
 
 
-def _is_large(letter: Mapping[str, Any]) -> bool:
-    return len(letter["value"] or b"") >= LARGE_BYTES
+def _is_too_large(error: ClientError) -> bool:
+    """Whether a letter was refused for its size: by the topic, or by the client before it was sent."""
+    if isinstance(error, RowsError) or getattr(error, "code", None) in TOO_LARGE:
+        return True
+    return any(words in str(error) for words in TOO_LARGE_WORDS)
+
+
+def _shortened(letter: dict[str, Any]) -> list[dict[str, Any]]:
+    """A letter as it is, without its value, and without the record's key and headers as well."""
+    story = letter["headers"][-STORY_HEADERS:]
+    value, key = (_header(f"gralha.{one}", "left out: too large for this topic") for one in ("value", "key"))
+    without_value = {**letter, "value": None, "headers": [*letter["headers"], value]}
+    return [letter, without_value, {"key": None, "value": None, "headers": [*story, value, key]}]
 
 
 def _header(key: str, value: str) -> dict[str, Any]:
     return {"key": key, "value": value.encode()}
 
 
-def _iso(timestamp: Any) -> str:
-    return "" if timestamp is None else str(timestamp.isoformat())
+def _iso(microseconds: int | None) -> str:
+    if microseconds is None:
+        return ""
+    try:
+        return (EPOCH + timedelta(microseconds=microseconds)).isoformat()
+    except OverflowError:
+        return f"{microseconds // 1000} ms since 1970"

@@ -20,6 +20,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from gralha.pipelines.errors import DeclarationError
@@ -110,12 +111,18 @@ class Pipeline:
     @property
     def file(self) -> str:
         """The file of the function."""
-        return self.function.__code__.co_filename
+        return self._code.co_filename
 
     @property
     def line(self) -> int:
         """The line at which the function begins."""
-        return self.function.__code__.co_firstlineno
+        return self._code.co_firstlineno
+
+    @property
+    def _code(self) -> CodeType:
+        """The function's own code, also below decorators of other modules (`functools.wraps`)."""
+        code: CodeType = inspect.unwrap(self.function).__code__
+        return code
 
     @property
     def topics(self) -> list[str]:

@@ -5,11 +5,18 @@ through Hadoop's file system in Spark's JVM, with Spark's settings and credentia
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+
+from gralha.pipelines.errors import PipelineError
+from gralha.pipelines.spark_errors import short
 
 
 class Folder(Protocol):
@@ -32,15 +39,37 @@ class Folder(Protocol):
 
 def folder(path: str, session: SparkSession) -> Folder:
     """The folder at a path, which need not exist yet."""
-    scheme = urlsplit(path).scheme
-    if scheme in ("", "file"):
-        return LocalFolder(path.removeprefix("file://").removeprefix("file:"))
-    return HadoopFolder(path, session)
+    return LocalFolder(full_path(path)) if is_on_this_machine(path) else HadoopFolder(path, session)
+
+
+def full_path(path: str) -> str:
+    """A path as messages and Spark name it."""
+    if is_on_this_machine(path):
+        return os.path.abspath(path.removeprefix("file://").removeprefix("file:"))
+    return path.rstrip("/")
 
 
 def is_on_this_machine(path: str) -> bool:
     """Whether other machines see another folder under the same path."""
     return urlsplit(path).scheme in ("", "file")
+
+
+@contextmanager
+def usable(path: str) -> Iterator[None]:
+    """PipelineError, in a sentence, when a folder cannot be read or written."""
+    try:
+        yield
+    except (OSError, Py4JError, PySparkException) as error:
+        why = short(error).rstrip(".")
+        jar = (
+            ""
+            if "FileSystem" not in why
+            else (
+                f" Spark needs a jar for {urlsplit(path).scheme}://, "
+                "for example --conf spark.jars.packages=org.apache.hadoop:hadoop-aws:VERSION for s3a://."
+            )
+        )
+        raise PipelineError(f"The folder {path} cannot be used: {why}.{jar}") from error
 
 
 class LocalFolder:
@@ -56,14 +85,15 @@ class LocalFolder:
 
     def read(self, name: str) -> str | None:
         try:
-            return (self._root / name).read_text()
+            # Bytes that are no text are for the reader to complain about.
+            return (self._root / name).read_text("utf-8", "replace")
         except FileNotFoundError:
             return None
 
     def write(self, name: str, text: str) -> None:
         self._root.mkdir(parents=True, exist_ok=True)
         draft = self._root / f".{name}.new"
-        with draft.open("w") as file:
+        with draft.open("w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

@@ -1,8 +1,13 @@
 """From the records of topics to the typed rows that a pipeline's function gets.
 
-A value is JSON, and Spark's `from_json` reads it. A record fits when its value is a JSON object whose fields
-have the declared types, and when the fields that are declared NOT NULL are there; fields that nobody declared
-are left out. A record without a value (a tombstone) fits: its columns are all null, and `_key` says whose.
+A value is JSON, and Spark's `from_json` reads it. A record fits when its value is one JSON object, in UTF-8,
+whose fields have the declared types, and when the fields that are declared NOT NULL are there; fields that
+nobody declared are left out. A record without a value (a tombstone) fits: its columns are all null, and
+`_key` says whose.
+
+`from_json` stops at the end of the first object and does not see what follows. So it gets the value as a
+field of an object of ours, with another field behind it. If the value is not one object, the whole is no
+JSON, or that last field is not found.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,6 +19,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.types import (
     BinaryType,
+    BooleanType,
     IntegerType,
     LongType,
     StringType,
@@ -40,6 +46,9 @@ RECORD_FIELDS: Final = (
 # Columns of ours that live between two steps; no user's column is called so.
 PARSED: Final = "__gralha_parsed"
 UNFIT: Final = "__gralha_unfit"
+# The fields of the object around a value.
+INNER: Final = "value"
+END: Final = "end"
 
 # Takes records that have the column UNFIT, gives those that fit: without side effects, or with dead letters.
 Sorter = Callable[[DataFrame], DataFrame]
@@ -92,23 +101,29 @@ def typed(
         rows = records.select("value", *_record_columns())
     else:
         fitting = (sort_out or _leave_out)(_parsed(records, schema))
-        values = [F.col(PARSED).getField(field.name).alias(field.name) for field in schema.fields]
+        value = F.col(PARSED).getField(INNER)
+        values = [value.getField(field.name).alias(field.name) for field in schema.fields]
         rows = fitting.select(*values, *_record_columns())
     return rows if declared.watermark is None else rows.withWatermark(*declared.watermark)
 
 
 def _parsed(records: DataFrame, schema: StructType) -> DataFrame:
     nullable = [StructField(field.name, field.dataType) for field in schema.fields]
-    wanted = StructType([*nullable, StructField(UNFIT, StringType())])
-    parsed = F.from_json(F.col("value").cast("string"), wanted, {"columnNameOfCorruptRecord": UNFIT})
+    around = [StructField(INNER, StructType(nullable)), StructField(END, BooleanType())]
+    wanted = StructType([*around, StructField(UNFIT, StringType())])
+    text = F.concat(F.lit(f'{{"{INNER}":'), F.col("value").cast("string"), F.lit(f',"{END}":true}}'))
+    parsed = F.from_json(text, wanted, {"columnNameOfCorruptRecord": UNFIT})
     return records.withColumn(PARSED, parsed).withColumn(UNFIT, _is_unfit(schema))
 
 
 def _is_unfit(schema: StructType) -> Column:
-    whole = F.col(PARSED)
-    required = [whole.getField(field.name).isNull() for field in schema.fields if not field.nullable]
-    broken = reduce(Column.__or__, required, whole.isNull() | whole.getField(UNFIT).isNotNull())
-    return F.col("value").isNotNull() & broken
+    parsed = F.col(PARSED)
+    value = parsed.getField(INNER)
+    required = [value.getField(field.name).isNull() for field in schema.fields if not field.nullable]
+    is_other_json = value.isNull() | parsed.getField(END).isNull() | parsed.getField(UNFIT).isNotNull()
+    # What is not UTF-8 would be read with question marks in it.
+    is_no_text = ~F.is_valid_utf8(F.col("value").cast("string"))
+    return F.col("value").isNotNull() & reduce(Column.__or__, required, is_other_json | is_no_text)
 
 
 def _leave_out(records: DataFrame) -> DataFrame:
@@ -129,7 +144,9 @@ def _record_columns() -> list[Column]:
 def _check_names(schema: StructType) -> None:
     taken = next((name for name in schema.names if name in RECORD_COLUMNS), None)
     if taken:
-        raise PipelineError(f"the schema has a column {taken}, which is taken: it tells where a record")
+        raise PipelineError(
+            f"the schema has a column {taken}, which is taken: it tells where a record comes from"
+        )
     names = [name.lower() for name in schema.names]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:

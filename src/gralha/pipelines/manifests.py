@@ -17,6 +17,7 @@ import pyspark
 import gralha
 from gralha.pipelines.building import Built
 from gralha.pipelines.declaration import Output, TopicOutput
+from gralha.pipelines.sources import Sources, sources
 from gralha.pipelines.stateful import StatefulOperator, stateful_operators
 
 VERSION: Final = 1
@@ -32,7 +33,7 @@ class Change:
 
 @dataclass(frozen=True)
 class InputManifest:
-    """An input as it was: the position in the list counts, Spark numbers its sources."""
+    """An input as it was."""
 
     name: str
     topics: tuple[str, ...]
@@ -53,6 +54,10 @@ class Manifest:
     output_schema: str
     shuffle_partitions: int
     state_store: str
+    # The topics of each source, in Spark's order (sources.py): the offsets in the checkpoint have no names.
+    sources: Sources = ()
+    # The cluster of the topics; "" when it is not known.
+    cluster_id: str = ""
     gralha: str = gralha.__version__
     spark: str = pyspark.__version__
     # A name for the life of the checkpoint: folders of tables carry it.
@@ -72,6 +77,7 @@ class Manifest:
             values["inputs"] = tuple(_input(one) for one in values["inputs"])
             values["stateful"] = tuple(_operator(one) for one in values["stateful"])
             values["outputs"] = tuple(values["outputs"])
+            values["sources"] = tuple(tuple(one) for one in values.get("sources", ()))
             return cls(**values)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{type(error).__name__}: {error}") from error
@@ -81,7 +87,7 @@ class Manifest:
         return replace(self, checkpoint_id=checkpoint_id)
 
 
-def manifest(built: Built, conf: Mapping[str, str]) -> Manifest:
+def manifest(built: Built, conf: Mapping[str, str], cluster_id: str = "") -> Manifest:
     """The manifest of a pipeline that is built; `conf` are Spark's settings as they will be."""
     pipeline = built.pipeline
     return Manifest(
@@ -102,12 +108,17 @@ def manifest(built: Built, conf: Mapping[str, str]) -> Manifest:
         output_schema=built.rows.schema.simpleString(),
         shuffle_partitions=int(conf["spark.sql.shuffle.partitions"]),
         state_store=conf["spark.sql.streaming.stateStore.providerClass"].rpartition(".")[2],
+        sources=sources(built.rows),
+        cluster_id=cluster_id,
     )
 
 
 def describe(output: Output) -> str:
-    """An output as the manifest names it."""
-    return f"topic {output.topic}" if isinstance(output, TopicOutput) else f"table {output.path}"
+    """An output as the manifest names it: `topic sums`, `table /data (parquet, partitioned by day)`."""
+    if isinstance(output, TopicOutput):
+        return f"topic {output.topic}"
+    by = f", partitioned by {_list(output.partition_by)}" if output.partition_by else ""
+    return f"table {output.path.rstrip('/')} ({output.format}{by})"
 
 
 def compare(old: Manifest, new: Manifest) -> list[Change]:
@@ -118,6 +129,12 @@ def compare(old: Manifest, new: Manifest) -> list[Change]:
 
 
 def _inputs(old: Manifest, new: Manifest) -> Iterator[Change]:
+    if old.cluster_id and new.cluster_id and old.cluster_id != new.cluster_id:
+        yield Change(
+            f"The checkpoint was made with the cluster {old.cluster_id}, and this is {new.cluster_id}: "
+            "offsets of one say nothing about the other. Is --bootstrap-server right?",
+            can_resume=False,
+        )
     before, after = [one.name for one in old.inputs], [one.name for one in new.inputs]
     if len(before) != len(after):
         yield Change(
@@ -128,6 +145,19 @@ def _inputs(old: Manifest, new: Manifest) -> Iterator[Change]:
         return
     for was, now in zip(old.inputs, new.inputs, strict=True):
         yield from _input_changes(was, now, is_stateful=bool(new.stateful))
+    if all(set(was.topics) <= set(now.topics) for was, now in zip(old.inputs, new.inputs, strict=True)):
+        yield from _order(old.sources, new.sources)
+
+
+def _order(was: Sources, now: Sources) -> Iterator[Change]:
+    fits = len(was) == len(now) and all(set(one) <= set(other) for one, other in zip(was, now, strict=True))
+    if was and not fits:  # a manifest of an older Gralha does not say it
+        before, after = (", then ".join(_list(one) for one in some) for some in (was, now))
+        yield Change(
+            f"The query read {before} and now reads {after}: "
+            "the offsets in the checkpoint have the old order, and no names.",
+            can_resume=False,
+        )
 
 
 def _input_changes(was: InputManifest, now: InputManifest, *, is_stateful: bool) -> Iterator[Change]:
@@ -177,9 +207,11 @@ def _state(old: Manifest, new: Manifest) -> Iterator[Change]:
 
 
 def _output(old: Manifest, new: Manifest) -> Iterator[Change]:
-    if sorted(old.outputs) != sorted(new.outputs):
+    before, after = _by_path(old.outputs), _by_path(new.outputs)
+    yield from _tables(before, after)
+    if before.keys() != after.keys():
         yield Change(
-            f"The output was {_list(old.outputs)} and is {_list(new.outputs)} now: "
+            f"The output was {_list(sorted(before))} and is {_list(sorted(after))} now: "
             "what was written before stays where it is.",
             can_resume=True,
         )
@@ -191,6 +223,23 @@ def _output(old: Manifest, new: Manifest) -> Iterator[Change]:
             f"output_mode was {old.output_mode!r} and is {new.output_mode!r} now.",
             can_resume=not new.stateful,
         )
+
+
+def _tables(before: dict[str, str], after: dict[str, str]) -> Iterator[Change]:
+    """Tables that stay where they are, but would get other files or folders than they have."""
+    for path in before.keys() & after.keys():
+        if before[path] and before[path] != after[path]:
+            yield Change(
+                f"The {path} was {before[path]} and would be {after[path]} now; "
+                "nobody can read it with both in it.",
+                can_resume=False,
+            )
+
+
+def _by_path(outputs: tuple[str, ...]) -> dict[str, str]:
+    """What `describe` says of each output behind its path; nothing of a topic, or in an older manifest."""
+    parts = (one.rpartition(" (") if one.endswith(")") else (one, "", "") for one in outputs)
+    return {path: shape.removesuffix(")") for path, _, shape in parts}
 
 
 def _environment(old: Manifest, new: Manifest) -> Iterator[Change]:

@@ -19,10 +19,21 @@ from pyspark.sql.types import (
 )
 
 SHOWN_CHARACTERS = 60
+# Keys of a map are named in full, and there is no limit to them.
+SENTENCE_CHARACTERS = 500
+DOES_NOT_FIT = "the value does not fit the schema"
 
 
 def reason(value: bytes, schema: StructType) -> str:
-    """Why a value does not fit a schema, in a sentence."""
+    """Why a value does not fit a schema, in a sentence that can be written as UTF-8; raises for no value."""
+    try:
+        # JSON may hold half a character ("\\ud800"), which is no text.
+        return _told(value, schema)[:SENTENCE_CHARACTERS].encode("utf-8", "replace").decode()
+    except Exception:  # whoever wrote the value must not be able to stop the query
+        return DOES_NOT_FIT
+
+
+def _told(value: bytes, schema: StructType) -> str:
     try:
         text = value.decode()
     except UnicodeDecodeError as error:
@@ -37,7 +48,7 @@ def reason(value: bytes, schema: StructType) -> str:
         return "the value is nested too deeply"
     if not isinstance(parsed, dict):
         return f"the value is {_kind(parsed)}, not a JSON object: {_shown(parsed)}"
-    return _misfit(parsed, schema, "") or "the value does not fit the schema"
+    return _misfit(parsed, schema, "") or DOES_NOT_FIT
 
 
 def _misfit(value: dict[str, Any], schema: StructType, path: str) -> str | None:

@@ -16,7 +16,7 @@ from gralha.pipelines.checkpoints import Checkpoint, inspect
 from gralha.pipelines.configuration import conf_of, configured, kafka_settings
 from gralha.pipelines.declaration import Output, Pipeline, TopicOutput
 from gralha.pipelines.errors import PipelineError
-from gralha.pipelines.folders import folder, is_on_this_machine
+from gralha.pipelines.folders import folder, full_path, is_on_this_machine, usable
 from gralha.pipelines.inputs import row_schema
 from gralha.pipelines.manifests import Change, Manifest, columns_of, compare, manifest
 from gralha.pipelines.stateful import StatefulOperator
@@ -88,18 +88,12 @@ def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Pl
     """Find out what a pipeline would do. Never raises for what a person can mend: see `problems`."""
     problems: list[str] = []
     kafka = kafka_settings(options)
-    partitions = _partitions(pipeline, kafka, problems)
+    cluster_id, partitions = _partitions(pipeline, kafka, problems)
     conf = conf_of(pipeline, session)
-    built: Built | None = None
-    with configured(session, conf):
-        inputs = _inputs(pipeline, session, partitions)
-        try:
-            built = build(pipeline, session, kafka)
-        except PipelineError as error:
-            problems.append(str(error))
-    place = folder(f"{options.checkpoints.rstrip('/')}/{pipeline.name}", session)
-    checkpoint = Checkpoint() if options.fresh else inspect(place)
-    new = manifest(built, conf) if built is not None else None
+    inputs = _inputs(pipeline, session, partitions)
+    built = _built(pipeline, session, conf, kafka, problems)
+    checkpoint = _checkpoint(pipeline, session, options, problems)
+    new = manifest(built, conf, cluster_id) if built is not None else None
     changes = _changes(checkpoint, new)
     problems += _checkpoint_problems(pipeline, checkpoint, changes)
     if new is not None and checkpoint.manifest is not None:
@@ -112,7 +106,7 @@ def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Pl
         dead_letters=TopicPlan(dead_letters, partitions.get(dead_letters)) if dead_letters else None,
         output_schema=_ddl(built.rows.schema.simpleString()) if built is not None else None,
         stateful=new.stateful if new is not None else (),
-        checkpoint=place.path,
+        checkpoint=_path(pipeline, options),
         verdict=_verdict(checkpoint, changes),
         next_batch=checkpoint.next_batch,
         changes=tuple(changes),
@@ -123,17 +117,62 @@ def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Pl
     )
 
 
-def _partitions(pipeline: Pipeline, kafka: Mapping[str, str], problems: list[str]) -> dict[str, int | None]:
-    """The partitions of all topics; adds a sentence for every input topic that is missing."""
+def _partitions(
+    pipeline: Pipeline, kafka: Mapping[str, str], problems: list[str]
+) -> tuple[str, dict[str, int | None]]:
+    """The cluster's id and all topics' partitions; adds a sentence for every input topic that is missing."""
     try:
         with topics_of(kafka) as topics:
             found = topics.partitions([*pipeline.topics, *written_topics(pipeline)])
             missing = [name for name in pipeline.topics if found[name] is None]
             problems += [f"pipeline {pipeline.name}: {topics.missing(name)}" for name in missing]
-            return found
+            return topics.cluster_id(), found
     except PipelineError as error:
         problems.append(f"pipeline {pipeline.name}: {error}")
-        return {}
+        return "", {}
+
+
+def _built(
+    pipeline: Pipeline,
+    session: SparkSession,
+    conf: Mapping[str, str],
+    kafka: Mapping[str, str],
+    problems: list[str],
+) -> Built | None:
+    """The pipeline on the session; None, and a sentence more, when it cannot be built."""
+    try:
+        with configured(session, conf):
+            return _build(pipeline, session, kafka, problems)
+    except PipelineError as error:
+        problems.append(f"pipeline {pipeline.name}: {error}")
+        return None
+
+
+def _build(
+    pipeline: Pipeline, session: SparkSession, kafka: Mapping[str, str], problems: list[str]
+) -> Built | None:
+    try:
+        return build(pipeline, session, kafka)
+    except PipelineError as error:
+        problems.append(str(error))
+        return None
+
+
+def _checkpoint(
+    pipeline: Pipeline, session: SparkSession, options: "RunOptions", problems: list[str]
+) -> Checkpoint:
+    """The checkpoint as it is; a new one, and a sentence more, when its folder cannot be looked into."""
+    try:
+        with usable(options.checkpoints):
+            place = folder(_path(pipeline, options), session)
+            return Checkpoint() if options.fresh else inspect(place)
+    except PipelineError as error:
+        problems.append(f"pipeline {pipeline.name}: {error}")
+        return Checkpoint()
+
+
+def _path(pipeline: Pipeline, options: "RunOptions") -> str:
+    return full_path(f"{options.checkpoints.rstrip('/')}/{pipeline.name}")
 
 
 def written_topics(pipeline: Pipeline) -> list[str]:

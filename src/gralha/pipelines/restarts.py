@@ -4,9 +4,9 @@ Pauses double from a second to a minute, with jitter, so that many pipelines do 
 that works again begins from a second. Errors fall in three kinds:
 
 - passing: a broker or an executor is away. Tried for ever.
-- hopeless: records are gone, the query does not fit its state. Not tried at all.
+- hopeless: records are gone, a topic refuses rows, the query does not fit its state. Not tried at all.
 - unknown: perhaps a bug in the pipeline that meets the same record again and again. Given up when the same
-  error comes several times in a row and no batch was done between.
+  error comes several times in a row, or some more of any text, and no batch was done between.
 """
 
 import random
@@ -14,23 +14,29 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from gralha.client.errors import KafkaError
+
 Kind = Literal["passing", "hopeless", "unknown"]
 
 PAUSE_SECONDS: Final = 1.0
 PAUSE_SECONDS_MAX: Final = 60.0
 JITTER: Final = 0.2
 SAME_ERRORS_MAX: Final = 3
+# Texts of errors may differ each time, by a number in them.
+UNKNOWN_ERRORS_MAX: Final = 5
 
+# What a broker answers when the same request may succeed later.
+RETRIABLE: Final = "|".join(sorted(one.__name__ for one in KafkaError.__subclasses__() if one().retriable))
 PASSING: Final = re.compile(
     r"ConnectionFailedError|UnansweredError|RequestTimeoutError|DeliveryError"
-    r"|gralha\.protocol\.errors\.\w+|SourceError: [^\n]* cannot be read"
+    rf"|gralha\.protocol\.errors\.(?:{RETRIABLE})\b|SourceError: [^\n]* cannot be read"
     r"|java\.net\.\w*Exception|ConnectionRefused|ConnectionResetError|BrokenPipeError"
     r"|ExecutorLostFailure|FetchFailed|failed to connect back|Master removed our application"
     # A machine that has too much to do: Spark gives a Python process ten seconds to start.
     r"|Python worker failed to connect back|port number from pyspark\.daemon"
 )
 HOPELESS: Final = re.compile(
-    r"OffsetsLostError|TopicRecreatedError|DataLossError|SettingsError|RowsError|SecretError"
+    r"DeliveryRefusedError|OffsetsLostError|TopicRecreatedError|DataLossError|SettingsError|RowsError|SecretError"
     r"|AnalysisException|ParseException|SchemaError|OptionError"
     r"|STATE_STORE_\w*SCHEMA|STATE_STORE_\w*NOT_COMPATIBLE|STATEFUL_PROCESSOR_"
     r"|STREAMING_STATEFUL_OPERATOR_|MISSING_PARTITIONS_IN_STATE|SparkContext (was|has been) shut"
@@ -52,10 +58,11 @@ class BackOff:
     _failures: int = 0
     _last: str = ""
     _same: int = 0
+    _unknown: int = 0
 
     def worked(self) -> None:
         """A batch was done: what failed before is forgotten."""
-        self._failures, self._same, self._last = 0, 0, ""
+        self._failures, self._same, self._unknown, self._last = 0, 0, 0, ""
 
     def pause_after(self, text: str, sentence: str) -> float | None:
         """How many seconds to wait after a failure; None: give up."""
@@ -63,7 +70,9 @@ class BackOff:
         if kind == "unknown":  # what passes meanwhile says nothing about it
             self._same = self._same + 1 if sentence == self._last else 1
             self._last = sentence
-        if kind == "hopeless" or (kind == "unknown" and self._same >= SAME_ERRORS_MAX):
+            self._unknown += 1
+        is_known_by_now = self._same >= SAME_ERRORS_MAX or self._unknown >= UNKNOWN_ERRORS_MAX
+        if kind == "hopeless" or (kind == "unknown" and is_known_by_now):
             return None
         pause = min(PAUSE_SECONDS * 2.0**self._failures, PAUSE_SECONDS_MAX)
         self._failures = min(self._failures + 1, 10)

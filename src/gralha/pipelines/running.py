@@ -21,12 +21,13 @@ from gralha.pipelines import checkpoints
 from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.errors import CannotStartError, PipelineError
 from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Stopped
-from gralha.pipelines.folders import folder
+from gralha.pipelines.folders import folder, usable
 from gralha.pipelines.planning import Plan, plan
 from gralha.pipelines.progress import Progress
 from gralha.pipelines.restarts import BackOff
 from gralha.pipelines.spark_errors import failure, of_query, short
 from gralha.pipelines.starting import Running, prepare, start
+from gralha.pipelines.stopping import begin_no_batch_after_this, has_jobs
 
 POLL_SECONDS: Final = 0.2
 STOP_POLL_SECONDS: Final = 0.02
@@ -78,9 +79,10 @@ def run(
     if problems:
         raise CannotStartError(problems)
     for one in plans:
-        if options.fresh:
-            checkpoints.put_aside(folder(one.checkpoint, session), datetime.now())
-        prepare(one, session, options)
+        with usable(one.checkpoint):
+            if options.fresh:
+                checkpoints.put_aside(folder(one.checkpoint, session), datetime.now())
+            prepare(one, session, options)
     watches = [_Watch(one, session, options, on_event, BackOff(chooser or random.Random())) for one in plans]
     try:
         while not asked.is_set() and any(not watch.is_done for watch in watches):
@@ -122,6 +124,8 @@ class _Watch:
         # The time stamp of the last report that was passed on, and the misfits that were.
         self._reported = ""
         self._counted = 0
+        # Whether the query begins no batch after the one that it works on.
+        self._is_last = False
 
     @property
     def outcome(self) -> Outcome:
@@ -197,17 +201,14 @@ class _Watch:
 
     # The end
 
-    def is_between_batches(self, seen: int) -> bool:
-        """Whether the query waits, or has just done another batch than the one that was seen."""
+    def is_between_batches(self) -> bool:
+        """Whether the query works on no batch; if it does, this becomes its last one."""
         running = self._running
-        if running is None or not running.query.isActive:
+        if running is None or not running.query.status["isTriggerActive"]:
             return True
-        return not running.query.status["isTriggerActive"] or self.newest_batch() > seen
-
-    def newest_batch(self) -> int:
-        """The newest batch that is done; -1 when there is none."""
-        last = self._running.query.lastProgress if self._running is not None else None
-        return -1 if last is None else int(last["batchId"])
+        if not self._is_last and has_jobs(running.query, self._session):
+            self._is_last = begin_no_batch_after_this(running.query, self._session)
+        return False
 
     def end(self) -> None:
         """Stop the query; tell what it did last."""
@@ -225,14 +226,13 @@ def _stop_all(watches: Sequence[_Watch], timeout_seconds: float) -> None:
     """Let every query finish the batch that it works on, within the time; then stop it.
 
     Spark stops a query by cutting it off, and what a batch wrote to a topic until then is written again when
-    it is repeated. So the moment between two batches is waited for.
+    it is repeated. So the query is kept from another batch, and the end of this one is waited for.
     """
     deadline = time.monotonic() + timeout_seconds
     try:
-        waiting = {watch.name: watch.newest_batch() for watch in watches if not watch.is_done}
         pending = [watch for watch in watches if not watch.is_done]
         while pending:
-            ready = [watch for watch in pending if watch.is_between_batches(waiting[watch.name])]
+            ready = [watch for watch in pending if watch.is_between_batches()]
             if not ready and time.monotonic() < deadline:
                 time.sleep(STOP_POLL_SECONDS)
                 continue

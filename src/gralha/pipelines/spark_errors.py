@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -10,9 +11,9 @@ from pyspark.sql.streaming.query import StreamingQuery
 END_OF_MESSAGE: Final = re.compile(
     r"(;\s*\n|\n== |\n===|\nJVM stacktrace|\s*SQLSTATE: \w+|\n\tat |\n\nDriver stacktrace)"
 )
-# What comes before the message: a class of Java's, the task that failed (with numbers), a class of errors.
+# What comes before the message: classes of Java's, the task that failed (with numbers), a class of errors.
 BEFORE_MESSAGE: Final = re.compile(
-    r"^(?:[a-z]\w*(?:\.[\w$]+)+: )?"
+    r"^(?:[a-z]\w*(?:\.[\w$]+)+: )*"
     r"(?:Job aborted due to stage failure: .*?most recent failure: Lost task [^:]*: (?:[\w.$]+: )?)?"
     r"(?:\[[A-Z0-9_.]+\] )?",
     re.DOTALL,
@@ -37,9 +38,13 @@ PLAN: Final = "=== Streaming Query ==="
 
 def short(error: BaseException) -> str:
     """What an error says, without what Spark draws around it."""
-    if not isinstance(error, PySparkException):
-        return str(error) or type(error).__name__
-    return first_sentence(str(error.getMessage() or error))
+    if isinstance(error, PySparkException):
+        return first_sentence(str(error.getMessage() or error))
+    if isinstance(error, Py4JError):
+        return _javas(str(error).partition("\n: ")[2]) or first_sentence(str(error))
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
 
 
 def failure(query: StreamingQuery) -> str | None:
@@ -72,17 +77,29 @@ def python_error(text: str) -> str | None:
     if not found:
         return None
     place = ""
-    for line in traceback.splitlines()[1:]:
+    lines = traceback.splitlines()
+    for number, line in enumerate(lines[1:], 1):
         frame = PYTHON_FRAME.match(line)
         error = PYTHON_ERROR.match(line)
         if frame and not any(part in frame["file"] for part in NOT_THE_USERS):
             place = f"{frame['file']}:{frame['line']}: "
         if error:
-            return _said(error["type"], error["text"] or "", place)
+            return _said(error["type"], error["text"] or "", place, "\n".join(lines[number + 1 :]))
     return None
 
 
-def _said(kind: str, text: str, place: str) -> str:
+def _said(kind: str, text: str, place: str, after: str) -> str:
+    """An error of Python's in a sentence; `after` is what follows its line."""
     if kind.startswith("gralha.") and text:
         return text
+    if kind.startswith("py4j.") and after.startswith(": "):
+        # Java failed, and Python only says which call of its own it was, by a number.
+        return place + _javas(after.removeprefix(": "))
+    if kind.startswith("pyspark."):
+        return place + first_sentence(f"{text}\n{after}")
     return f"{place}{kind.rpartition('.')[2]}: {text}".rstrip(": ")
+
+
+def _javas(trace: str) -> str:
+    """What a stack trace of Java's says of its first cause."""
+    return first_sentence(trace.rpartition("Caused by: ")[2])

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
 
+from gralha.pipelines.errors import PipelineError
 from gralha.pipelines.progress import Progress
 
 SUFFIX = ".state.json"
@@ -80,9 +81,18 @@ class StateFile:
         self._lock: int | None = None
 
     def hold(self, state: State) -> None:
-        """Take the lock and write the first state; AlreadyRunningError when another process has it."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        lock = os.open(self._lock_path, os.O_RDWR | os.O_CREAT, 0o644)
+        """Take the lock and write the first state; AlreadyRunningError when another process has it.
+
+        PipelineError when the folder cannot be made or written to.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self._lock_path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise PipelineError(
+                f"The folder {self.path.parent} cannot be written to: {error.strerror or error}. "
+                "Name another one with --checkpoints."
+            ) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

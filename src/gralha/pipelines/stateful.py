@@ -14,9 +14,11 @@ from pyspark.sql import DataFrame
 
 # Ids of columns ("amount#12", "count#3L") and marks of watermarks ("at#4-T10000ms") differ with every run.
 IDS: Final = re.compile(r"#\d+L?(-T\d+ms)?")
-ALIAS: Final = re.compile(r" AS [^()]*$")
-WINDOW_SLIDE: Final = re.compile(r"- 0\) % (\d+)\)")
-WINDOW_DURATION: Final = re.compile(r"END\) - 0\) \+ (\d+)\), LongType, TimestampType")
+# So do the seeds of what is random: "rand(-8800311636925407752)", "uuid(Some(42))".
+SEEDS: Final = re.compile(r"\b(randn?|uuid)\((?:-?\d+|Some\(-?\d+\))\)")
+WINDOW_START_AND_SLIDE: Final = re.compile(r"LongType\) - (-?\d+)\) % (\d+)\)")
+WINDOW_DURATION: Final = re.compile(r"END\) - 0\) \+ (\d+)\), LongType, Timestamp")
+WINDOW_TYPE: Final = " STRUCT<START:TIMESTAMP"
 SESSION_GAP: Final = re.compile(r"cast\(([^()]+) as interval\)")
 UNITS: Final = (
     (86_400_000_000, "day"),
@@ -92,14 +94,14 @@ def _operator(node: Any) -> StatefulOperator:
             keys = [_typed(one) for one in _items(node.groupingAttributes())]
             return StatefulOperator(kind, tuple(keys), (str(node.stateType().simpleString()),))
         case _:
-            return StatefulOperator(kind, (_text(node.simpleString(1_000)),))
+            return StatefulOperator(kind, (_plain(str(node.simpleString(1_000))),))
 
 
 def _key(expression: Any, aggregate: Any) -> str:
     """A grouping key; a window says how long it is, which its type does not."""
     text = _typed(expression)
     name = text.partition(" ")[0]
-    if "window" not in name:
+    if "window" not in name and WINDOW_TYPE not in text:
         return text
     made = _made_below(aggregate.child(), name)
     return f"{name} of {made}" if made else text
@@ -110,18 +112,21 @@ def _made_below(node: Any, name: str) -> str | None:
     while True:
         text = str(node.simpleString(1_000))
         if str(node.nodeName()) in ("Project", "Expand") and "precisetimestampconversion" in text:
-            return _window(text, name)
+            # A window that has no words here is what Spark calls it: longer, and as good for comparing.
+            return _window(text) or _plain(text.partition(f" AS {name}")[0])
         children = _items(node.children())
         if len(children) != 1 or node.isStateful():
             return None
         node = children[0]
 
 
-def _window(text: str, name: str) -> str | None:
-    duration, slide = WINDOW_DURATION.search(text), WINDOW_SLIDE.search(text)
-    if duration and slide:
-        every = "" if duration[1] == slide[1] else f" every {_interval(int(slide[1]))}"
-        return f"{_interval(int(duration[1]))}{every}"
+def _window(text: str) -> str | None:
+    duration, found = WINDOW_DURATION.search(text), WINDOW_START_AND_SLIDE.search(text)
+    if duration and found:
+        start, slide = int(found[1]), int(found[2])
+        every = "" if int(duration[1]) == slide else f" every {_interval(slide)}"
+        begins = f" from {_interval(start)}" if start else ""
+        return f"{_interval(int(duration[1]))}{every}{begins}"
     gap = SESSION_GAP.search(text)
     return f"gap {gap[1]}" if gap else None
 
@@ -143,7 +148,14 @@ def _columns(node: Any) -> str:
 
 
 def _text(expression: Any) -> str:
-    return ALIAS.sub("", IDS.sub("", str(expression.toString())))
+    """An expression without the name that it gets: renaming a column changes no state."""
+    is_alias = str(expression.getClass().getSimpleName()) == "Alias"
+    return _plain(str((expression.child() if is_alias else expression).toString()))
+
+
+def _plain(text: str) -> str:
+    """A text of Spark's without what differs with every run."""
+    return SEEDS.sub(r"\1()", IDS.sub("", text))
 
 
 def _items(sequence: Any) -> list[Any]:

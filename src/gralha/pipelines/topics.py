@@ -8,7 +8,7 @@ from typing import Final
 
 from gralha.client.admin import Admin
 from gralha.client.cluster import Cluster
-from gralha.client.errors import ClientError
+from gralha.client.errors import ClientError, KafkaError, UnsupportedApiError
 from gralha.client.values import NewTopic, TopicDescription
 from gralha.pipelines.errors import PipelineError
 from gralha.spark.secrets import client_settings
@@ -23,6 +23,13 @@ class Topics:
     def __init__(self, admin: Admin, bootstrap_servers: str) -> None:
         self._admin = admin
         self._bootstrap_servers = bootstrap_servers
+
+    def cluster_id(self) -> str:
+        """The id of the cluster; "" when it does not tell."""
+        try:
+            return self._admin.describe_cluster().cluster_id
+        except (UnsupportedApiError, KafkaError):
+            return ""
 
     def partitions(self, names: Iterable[str]) -> dict[str, int | None]:
         """How many partitions each topic has; None when it does not exist."""
@@ -65,5 +72,5 @@ def topics_of(kafka: Mapping[str, str]) -> Iterator[Topics]:
         )
         with Admin(Cluster.of(settings, api_timeout_ms=PATIENCE_MS)) as admin:
             yield Topics(admin, servers)
-    except ClientError as error:
+    except (ClientError, KafkaError) as error:
         raise PipelineError(str(error)) from error
