@@ -217,3 +217,23 @@ def test_a_stop_under_load_cuts_no_batch_off(
         assert newest["offsets"] == newest["commits"]
     numbers = [row["n"] for row in read_values(bootstrap, target)]
     assert sorted(numbers) == list(range(len(numbers)))
+
+
+def test_the_group_knows_the_last_batch_however_long_the_next_one_takes_to_come(
+    runner: Runner, bootstrap: str, new_name: Callable[[str], str]
+) -> None:
+    source, target = new_name("sales"), new_name("slow")
+    create(bootstrap, source)
+    write(bootstrap, source, [sale("a", 50.0, 1)] * 3)
+
+    @pipeline(
+        inputs={"sales": from_topic(source, schema=SALES)},
+        output=to_topic(target),
+        name=target,
+        trigger="1 hour",
+    )
+    def slow(sales: DataFrame) -> DataFrame:
+        return sales
+
+    runner.until(lambda events: any(isinstance(event, Progressed) for event in events), slow)
+    assert committed(bootstrap, target, source) == 3

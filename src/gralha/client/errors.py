@@ -120,15 +120,17 @@ class TopicDeletedError(ClientError):
 class DeliveryError(ClientError):
     """Records that the cluster did not take: of one partition, of a topic, or all (None)."""
 
-    def __init__(self, topic: str | None, partition: int | None, reason: str) -> None:
+    def __init__(self, topic: str | None, partition: int | None, reason: str, code: int = 0) -> None:
         self.topic = topic
         self.partition = partition
         self.reason = reason
+        # The broker's answer, by Kafka's number; 0 when there was none.
+        self.code = code
         where = "" if topic is None else f" to {topic}" if partition is None else f" to {topic}-{partition}"
         super().__init__(f"Records could not be written{where}: {reason}")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.topic, self.partition, self.reason)
+        return type(self), (self.topic, self.partition, self.reason, self.code)
 
 
 class DeliveryRefusedError(DeliveryError):

@@ -401,7 +401,7 @@ def undelivered(topic: str | None, partition: int | None, code: int, reason: str
     """The error to give up with after an answer of the cluster: was it a refusal for good?"""
     may_be_taken_later = error_for(code).retriable or code in (*_LOOK_AGAIN, *_OF_THIS_PRODUCER)
     is_refused = code in UNKNOWN_TOPIC_CODES or not may_be_taken_later
-    return (DeliveryRefusedError if is_refused else DeliveryError)(topic, partition, reason)
+    return (DeliveryRefusedError if is_refused else DeliveryError)(topic, partition, reason, code)
 
 
 def _may_pass(queue: PartitionQueue, error: KafkaError) -> bool:

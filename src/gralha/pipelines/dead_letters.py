@@ -24,7 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import StructType
 
-from gralha.client.errors import ClientError, ErrorCode, RowsError
+from gralha.client.errors import ClientError, DeliveryError, ErrorCode, RowsError
 from gralha.client.settings import ClientSettings
 from gralha.pipelines.inputs import UNFIT, Sorter
 from gralha.pipelines.misfits import reason
@@ -38,7 +38,6 @@ LETTER_SCHEMA: Final = pa.schema([("key", pa.binary()), ("value", pa.binary()), 
 TOPIC_MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
 # How a topic with another limit says that a letter is too large for it.
 TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
-TOO_LARGE_WORDS: Final = (*(code.message for code in TOO_LARGE), "exceeds the maximum configured")
 # How many headers tell where a dead letter is from; they come last.
 STORY_HEADERS: Final = 6
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -143,16 +142,14 @@ def origins(unfit: pa.StructArray) -> list[dict[str, Any]]:
 def _send(settings: ClientSettings, topic: str, letters: list[dict[str, Any]]) -> None:
     from gralha.client.bulk_writer import BulkWriter  # most workers never meet a misfit
 
-    with BulkWriter(settings, topic=topic) as writer:
+    with BulkWriter(settings, topic=topic, waits_for_first_answer=True) as writer:
         writer.write(pa.RecordBatch.from_pylist(letters, schema=LETTER_SCHEMA))
         writer.flush()
 
 
 def _is_too_large(error: ClientError) -> bool:
     """Whether a letter was refused for its size: by the topic, or by the client before it was sent."""
-    if isinstance(error, RowsError) or getattr(error, "code", None) in TOO_LARGE:
-        return True
-    return any(words in str(error) for words in TOO_LARGE_WORDS)
+    return isinstance(error, RowsError) or (isinstance(error, DeliveryError) and error.code in TOO_LARGE)
 
 
 def _shortened(letter: dict[str, Any]) -> list[dict[str, Any]]:

@@ -18,10 +18,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from gralha.pipelines import checkpoints
+from gralha.pipelines.configuration import kafka_settings
 from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.errors import CannotStartError, PipelineError
 from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Stopped
 from gralha.pipelines.folders import folder, usable
+from gralha.pipelines.group_progress import GroupProgress
 from gralha.pipelines.planning import Plan, plan
 from gralha.pipelines.progress import Progress
 from gralha.pipelines.restarts import BackOff
@@ -117,6 +119,7 @@ class _Watch:
         self._options = options
         self._tell = tell
         self._back_off = back_off
+        self._group = GroupProgress(self.name, kafka_settings(options))
         self._running: Running | None = None
         self._due = 0.0
         self._attempt = 0
@@ -159,10 +162,12 @@ class _Watch:
         is_active = query.isActive  # asked first, so that nothing is reported after the last look
         self._report(running)
         if is_active:
+            self._group.step(now)
             return
         text = failure(query)
         self._running = None
         if text is None:
+            self._group.finish()
             self.is_done = True
             self._tell(Stopped(self.name))
         else:
@@ -182,6 +187,7 @@ class _Watch:
             progress = replace(Progress.of(self.name, _values(one)), dead_letters=letters)
             if progress.batch_duration_ms and "addBatch" in (one["durationMs"] or {}):
                 self._back_off.worked()
+            self._group.reached(progress.read_to)
             self._tell(Progressed(self.name, progress))
 
     def _after_failure(self, text: str, sentence: str, now: float) -> None:
@@ -217,6 +223,7 @@ class _Watch:
         if self._running is not None:
             self._running.query.stop()
             self._report(self._running)
+            self._group.finish()
             self._running = None
         self.is_done = True
         self._tell(Stopped(self.name))
