@@ -14,7 +14,7 @@
     snapshot-place        a snapshot ends where a batch ends, and not beyond what is committed
     images-differ         the metadata up to an offset is the same on all nodes, read or from a snapshot
     fenced-in-sync        a broker that is fenced is in no ISR, unless it is the last one
-    lives-on              a process whose controller has failed ends soon
+    lives-on              a process whose controller has failed ends soon, unless it is being stopped
     offline               no fault damages what was synced, so no partition is taken for damaged
 
 Looks are read-only: they take no part in the run, and leave no trace in it.
@@ -167,6 +167,8 @@ class Invariants:
         controller = None if node.node is None else node.node._controller
         if controller is None or controller._driver._failure is None:
             return
+        if node._stop is not None and node._stop.is_set():
+            return  # it is about to end, and may wait for others to relieve it first
         now = self.cluster.world.now
         failed_at = self._failed_at.setdefault((node.node_id, node.incarnation), now)
         failed_at = max(failed_at, self._frozen_at.get(node.node_id, 0))
