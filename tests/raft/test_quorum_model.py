@@ -57,6 +57,16 @@ def never_uncommitted(self):
     return False
 
 
+def commit_before_the_flush(self, event):
+    """Counts what it has written as what it has on its disk."""
+    original_take(self, event)
+    if self.leadership is not None and self.is_sole_voter:
+        self._flushed(self.log.end_offset)
+
+
+original_take = RaftState._take
+
+
 def forget_vote(self):
     """Keeps the vote in memory only."""
     if self._election_unsaved and self.election.voted_id >= 0:
@@ -73,7 +83,7 @@ def vote_again(role, election, trusts_leader, request):
 
 original_grant = state.may_grant
 
-MANY_CHANGES = "voters change while a change is not committed"
+MANY_CHANGES = "voters change while a change is not committed (KAFKA-20740)"
 BUGS = {
     "votes are given without a look at the log": (state, "is_up_to_date", always_up_to_date),
     "records of old epochs are committed by counting (KAFKA-12619)": (
@@ -83,6 +93,7 @@ BUGS = {
     ),
     "a leader leads on after a restart (KAFKA-10527)": (RaftState, "_start", start_as_leader),
     "voters fetch before they sync": (RaftState, "_is_durable", always_durable),
+    "a one-voter quorum commits before it flushes": (RaftState, "_take", commit_before_the_flush),
     MANY_CHANGES: (RaftState, "_voters_uncommitted", never_uncommitted),
     "votes are not saved": (RaftState, "_save_election", forget_vote),
     "a voter votes twice": (state, "may_grant", vote_again),

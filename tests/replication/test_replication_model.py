@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gralha.broker.handlers.produce import Pending
+from gralha.protocol.errors import UnknownLeaderEpochError
 from gralha.replication import partition as partition_module
-from gralha.replication.followers import Follower
+from gralha.replication.followers import Cluster, Follower
 from gralha.replication.partition import Partition
 from tests.replication.world import ACTIONS, WEIGHTS, Step, ViolationError, World, random_steps
 
@@ -76,7 +77,7 @@ def _truncate_by_high_watermark(patch: pytest.MonkeyPatch) -> None:
 
 
 def _acknowledge_in_another_epoch(patch: pytest.MonkeyPatch) -> None:
-    """Redpanda 3003: another leader's record has passed at that offset."""
+    """Redpanda 3003, 3616: who waited does not look at the epoch; another's record has passed there."""
 
     def outcome(self: Pending) -> int | None:
         return None if self.partition.log.high_watermark <= self.last_offset else 0
@@ -151,6 +152,35 @@ def _leave_out_before_it_is_decided(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Partition, "_is_about_to_join", lambda self, follower: False)
 
 
+def _take_the_process_of_before(patch: pytest.MonkeyPatch) -> None:
+    """KAFKA-14617: a broker that crashed and was started again counts with what it had before."""
+    propose = Partition._propose
+
+    def check_follower(self: Partition, replica_id: int, leader_epoch: int, _: int) -> Follower:
+        self.check_leader(leader_epoch)
+        if replica_id not in self.followers:
+            raise UnknownLeaderEpochError
+        return self.followers[replica_id]
+
+    def may_be_in_sync(self: Cluster, follower: Follower) -> bool:
+        registration = self.broker(follower.broker_id)
+        return registration is not None and registration.is_active
+
+    def propose_any(self: Partition, in_sync_replicas: list[int]) -> None:
+        for follower in self.followers.values():
+            follower.broker_epoch = -1
+        propose(self, in_sync_replicas)
+
+    patch.setattr(Partition, "check_follower", check_follower)
+    patch.setattr(Cluster, "may_be_in_sync", may_be_in_sync)
+    patch.setattr(Partition, "_propose", propose_any)
+
+
+def _tell_an_old_end(patch: pytest.MonkeyPatch) -> None:
+    """KIP-207: a new leader's high watermark is older than its predecessor's, and consumers are told it."""
+    patch.setattr(Partition, "is_behind", lambda self: False)
+
+
 BUGS = [
     _truncate_by_high_watermark,
     _acknowledge_in_another_epoch,
@@ -159,6 +189,8 @@ BUGS = [
     _commit_below_min_in_sync_replicas,
     _forget_what_was_proposed,
     _leave_out_before_it_is_decided,
+    _take_the_process_of_before,
+    _tell_an_old_end,
 ]
 
 

@@ -449,6 +449,8 @@ class World:
                 raise ViolationError(f"broker {broker} has no offset {number}")
             if self.named.setdefault((epoch, offset), crc) != crc:
                 raise ViolationError(f"epoch {epoch}, offset {offset} names two batches")
+            if number and epoch < found[number - 1][1]:
+                raise ViolationError(f"broker {broker} has epoch {epoch} behind {found[number - 1][1]}")
 
     def _check_shown(self, broker: int, found: list[Batch]) -> None:
         for batch in found[: int(self.replicas[broker].running.log.high_watermark)]:

@@ -6,6 +6,8 @@ from random import Random
 
 import pytest
 
+from gralha.storage import checkpointing
+from gralha.storage.checkpointing import Checkpoints
 from gralha.storage.config import LogConfig
 from gralha.storage.disk import FolderLock
 from gralha.storage.log import Log
@@ -78,6 +80,10 @@ async def work(random: Random, manager: LogManager) -> tuple[int, bytes]:
 
 @pytest.mark.parametrize("seed", range(60))
 async def test_what_was_flushed_survives(seed: int) -> None:
+    await live_through_power_cuts(seed)
+
+
+async def live_through_power_cuts(seed: int) -> None:
     random = Random(seed)
     disk = ForgetfulDisk(ROOT)
     for _ in range(4):
@@ -119,3 +125,30 @@ def index_files(disk: ForgetfulDisk) -> dict[str, bytes]:
         for path, inode in disk.entries.items()
         if path.endswith(("index", "snapshot"))
     }
+
+
+async def live_through_many_power_cuts() -> None:
+    for seed in range(60):
+        await live_through_power_cuts(seed)
+
+
+class TooFar:
+    """A log whose recovery point is its end, synced or not."""
+
+    def __init__(self, log: Log) -> None:
+        self.folder, self.segments = log.folder, log.segments
+        self.recovery_point, self.log_start_offset = log.log_end_offset, log.log_start_offset
+
+
+if not checkpointing.__file__.endswith(".so"):  # compiled classes cannot be patched
+
+    async def test_a_recovery_point_that_is_too_far_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+        """The bug put back: a log that ends before it, or is damaged there, is taken offline."""
+        collect = Checkpoints.collect
+        monkeypatch.setattr(
+            Checkpoints,
+            "collect",
+            lambda self, logs: collect(self, {key: TooFar(log) for key, log in logs.items()}),  # type: ignore[misc]
+        )
+        with pytest.raises(AssertionError):
+            await live_through_many_power_cuts()

@@ -4,9 +4,18 @@
     epoch-goes-back       the epochs that a process knows never decrease
     watermark-goes-back   nor do its high watermarks
     watermark-beyond-end  what is committed is in the log
+    epochs-fall           in a log no batch is of an older epoch than the one before it
     two-batches           an epoch and an offset name one batch, on all nodes and for ever
     committed-differs     what a node once had below its high watermark, all nodes have there
     not-on-a-majority     what the quorum has committed is synced on a majority of its voters
+    two-votes             a voter gives one vote in an epoch, also if it is started again in between,
+                          and never forgets an epoch, or that it has voted
+    leads-on              who leads the quorum gives up soon after another one leads a newer epoch
+    snapshot-place        a snapshot ends where a batch ends, and not beyond what is committed
+    images-differ         the metadata up to an offset is the same on all nodes, read or from a snapshot
+    fenced-in-sync        a broker that is fenced is in no ISR, unless it is the last one
+    lives-on              a process whose controller has failed ends soon, unless it is being stopped
+    offline               no fault damages what was synced, so no partition is taken for damaged
 
 Looks are read-only: they take no part in the run, and leave no trace in it.
 """
@@ -14,14 +23,23 @@ Looks are read-only: they take no part in the run, and leave no trace in it.
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from gralha.metadata.image import MetadataImage
 from gralha.protocol.batches import batches
 from gralha.protocol.errors import CorruptMessageError, KafkaError
+from gralha.raft.quorum_state import NOBODY, ElectionState
+from gralha.raft.snapshots import SnapshotId
 from gralha.simulation.cluster import SimulatedCluster, SimulatedNode
 from gralha.storage.disk import DiskError
 from gralha.storage.log import Log
 
 QUORUM: Final = "__cluster_metadata-0"
 READ_BYTES: Final = 1024 * 1024
+# Twice 1.5 x the fetch timeout, and some more: see `Leadership.heard`.
+GIVING_UP_S: Final = 7.0
+# A process that has failed lets go of what it holds first.
+ENDING_S: Final = 10.0
+# So long after it was frozen nothing is expected of a process.
+AWAKE_S: Final = 2.0
 
 
 class Replica(NamedTuple):
@@ -52,12 +70,25 @@ class Invariants:
         self._batches: dict[str, dict[tuple[int, int], tuple[int, int]]] = {}
         # By partition and base offset: epoch and CRC of what is committed.
         self._committed: dict[str, dict[int, tuple[int, int]]] = {}
+        # Of the quorum: where its batches end, with their epochs, and the offsets inside of batches.
+        self._batch_ends: dict[int, int] = {}
+        self._inside: set[int] = set()
+        self._votes: dict[tuple[int, int], int] = {}
+        self._elections: dict[int, ElectionState] = {}
+        # When each epoch was first seen to have a leader, and who was last seen frozen.
+        self._led_since: dict[int, float] = {}
+        self._frozen_at: dict[int, float] = {}
+        # By node and process: when its controller was first seen to have failed.
+        self._failed_at: dict[tuple[int, int], float] = {}
+        self._images: dict[int, MetadataImage] = {}
+        self._image_seen: dict[int, MetadataImage] = {}
 
     def look(self) -> None:
         for node in self.cluster.nodes.values():
             if node.is_running:
                 for replica in replicas(node):
                     self._look_at(node, replica)
+                self._look_at_controller(node)
 
     def look_at_everything(self) -> None:
         """At the end: whole logs, and not only what is new in them."""
@@ -97,16 +128,110 @@ class Invariants:
     def _compare_batches(self, replica: Replica, start: int) -> None:
         known = self._batches.setdefault(replica.name, {})
         committed = self._committed.setdefault(replica.name, {})
+        epoch_before = -1
         for offset, next_offset, epoch, crc in _new_batches(replica, start):
+            if epoch < epoch_before:
+                detail = f"offset {offset} is of epoch {epoch}, behind one of epoch {epoch_before}"
+                self._break("epochs-fall", replica, detail)
+            epoch_before = epoch
             other, first_seen_on = known.setdefault((epoch, offset), (crc, replica.node_id))
             if other != crc:
                 detail = f"offset {offset} of epoch {epoch} is another batch than on node {first_seen_on}"
                 self._break("two-batches", replica, detail)
             if next_offset <= replica.high_watermark:
+                if replica.name == QUORUM:
+                    self._batch_ends[next_offset] = epoch
+                    self._inside.update(range(offset + 1, next_offset))
                 agreed = committed.setdefault(offset, (epoch, crc))
                 if agreed != (epoch, crc):
                     detail = f"offset {offset} of epoch {epoch}; committed was one of epoch {agreed[0]}"
                     self._break("committed-differs", replica, detail)
+
+    def _look_at_controller(self, node: SimulatedNode) -> None:
+        for (topic, index), error in node.node._logs.offline.items() if node.node else ():
+            now = self.cluster.world.now
+            self.broken.append(f"offline: {topic}-{index} on node {node.node_id} at {now:.6f}: {error}")
+        if node.host.loop is not None and node.host.loop.is_frozen:
+            self._frozen_at[node.node_id] = self.cluster.world.now
+        self._look_at_failure(node)
+        for replica in _quorum(node):
+            assert node.node is not None
+            assert node.node._controller is not None
+            self._look_at_vote(replica, node.node._controller._driver.state.election)
+            self._look_at_lead(replica)
+            for snapshot in node.node._controller._driver.log.snapshots:
+                self._look_at_snapshot(replica, snapshot.id)
+            self._look_at_image(replica, node.node._controller.image)
+
+    def _look_at_failure(self, node: SimulatedNode) -> None:
+        controller = None if node.node is None else node.node._controller
+        if controller is None or controller._driver._failure is None:
+            return
+        if node._stop is not None and node._stop.is_set():
+            return  # it is about to end, and may wait for others to relieve it first
+        now = self.cluster.world.now
+        failed_at = self._failed_at.setdefault((node.node_id, node.incarnation), now)
+        failed_at = max(failed_at, self._frozen_at.get(node.node_id, 0))
+        if now - failed_at > ENDING_S:
+            self.broken.append(f"lives-on: node {node.node_id} at {now:.6f}: it failed at {failed_at:.6f}")
+
+    def _look_at_vote(self, replica: Replica, election: ElectionState) -> None:
+        # What is not saved yet is not seen here: `_quorum` leaves out who works on it.
+        saved = self._elections.get(replica.node_id, ElectionState(0))
+        is_known = election.leader_id != NOBODY or election.voted_id != NOBODY
+        was_known = saved.leader_id != NOBODY or saved.voted_id != NOBODY
+        if 0 < election.epoch < saved.epoch or (election.epoch == saved.epoch and was_known and not is_known):
+            self._break("two-votes", replica, f"{saved} was saved, now it is {election}")
+        if election.epoch:
+            self._elections[replica.node_id] = election
+        if election.voted_id != NOBODY:
+            voted = self._votes.setdefault((replica.node_id, election.epoch), election.voted_id)
+            if voted != election.voted_id:
+                detail = f"for {voted} and for {election.voted_id} in epoch {election.epoch}"
+                self._break("two-votes", replica, detail)
+
+    def _look_at_lead(self, replica: Replica) -> None:
+        now = self.cluster.world.now
+        if not replica.is_leader:
+            return
+        self._led_since.setdefault(replica.leader_epoch, now)
+        newest = max(self._led_since)
+        awake_s = now - self._frozen_at.get(replica.node_id, -AWAKE_S)
+        if (
+            newest > replica.leader_epoch
+            and now - self._led_since[newest] > GIVING_UP_S
+            and awake_s > AWAKE_S
+        ):
+            self._break("leads-on", replica, f"in epoch {replica.leader_epoch}; the newest is {newest}")
+
+    def _look_at_snapshot(self, replica: Replica, snapshot: SnapshotId) -> None:
+        end = snapshot.end_offset
+        if replica.high_watermark < 0:
+            return  # a process that is about to start
+        if end > replica.high_watermark:
+            detail = f"it ends at {end}, committed is what lies below {replica.high_watermark}"
+        elif end in self._inside:
+            detail = f"it ends at {end}, in the middle of a batch"
+        elif self._batch_ends.get(end, snapshot.epoch) != snapshot.epoch:
+            detail = f"it ends at {end} in epoch {snapshot.epoch}, the log in {self._batch_ends[end]}"
+        else:
+            return
+        self._break("snapshot-place", replica, detail)
+
+    def _look_at_image(self, replica: Replica, image: MetadataImage) -> None:
+        if self._image_seen.get(replica.node_id) is image:
+            return
+        self._image_seen[replica.node_id] = image
+        if self._images.setdefault(image.offset, image) != image:
+            self._break("images-differ", replica, f"up to offset {image.offset}")
+        for topic in image.topics.values():
+            for index, partition in topic.partitions.items():
+                alive = [
+                    one for one in partition.isr if one in image.brokers and not image.brokers[one].fenced
+                ]
+                if len(alive) < len(partition.isr) and len(partition.isr) > 1:
+                    detail = f"{topic.name}-{index} has {partition.isr}, alive are {alive}"
+                    self._break("fenced-in-sync", replica, detail)
 
     def look_at_quorum(self) -> None:
         """A majority has synced everything below the highest high watermark."""
