@@ -9,6 +9,7 @@ import pytest
 from gralha.simulation.cluster import Settings, SimulatedCluster, SimulatedNode, quiet
 from gralha.simulation.history import Outcome, Send
 from gralha.simulation.loop import no_threads
+from gralha.storage.disk import DiskError
 
 SETTINGS = Settings(
     brokers=3, partitions=3, pause_s=0.05, topic_configs={"min.insync.replicas": "2"}, producers=1
@@ -118,3 +119,21 @@ def test_writes_go_on_soon_after_all_were_killed_and_started_again(seed: int) ->
             one.start()
 
     assert max(silences(seed, kill_all, lambda _: None)) < 2
+
+
+def test_who_fails_while_it_stops_does_not_wait_to_be_relieved() -> None:
+    with quiet(), no_threads():
+        cluster = three_nodes(1)
+        cluster.run_for(5)
+        node = cluster.nodes[1]
+        for other in (2, 3):
+            cluster.network.cut(node.host.address, cluster.nodes[other].host.address)
+        node.stays_down = node.had_disk_faults = True
+        node.stop()
+        cluster.run_for(0.2)
+        assert node.is_running, "it hands over what it leads, and nobody hears of it"
+        assert node.node is not None
+        node.node._fail(DiskError("sync", "/data", "an error of the device"))
+        assert cluster.run_until(lambda: not node.is_running, 1, "it ends")
+        assert cluster.world.failures == []
+        cluster.world.bury()

@@ -131,6 +131,7 @@ class Node:
             else:
                 on_ready(self)
                 await self._ended_before(None)
+            await self._hand_over()
         except BaseException as error:
             await _cancel([starting])
             await self._abandon(error)
@@ -481,10 +482,25 @@ class Node:
 
     # Stopping
 
+    async def _hand_over(self) -> None:
+        """Wait until others lead what this broker led. Who fails meanwhile does not wait: it raises that."""
+        if self._lifecycle is None or not self._has_successors():
+            return
+        assert self._failure is not None
+        relieved = asyncio.ensure_future(self._lifecycle.stop(CONTROLLED_SHUTDOWN_S))
+        ends: list[asyncio.Future[Any]] = [relieved, self._failure]
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await _cancel([relieved])
+        self._raise_failure()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None and self._failure.done():
+            self._failure.result()
+
     async def _close(self) -> None:
-        """In order: leadership, clients, metadata (nothing is decided any more), work on files, logs."""
-        if self._lifecycle is not None and self._has_successors():
-            await self._lifecycle.stop(CONTROLLED_SHUTDOWN_S)
+        """In order: clients, metadata (nothing is decided any more), work on files, logs."""
         await self._server.close()
         if self._broker is not None:
             self._broker.groups.close()
@@ -495,6 +511,7 @@ class Node:
             await self._controller.close()
         await self._controller_server.close()
         self._close_peers()
+        self._raise_failure()
         await _cancel(self._tasks)
         await self._close_logs()
         if self._metadata_lock is not None:

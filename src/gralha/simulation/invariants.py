@@ -167,8 +167,6 @@ class Invariants:
         controller = None if node.node is None else node.node._controller
         if controller is None or controller._driver._failure is None:
             return
-        if node._stop is not None and node._stop.is_set():
-            return  # it is about to end, and may wait for others to relieve it first
         now = self.cluster.world.now
         failed_at = self._failed_at.setdefault((node.node_id, node.incarnation), now)
         failed_at = max(failed_at, self._frozen_at.get(node.node_id, 0))
