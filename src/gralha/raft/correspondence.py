@@ -262,7 +262,9 @@ class Correspondence:
             if not own.done():
                 own.set_result(response)
             return
-        question = self._questions.pop(token)
+        question = self._questions.pop(token, None)
+        if question is None:
+            return  # this node stops, and has dismissed whoever asked, while the disk was at work
         leader = self.endpoint_of(response.leader_id)
         self._settle(question, wire.encode_response(question.request, question.version, response, leader))
 
@@ -291,7 +293,9 @@ class Correspondence:
 
     def reply_snapshot(self, token: int) -> None:
         """Answers with the part of a snapshot that was asked for."""
-        question = self._questions.pop(token)
+        question = self._questions.pop(token, None)
+        if question is None:
+            return
         assert isinstance(question.request, FetchSnapshotRequest)
         self._spawn(self._reply_snapshot(question, question.request))
 
