@@ -173,6 +173,30 @@ async def test_closing_commits_what_was_appended():
     await after.driver.close()
 
 
+async def test_a_start_that_is_broken_off_leaves_a_log_that_can_be_closed(monkeypatch):
+    before = await Node.started()
+    await before.driver.append(["a"])
+    await before.driver.close()
+    node = Node(before.disk)
+    reading = asyncio.get_running_loop().create_future()
+
+    async def never(action):
+        if "read_quorum_state" in repr(action):
+            await reading
+        return action()
+
+    monkeypatch.setattr(node.driver, "_in_thread", never)
+    starting = asyncio.ensure_future(node.driver.start())
+    await asyncio.sleep(0.01)
+    starting.cancel()
+    await asyncio.gather(starting, return_exceptions=True)
+    await node.driver.close()
+    assert node.failures == []
+    after = await Node.started(node.disk)
+    assert after.listener.records == ["a"]
+    await after.driver.close()
+
+
 async def test_a_waiter_that_gives_up_disturbs_nobody():
     node = await Node.started()
     append = node.driver.schedule_append(["a"])

@@ -129,6 +129,8 @@ class RaftDriver:
         self.leader_listeners: list[Callable[[int], None]] = []
         self._told_leader_id = NOBODY
         self._starting: asyncio.Future[None] | None = None
+        # Whether the machine knows of the log: before that there is nothing to commit or to hand on.
+        self._has_begun = False
         self._failure: BaseException | None = None
         self._closed = False
         self._stopped = False
@@ -184,6 +186,7 @@ class RaftDriver:
             await self._in_thread(partial(self.log.flush, self.log.end_offset))
         self._flushed_offset = self.log.end_offset
         self._starting = self._loop.create_future()
+        self._has_begun = True
         self._take(Started(election, self.log.shape(), voters))
         if not self.state.is_leader and not self._starting.done():
             self._starting.set_result(None)
@@ -195,6 +198,13 @@ class RaftDriver:
         self._closed = True
         await self._snapshotter.settled()
         if not self.log.is_open:
+            return
+        if not self._has_begun:
+            self._stopped = True
+            try:
+                await self._in_thread(self.log.close)
+            except DiskError as error:
+                self._fail(error)
             return
         self._flush()
         while self._flushing is not None:
