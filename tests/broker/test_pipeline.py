@@ -13,6 +13,7 @@ from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest, Fi
 from gralha.protocol.primitives import ProtocolError, Reader, Writer
 
 API_KEY = 10
+IN_TURN_KEY = 11
 VERSION = 0
 
 
@@ -34,14 +35,21 @@ class Door:
     def __init__(self, max_request_bytes: int = 1000) -> None:
         self.waiting: dict[str, asyncio.Future[Message | None]] = {}
         self.broken: list[str] = []
+        self.handled: list[str] = []
         self.written = b""
         api = Api(API_KEY, "FindCoordinator", 0, 2, 3, FindCoordinatorRequest.decode, self.handle)
-        peer = Peer("127.0.0.1", 1, "PLAINTEXT", "User:ANONYMOUS", {API_KEY: api})
+        in_turn = Api(
+            IN_TURN_KEY, "InTurn", 0, 2, 3, FindCoordinatorRequest.decode, self.handle, in_turn=True
+        )
+        peer = Peer("127.0.0.1", 1, "PLAINTEXT", "User:ANONYMOUS", {API_KEY: api, IN_TURN_KEY: in_turn})
         self.pipeline = Pipeline(None, peer, max_request_bytes, self.write, self.broken.append)
 
     def handle(
         self, node: object, context: RequestContext, request: FindCoordinatorRequest
     ) -> Message | Awaitable[Message | None] | None:
+        self.handled.append(request.key)
+        if request.key == "broken":
+            raise RuntimeError("a bug")
         if request.key.startswith("now"):
             return FindCoordinatorResponse(host=request.key)
         if request.key.startswith("silent"):
@@ -72,6 +80,42 @@ async def settle() -> None:
     """Let every callback that is due run."""
     for _ in range(3):
         await asyncio.sleep(0)
+
+
+async def test_what_is_handled_in_turn_waits_for_those_before_it() -> None:
+    door = Door()
+    door.feed(frame("now-first", 1, IN_TURN_KEY))
+    assert door.answers() == [(1, "now-first")]
+    door.feed(frame("a", 2) + frame("now-b", 3, IN_TURN_KEY) + frame("c", 4, IN_TURN_KEY) + frame("now-d", 5))
+    assert door.handled == ["now-first", "a", "now-d"]
+    door.waiting["a"].set_result(FindCoordinatorResponse(host="a"))
+    await settle()
+    await settle()
+    assert door.handled[3:] == ["now-b", "c"]
+    assert door.answers()[1:] == [(2, "a"), (3, "now-b")]
+    door.waiting["c"].set_result(FindCoordinatorResponse(host="c"))
+    await settle()
+    assert door.answers()[3:] == [(4, "c"), (5, "now-d")]
+    assert (door.pipeline.weight_inside, door.pipeline.held_bytes) == (0, 0)
+
+
+async def test_who_hangs_up_before_its_turn_is_not_handled() -> None:
+    door = Door()
+    door.feed(frame("a", 1) + frame("now-b", 2, IN_TURN_KEY))
+    door.waiting["a"].set_result(FindCoordinatorResponse(host="a"))
+    await asyncio.sleep(0)
+    door.pipeline.close()
+    await settle()
+    assert door.handled == ["a"]
+
+
+async def test_a_handler_that_fails_in_its_turn_closes_the_connection() -> None:
+    door = Door()
+    door.feed(frame("a", 1) + frame("broken", 2, IN_TURN_KEY))
+    door.waiting["a"].set_result(FindCoordinatorResponse(host="a"))
+    await settle()
+    await settle()
+    assert door.broken == ["InTurn failed"]
 
 
 async def test_all_whole_frames_of_one_read_are_answered_at_once() -> None:

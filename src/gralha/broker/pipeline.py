@@ -50,6 +50,7 @@ class Api:
         decode: Callable[[Reader, int], Message],
         handle: Handler,
         weight: int = 1,
+        in_turn: bool = False,
     ) -> None:
         self.key = key
         self.name = name
@@ -60,6 +61,9 @@ class Api:
         self.handle = handle
         # How much of a connection's room a request takes while it waits: a fetch may hold megabytes.
         self.weight = weight
+        # Whether a request behind others that wait is handled only when they are answered, as in Kafka. What
+        # tells who leads would else be out of date when it leaves, and its client waits for the next try.
+        self.in_turn = in_turn
 
 
 class Peer:
@@ -174,6 +178,9 @@ class Slot:
         self.future: asyncio.Future[Message | None] | None = None
         self.deferred: Deferred | None = None
         self.deadline: float = 0.0  # of a deferred answer; 0: none
+        # Of a request that waits for its turn to be handled.
+        self.context: RequestContext | None = None
+        self.request: Message | None = None
 
     def finished(self, future: "asyncio.Future[Message | None]") -> None:
         self.pipeline.slot_finished(self, future)
@@ -202,6 +209,7 @@ class Pipeline:
         self.timer: asyncio.TimerHandle | None = None
         self.timer_at: float = 0.0
         self.leaving_soon: bool = False
+        self.turn_soon: bool = False
 
     def is_full(self) -> bool:
         """Whether the client should read its answers before it is heard again."""
@@ -267,7 +275,11 @@ class Pipeline:
             if version >= api.flexible_from:
                 reader.tagged_fields()
             request = api.decode(reader, version)
-        result = api.handle(self.node, RequestContext(self.peer, version, client_id), request)
+        context = RequestContext(self.peer, version, client_id)
+        if api.in_turn and self.slots:
+            self._postpone(Slot(self, api, version, correlation_id), context, request)
+            return
+        result = api.handle(self.node, context, request)
         if result is None:
             return
         if isinstance(result, Message):
@@ -294,6 +306,37 @@ class Pipeline:
         slot.future = future
         self._enter(slot)
         future.add_done_callback(slot.finished)
+
+    def _postpone(self, slot: Slot, context: RequestContext, request: Message | None) -> None:
+        slot.context = context
+        slot.request = request
+        self._enter(slot)
+
+    def _take_turn(self) -> None:
+        """Those before it are answered: handle the request that has waited for that."""
+        self.turn_soon = False
+        if not self.slots:
+            return  # the client is gone
+        slot = self.slots[0]
+        context = slot.context
+        assert context is not None
+        slot.context = None
+        try:
+            result = slot.api.handle(self.node, context, slot.request)
+            assert result is not None
+            assert not isinstance(result, Deferred)
+            if isinstance(result, Message):
+                chunks = self._encode(slot.api, slot.version, slot.correlation_id, result)
+            else:
+                slot.future = asyncio.ensure_future(result)
+                slot.future.add_done_callback(slot.finished)
+                return
+        except Exception as error:
+            self.failed(slot, error)
+            return
+        self._hold(slot, chunks)
+        self._advance()
+        self.on_ready()
 
     def _enter(self, slot: Slot) -> None:
         self.slots.append(slot)
@@ -386,6 +429,10 @@ class Pipeline:
             slot = slots[0]
             chunks = slot.chunks
             if chunks is None:
+                if slot.context is not None and not self.turn_soon:
+                    # Not here: whoever has answered the one before may be in the middle of something.
+                    self.turn_soon = True
+                    asyncio.get_running_loop().call_soon(self._take_turn)
                 return
             slots.popleft()
             self.weight_inside -= slot.api.weight

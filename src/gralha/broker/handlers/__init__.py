@@ -108,6 +108,14 @@ FORWARDED: Final = frozenset(
 # A connection may have eight fetches inside; clients have one or two.
 FETCH_WEIGHT: Final = 32
 
+# What tells clients where to go. See `Api.in_turn`.
+WHO_LEADS: Final = (
+    ApiKey.METADATA,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+    ApiKey.DESCRIBE_CLUSTER,
+    ApiKey.FIND_COORDINATOR,
+)
+
 Answer = Message | Awaitable[Message | None] | None
 
 
@@ -140,6 +148,7 @@ def _row(key: ApiKey, listener: str) -> Api:
         decode,
         handle,
         FETCH_WEIGHT if key is ApiKey.FETCH else 1,
+        in_turn=key in WHO_LEADS,
     )
     return row
 
