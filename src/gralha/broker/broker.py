@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 from gralha.broker.config import NodeConfig
 from gralha.broker.controller_channel import ControllerChannel
+from gralha.broker.departures import Departures
 from gralha.broker.fetch_sessions import FetchSessions
 from gralha.broker.group_coordination import coordinate_groups, follow_topics
 from gralha.metadata.controller.decision import Decision
@@ -58,6 +59,8 @@ class Broker:
 
         self.groups = coordinate_groups(config, lambda: self.image, replicas, clock, random, self.readers)
         controller.subscribe(lambda change, _image: follow_topics(self.groups, change))
+        self.departures = Departures()
+        controller.subscribe(lambda _change, image: self.departures.follow(image.brokers, clock()))
 
     async def execute(self, decide: Callable[[MetadataImage], Decision[Response]]) -> Response:
         """Have the controller decide; done when this broker has followed what was decided."""

@@ -35,6 +35,15 @@ def alive_nodes(image: MetadataImage, listener: str) -> list[Node]:
     return [node for node in all_nodes(image, listener) if not node.fenced]
 
 
+def listed_nodes(broker: Broker, listener: str) -> list[Node]:
+    """Those, and the ones that have just left: see `departures.py`."""
+    nodes = all_nodes(broker.image, listener)
+    if not any(node.fenced for node in nodes):
+        return nodes
+    now_ms = broker.clock()
+    return [node for node in nodes if not node.fenced or broker.departures.lingers(node.id, now_ms)]
+
+
 def alive_node(image: MetadataImage, broker_id: int, listener: str) -> Node | None:
     """One broker, if the client can use it."""
     return next((node for node in alive_nodes(image, listener) if node.id == broker_id), None)

@@ -85,8 +85,8 @@ class _Answer:
         self.image = broker.image
         self.version = context.api_version
         self.request = request
-        self.nodes = endpoints.alive_nodes(self.image, context.peer.listener)
-        self.available = {node.id for node in self.nodes}
+        self.nodes = endpoints.listed_nodes(broker, context.peer.listener)
+        self.available = {node.id for node in self.nodes if not node.fenced}
         asked = request.include_topic_authorized_operations
         self.operations = authorized_operations.ON_A_TOPIC if asked else authorized_operations.NOT_ASKED
 
