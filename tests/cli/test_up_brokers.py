@@ -188,6 +188,18 @@ def test_a_broker_that_does_not_start_ends_all_with_its_reason(tmp_path: Path) -
     assert complaint.startswith(f"Broker 2 ended: Cannot listen on localhost:{port + PORT_STEP}: ")
 
 
+@pytest.fixture
+def heeds_signals() -> Iterator[None]:
+    """Programs inherit what their parent ignores: SIGHUP under `nohup`, SIGINT in a shell's background."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("heeds_signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_second_signal_ends_brokers_that_do_not_stop(tmp_path: Path, number: int) -> None:
     with up(tmp_path, first_port()) as (program, _):
