@@ -496,8 +496,9 @@ class Node:
         self._raise_failure()
 
     def _raise_failure(self) -> None:
-        if self._failure is not None and self._failure.done():
-            self._failure.result()
+        failure = self._failure
+        if failure is not None and failure.done() and not failure.cancelled():
+            failure.result()
 
     async def _close(self) -> None:
         """In order: clients, metadata (nothing is decided any more), work on files, logs."""
@@ -511,8 +512,8 @@ class Node:
             await self._controller.close()
         await self._controller_server.close()
         self._close_peers()
-        self._raise_failure()
         await _cancel(self._tasks)
+        self._raise_failure()
         await self._close_logs()
         if self._metadata_lock is not None:
             self._metadata_lock.release()

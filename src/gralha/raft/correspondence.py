@@ -85,6 +85,7 @@ class Correspondence:
         self._strangers = Strangers(settings.cluster_id, settings.folder)
         self._loop = asyncio.get_running_loop()
         self._questions: dict[int, _Question] = {}
+        self._is_over = False
         self._own_questions: dict[int, asyncio.Future[Response]] = {}
         self._last_token = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -262,11 +263,17 @@ class Correspondence:
             if not own.done():
                 own.set_result(response)
             return
-        question = self._questions.pop(token, None)
+        question = self._taken(token)
         if question is None:
-            return  # this node stops, and has dismissed whoever asked, while the disk was at work
+            return
         leader = self.endpoint_of(response.leader_id)
         self._settle(question, wire.encode_response(question.request, question.version, response, leader))
+
+    def _taken(self, token: int) -> _Question | None:
+        """The question to answer; None when all were dismissed while the disk was at work."""
+        question = self._questions.pop(token, None)
+        assert question is not None or self._is_over, "a question is answered once"
+        return question
 
     def _settle(self, question: _Question, message: Message) -> None:
         if not question.answer.done():
@@ -293,7 +300,7 @@ class Correspondence:
 
     def reply_snapshot(self, token: int) -> None:
         """Answers with the part of a snapshot that was asked for."""
-        question = self._questions.pop(token, None)
+        question = self._taken(token)
         if question is None:
             return
         assert isinstance(question.request, FetchSnapshotRequest)
@@ -332,6 +339,7 @@ class Correspondence:
 
     def fail_questions(self) -> None:
         """Nobody will be answered any more."""
+        self._is_over = True
         questions, self._questions = self._questions, {}
         for question in questions.values():
             self._settle(question, wire.encode_refusal(question.request, int(ErrorCode.NOT_CONTROLLER)))

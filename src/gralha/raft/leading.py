@@ -298,11 +298,8 @@ class Leading(Following):
 
     def _upgraded(self, leadership: Leadership) -> VoterSet | VoterResponse:
         """The configured voters, with the disks that they have."""
-        if self.voters.is_dynamic and not self._voters_uncommitted():
-            return self._voter_response()
         if self.voters.is_dynamic:
-            text = "Timed out while an earlier change of the voters was not committed"
-            return self._voter_response(int(ErrorCode.REQUEST_TIMED_OUT), text)
+            return self._change_refusal(leadership) or self._voter_response()
         if not leadership.may_commit(self.high_watermark):
             text = "Timed out: the leader has not committed anything in its epoch yet"
             return self._voter_response(int(ErrorCode.REQUEST_TIMED_OUT), text)
