@@ -93,3 +93,10 @@ def test_idempotence_gives_way_as_in_kafka(options: dict[str, str], idempotent: 
 def test_wrong_values_are_explained(options: dict[str, str], sentence: str) -> None:
     with pytest.raises(SettingsError, match=sentence):
         ClientSettings.from_kafka(WHERE | options)
+
+
+def test_somebody_in_a_hurry_waits_no_longer_than_that_and_never_longer_than_before() -> None:
+    settings = ClientSettings("localhost:9092", connect_timeout_ms=10_000, request_timeout_ms=500)
+    hurried = settings.hurried(2_000)
+    assert (hurried.connect_timeout_ms, hurried.request_timeout_ms) == (2_000, 500)
+    assert hurried.bootstrap_servers == settings.bootstrap_servers

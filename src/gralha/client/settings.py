@@ -10,7 +10,7 @@ meaning): a bulk job asks for throughput, and Kafka's are chosen for one record 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gralha.client.errors import SettingsError
@@ -62,6 +62,14 @@ class ClientSettings:
     @property
     def is_read_committed(self) -> bool:
         return self.isolation_level == READ_COMMITTED
+
+    def hurried(self, timeout_ms: int) -> "ClientSettings":
+        """The same for somebody who does not wait longer than that, for a connection or for an answer."""
+        return replace(
+            self,
+            connect_timeout_ms=min(self.connect_timeout_ms, timeout_ms),
+            request_timeout_ms=min(self.request_timeout_ms, timeout_ms),
+        )
 
     @staticmethod
     def from_kafka(options: Mapping[str, str]) -> "ClientSettings":

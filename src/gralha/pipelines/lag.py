@@ -57,13 +57,8 @@ class LagMeter:
 
     def _connected(self) -> Admin:
         if self._admin is None:
-            settings = replace(
-                client_settings(self._kafka),
-                client_id="gralha-pipeline-lag",
-                connect_timeout_ms=PATIENCE_MS,
-                request_timeout_ms=PATIENCE_MS,
-            )
-            self._admin = Admin(Cluster.of(settings, api_timeout_ms=PATIENCE_MS))
+            settings = replace(client_settings(self._kafka), client_id="gralha-pipeline-lag")
+            self._admin = Admin(Cluster.of(settings.hurried(PATIENCE_MS), api_timeout_ms=PATIENCE_MS))
         return self._admin
 
     def _forget(self) -> None:

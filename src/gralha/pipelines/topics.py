@@ -3,7 +3,6 @@
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Final
 
 from gralha.client.admin import Admin
@@ -64,12 +63,7 @@ def topics_of(kafka: Mapping[str, str]) -> Iterator[Topics]:
     """Ask a cluster; PipelineError, in a sentence, when it does not answer."""
     servers = kafka.get("bootstrap.servers", "")
     try:
-        given = client_settings(kafka)
-        settings = replace(
-            given,
-            connect_timeout_ms=min(given.connect_timeout_ms, PATIENCE_MS),
-            request_timeout_ms=min(given.request_timeout_ms, PATIENCE_MS),
-        )
+        settings = client_settings(kafka).hurried(PATIENCE_MS)
         with Admin(Cluster.of(settings, api_timeout_ms=PATIENCE_MS)) as admin:
             yield Topics(admin, servers)
     except (ClientError, KafkaError) as error:

@@ -9,7 +9,6 @@ later, and after a stop never. Whoever runs the query knows at once, and may cal
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final, Protocol
 
 from gralha.client.cluster import Cluster
@@ -37,12 +36,7 @@ def commit_progress(kafka_settings: Mapping[str, str], group_id: str, offsets: O
     """
     settings = client_settings(kafka_settings)
     timeout_ms = min(COMMIT_TIMEOUT_MS, settings.default_api_timeout_ms)
-    quick = replace(
-        settings,
-        connect_timeout_ms=min(timeout_ms, settings.connect_timeout_ms),
-        request_timeout_ms=min(timeout_ms, settings.request_timeout_ms),
-    )
-    with Cluster.of(quick, api_timeout_ms=timeout_ms) as cluster:
+    with Cluster.of(settings.hurried(timeout_ms), api_timeout_ms=timeout_ms) as cluster:
         return commit_offsets(GroupOffsetCalls(cluster), group_id, StreamOffset.from_json(offsets).offsets)
 
 
