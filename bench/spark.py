@@ -11,9 +11,7 @@ start is no part of its rate.
 from __future__ import annotations
 
 import contextlib
-import os
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +21,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from tests.spark.shared_session import session_config
 
+from gralha.spark.session import prepare_environment
 from gralha.testing import GralhaCluster
 
 Results = dict[str, float]
@@ -49,13 +48,13 @@ def measure_spark(say: Callable[[str], None], scale: float = 1.0) -> dict[str, R
 
 @contextlib.contextmanager
 def spark_session(folder: Path) -> Iterator[SparkSession]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
     config = {
         **session_config(folder),
         "spark.driver.extraJavaOptions": "",  # a bench is worth the optimising compiler
         "spark.driver.memory": "2g",
         "spark.log.level": "ERROR",
     }
+    prepare_environment(config["spark.master"])
     builder = SparkSession.builder.appName("gralha bench")
     for name, value in config.items():
         builder = builder.config(name, value)

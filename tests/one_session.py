@@ -3,7 +3,7 @@
 xdist gives whole modules to its workers. Here all modules that share the one Spark session count as one, the
 first: one worker starts the session at once. Meanwhile the other begins with the modules that start programs
 with a Spark of their own, the longest of all. (That is so with --no-loadscope-reorder; else xdist begins with
-the modules of the most tests, however short they are.)
+the modules of the most tests, however short they are.) The others in these folders need no Spark.
 """
 
 from __future__ import annotations
@@ -14,6 +14,24 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 FOLDERS = ("tests/spark/", "tests/pipelines/")
+# What tests of these modules ask for: a test elsewhere that does is refused.
+FIXTURE = "spark_session"
+OF_THE_SESSION = (
+    "test_contract_batch.py",
+    "test_contract_stream.py",
+    "test_contract_write.py",
+    "test_example.py",
+    "test_failures.py",
+    "test_planning.py",
+    "test_running.py",
+    "test_shared_session.py",
+    "test_sink.py",
+    "test_source_batch.py",
+    "test_source_pipelines.py",
+    "test_source_stream.py",
+    "test_state.py",
+    "test_testing.py",
+)
 # These start programs that bring a Spark of their own. The longest come first.
 OWN_SPARK = (
     "test_kill.py",
@@ -44,12 +62,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests of the one session first, then those with a Spark of their own."""
     items.sort(key=lambda item: _turn(item.nodeid))
     for item in items:
+        if FIXTURE in getattr(item, "fixturenames", ()) and not is_of_the_session(item.nodeid):
+            raise pytest.UsageError(
+                f"{item.nodeid} asks for the Spark session: add {_module(item.nodeid)} to OF_THE_SESSION"
+            )
         if item.nodeid.startswith(FOLDERS) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
 def is_of_the_session(nodeid: str) -> bool:
-    return nodeid.startswith(FOLDERS) and _module(nodeid) not in OWN_SPARK
+    return nodeid.startswith(FOLDERS) and _module(nodeid) in OF_THE_SESSION
 
 
 def _turn(nodeid: str) -> int:

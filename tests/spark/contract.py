@@ -213,8 +213,13 @@ class Stage:
 
     def _options(self, options: Mapping[str, object]) -> dict[str, str]:
         """Options as Spark takes them: `kafka_` stands for `kafka.` and dots, JSON is made where it helps."""
-        # What goes wrong here stays wrong, so nobody needs to wait a second before asking again.
-        given = {"kafka.bootstrap.servers": self.bootstrap, "fetchOffset.retryIntervalMs": "10"}
+        given = {
+            "kafka.bootstrap.servers": self.bootstrap,
+            # What goes wrong here stays wrong, so nobody needs to wait a second before asking again.
+            "fetchOffset.retryIntervalMs": "10",
+            # Spark's own source asks for what follows the last record, and waits for the answer.
+            "kafka.fetch.max.wait.ms": "10",
+        }
         for name, value in options.items():
             full_name = name.replace("_", ".")
             if value is None:

@@ -10,13 +10,14 @@ Spark's own Kafka connector is on its class path, so that format("kafka") stands
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from gralha.spark.session import prepare_environment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,10 +69,10 @@ def spark_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSes
 
     if not (CONNECTOR_JARS / ".stamp").exists():
         raise RuntimeError(f"no Kafka connector for Spark in {CONNECTOR_JARS}; run scripts/setup_java")
-    # Without this, Spark's workers run the system's Python, which has no packages.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
+    config = session_config(tmp_path_factory.mktemp("spark"))
+    prepare_environment(config["spark.master"])
     builder = SparkSession.builder.appName("gralha tests")
-    for name, value in session_config(tmp_path_factory.mktemp("spark")).items():
+    for name, value in config.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     yield session

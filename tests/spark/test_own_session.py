@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyspark
+
 
 def test_a_session_has_all_of_it(tmp_path: Path) -> None:
     program = (
@@ -17,10 +19,16 @@ def test_a_session_has_all_of_it(tmp_path: Path) -> None:
         "conf = spark.sparkContext.getConf()\n"
         "wrong = {k: conf.get(k) for k, v in want.items() if conf.get(k) != v}\n"
         "from pyspark.sql.functions import udf\n"
-        "row = spark.range(1).select(udf(lambda _: sys.executable)('id')).first()\n"
-        "print('wrong', wrong, 'runs', row[0])\n"
+        "def origin(_):\n"
+        "    import pyspark\n"
+        "    return [sys.executable, pyspark.__file__]\n"
+        "row = spark.range(1).select(udf(origin, 'array<string>')('id')).first()\n"
+        "print('wrong', wrong, 'runs', *row[0])\n"
+        "import os\n"
+        "print(os.environ['SPARK_HOME'])\n"
     )
-    environment = {name: value for name, value in os.environ.items() if name != "PYSPARK_PYTHON"}
+    chosen = ("PYSPARK_PYTHON", "SPARK_HOME")
+    environment = {name: value for name, value in os.environ.items() if name not in chosen}
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
@@ -29,4 +37,7 @@ def test_a_session_has_all_of_it(tmp_path: Path) -> None:
         env=environment,
         timeout=110,
     )
-    assert done.stdout == f"wrong {{}} runs {sys.executable}\n", done.stderr[-3000:]
+    said, home = done.stdout.splitlines()
+    # Its workers find PySpark as files: out of Spark's zip they would compile it anew each time.
+    assert said == f"wrong {{}} runs {sys.executable} {pyspark.__file__}", done.stderr[-3000:]
+    assert not Path(home).exists()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gralha.spark import session as sessions
+from gralha.spark.home import spark_home
 from gralha.spark.java import JavaError, find_java, java_version
 from gralha.spark.session import cores, is_on_this_machine, prepare_environment, settings
 
@@ -53,46 +54,64 @@ def test_a_cluster_elsewhere_keeps_its_own_way_to_the_driver_and_to_checkpoints(
     }
 
 
-def test_workers_run_this_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-    monkeypatch.setenv("PYSPARK_PYTHON", "")
-    monkeypatch.delenv("PYSPARK_PYTHON")
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """An environment in which nobody has chosen anything of Spark."""
+    for name in ("SPARK_HOME", "SPARK_LOCAL_IP", "PYSPARK_PYTHON"):
+        # Set first, so that the end of the test removes what the call sets.
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    return monkeypatch
+
+
+def test_workers_run_this_interpreter(environment: pytest.MonkeyPatch) -> None:
     prepare_environment("local[*]")
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
 
-def test_the_web_page_of_a_session_here_is_for_this_machine_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("SPARK_LOCAL_IP", "PYSPARK_PYTHON"):
-        # Set first, so that the end of the test removes what the call sets.
-        monkeypatch.setenv(name, "")
-        monkeypatch.delenv(name)
+def test_the_web_page_of_a_session_here_is_for_this_machine_only(environment: pytest.MonkeyPatch) -> None:
     prepare_environment("yarn")
     assert "SPARK_LOCAL_IP" not in os.environ
     prepare_environment("spark://localhost:7077")
     assert os.environ["SPARK_LOCAL_IP"] == "127.0.0.1"
 
 
-def test_an_interpreter_that_somebody_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-    monkeypatch.setenv("PYSPARK_PYTHON", "./environment/bin/python")
+def test_a_session_here_has_a_home_with_all_but_the_zipped_pyspark(environment: pytest.MonkeyPatch) -> None:
+    prepare_environment("yarn")
+    assert "SPARK_HOME" not in os.environ
+    prepare_environment("local[*]")
+    home = Path(os.environ["SPARK_HOME"])
+    assert (home / "jars").resolve() == (spark_home() / "jars").resolve()
+    assert (home / "bin" / "spark-submit").exists()
+    assert not list(home.rglob("*.zip"))
+
+
+@pytest.mark.parametrize(("name", "value"), [("SPARK_HOME", "/opt/spark"), ("PYSPARK_PYTHON", "python3")])
+def test_what_somebody_chose_keeps_its_home(environment: pytest.MonkeyPatch, name: str, value: str) -> None:
+    environment.setenv(name, value)
+    prepare_environment("local[*]")
+    assert os.environ[name] == value
+    assert os.environ.get("SPARK_HOME", "/opt/spark") == "/opt/spark"
+
+
+def test_an_interpreter_that_somebody_chose_stays(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("PYSPARK_PYTHON", "./environment/bin/python")
     prepare_environment("local[*]")
     prepare_environment("yarn")
     assert os.environ["PYSPARK_PYTHON"] == "./environment/bin/python"
 
 
 def test_on_other_machines_the_interpreter_goes_by_its_name(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    environment: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     other = tmp_path / name
     other.symlink_to(sys.executable)
-    monkeypatch.setenv("PYSPARK_PYTHON", "")
-    monkeypatch.delenv("PYSPARK_PYTHON")
-    monkeypatch.setenv("PATH", str(tmp_path))
+    environment.setenv("PATH", str(tmp_path))
     prepare_environment("yarn")
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
-    monkeypatch.delenv("PYSPARK_PYTHON")
-    monkeypatch.setattr(sys, "executable", str(other))
+    environment.delenv("PYSPARK_PYTHON")
+    environment.setattr(sys, "executable", str(other))
     prepare_environment("yarn")
     assert os.environ["PYSPARK_PYTHON"] == name
 

@@ -42,6 +42,7 @@ def _up(arguments: list[str]) -> int:
         raise CommandError(f"{options.workers} workers are too many for one machine: at most {MAX_WORKERS}")
     if options.port + options.workers + 1 > 65535:
         raise CommandError(f"The ports from {options.port} on do not suffice: choose a smaller --port")
+    from gralha.spark.home import NoSparkError
     from gralha.spark.java import JavaError
     from gralha.spark.standalone import StandaloneCluster, StandaloneError
 
@@ -59,7 +60,7 @@ def _up(arguments: list[str]) -> int:
         _watch(cluster)
     except KeyboardInterrupt:
         return 0
-    except (JavaError, StandaloneError) as error:
+    except (JavaError, NoSparkError, StandaloneError) as error:
         raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(

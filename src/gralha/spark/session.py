@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from gralha.spark.home import has_files_of_pyspark, home_without_zip
 from gralha.spark.java import find_java
 
 if TYPE_CHECKING:
@@ -78,16 +79,18 @@ def settings(master: str | None) -> dict[str, str]:
 
 
 def prepare_environment(master: str | None) -> None:
-    """Let Spark's Python processes be ours, and its pages local, unless the environment says otherwise.
+    """Let Spark's Python processes be ours and quick, and its pages local, if nobody has said otherwise.
 
     A Python data source runs under one name of the interpreter on the driver and on the executors. On other
     machines a path of this one may not exist; a plain `python3.11` may, if that is what runs here.
     """
     here = master is not None and is_on_this_machine(master)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable if here else _plain_name())
+    python = os.environ.setdefault("PYSPARK_PYTHON", sys.executable if here else _plain_name())
     if here:
         # Without it Spark's web page listens on every address of this machine.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        if "SPARK_HOME" not in os.environ and python == sys.executable and has_files_of_pyspark():
+            os.environ["SPARK_HOME"] = str(home_without_zip())
 
 
 def is_on_this_machine(master: str) -> bool:

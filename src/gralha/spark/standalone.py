@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from gralha.spark.home import scala_version, spark_home
 from gralha.spark.java import find_java
 
 HOST: Final = "127.0.0.1"
@@ -200,25 +201,6 @@ class StandaloneCluster:
                 return state
         except (OSError, ValueError):
             return None
-
-
-def spark_home() -> Path:
-    """Where pip put Spark."""
-    try:
-        import pyspark
-    except ImportError:
-        raise StandaloneError("PySpark is not installed here: pip install 'gralha[spark]'") from None
-    return Path(pyspark.__file__).parent
-
-
-def scala_version() -> str:
-    """The one that Spark's jars are made for: it is in their names, as in spark-core_2.13-4.3.0.jar."""
-    core = next((spark_home() / "jars").glob("spark-core_*.jar"), None)
-    if core is None:
-        raise StandaloneError(
-            f"There is no Spark in {spark_home()}/jars: pip install --force-reinstall pyspark"
-        )
-    return core.name.removeprefix("spark-core_").partition("-")[0]
 
 
 def why_ended(part: Part) -> str:
