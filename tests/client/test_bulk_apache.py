@@ -6,11 +6,10 @@ import confluent_kafka
 import pytest
 
 from gralha.client.admin import Admin
-from gralha.client.bulk_reader import OffsetRange
 from gralha.client.bulk_writer import BulkWriter, WrittenOffsets
 from gralha.client.cluster import Cluster
 from gralha.client.settings import ClientSettings
-from gralha.client.values import TopicPartition
+from gralha.client.values import OffsetRange, TopicPartition
 from gralha.protocol.compression import NAMES
 from tests.apache.kafka import ApacheKafka
 from tests.client.test_bulk_live import arrow, consume, create, log_end, read, row_of, rows_of, varied

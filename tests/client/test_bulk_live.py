@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 
 from gralha.client.admin import Admin
-from gralha.client.bulk_reader import BulkReader, OffsetRange
+from gralha.client.bulk_reader import BulkReader
 from gralha.client.bulk_writer import BulkWriter, WrittenOffsets
 from gralha.client.cluster import Cluster
 from gralha.client.errors import OffsetsLostError
 from gralha.client.settings import ClientSettings
-from gralha.client.values import LATEST, ListedOffset, NewTopic, TopicPartition
+from gralha.client.values import LATEST, ListedOffset, NewTopic, OffsetRange, TopicPartition
 from gralha.protocol.compression import NAMES
 from gralha.testing import GralhaCluster
 from tests.client.live import eventually

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from gralha.client import bulk_reader, cluster, fetching
-from gralha.client.bulk_reader import BulkReader, OffsetRange
+from gralha.client.bulk_reader import BulkReader
 from gralha.client.errors import (
     ClientError,
     ConnectionFailedError,
@@ -16,6 +16,7 @@ from gralha.client.errors import (
     TopicRecreatedError,
 )
 from gralha.client.settings import ClientSettings
+from gralha.client.values import OffsetRange
 from gralha.protocol.control_records import encode_end_marker
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.fetch import AbortedTransaction

@@ -181,3 +181,9 @@ def test_columns_of_a_struct() -> None:
         "e": "DECIMAL(10,2)",
     }
     assert columns_of("struct<>") == {}
+
+
+@pytest.mark.parametrize(("told", "kept"), [("two", "two"), ("", "one")])
+def test_a_checkpoint_keeps_its_name_and_the_cluster_that_it_knows(told: str, kept: str) -> None:
+    after = replace(STATELESS, checkpoint_id="new", cluster_id=told).after(STATELESS)
+    assert after == replace(STATELESS, cluster_id=kept)

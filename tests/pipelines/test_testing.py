@@ -152,6 +152,8 @@ def test_a_value_that_is_not_one_object_is_a_dead_letter(spark: SparkSession) ->
         b'{"product":"tea"} x': f"{extra} 1 column 19 (char 18)",
         b'{"product":"tea"}} x': f"{extra} 1 column 18 (char 17)",
         b'{"product":"tea"},': f"{extra} 1 column 18 (char 17)",
+        b'{"product":"tea"},{}': f"{extra} 1 column 18 (char 17)",
+        b'{"product":"tea"},"amount":2': f"{extra} 1 column 18 (char 17)",
         b'{"product":"tea"}\n{}': f"{extra} 2 column 1 (char 18)",
         b'{"product":"t\xff"}': "the value is not text in UTF-8: byte 13 is 0xff",
         b'[{"product":"tea"}]': 'the value is an array, not a JSON object: [{"product": "tea"}]',

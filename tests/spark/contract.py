@@ -148,7 +148,8 @@ class Stage:
 
     def consume(self, name: str) -> list[Message]:
         """All records of a topic, by partition and offset."""
-        consumer = Consumer({**self.client_config, "group.id": "none", "enable.partition.eof": "true"})
+        settings = {"group.id": "none", "enable.partition.eof": "true", "fetch.wait.max.ms": 10}
+        consumer = Consumer({**self.client_config, **settings})
         partitions = consumer.list_topics(name, TIMEOUT_S).topics[name].partitions
         consumer.assign([TopicPartition(name, partition, 0) for partition in partitions])
         messages: list[Message] = []

@@ -23,9 +23,10 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from gralha.client.bulk_reader import BulkReader, OffsetRange
+from gralha.client.bulk_reader import BulkReader
 from gralha.client.bulk_writer import BulkWriter
 from gralha.client.settings import ClientSettings
+from gralha.client.values import OffsetRange
 from gralha.spark.standalone import StandaloneCluster
 from gralha.testing import GralhaCluster
 from tests.spark.standalone_processes import executors

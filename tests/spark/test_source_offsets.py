@@ -8,8 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gralha.client.bulk_reader import OffsetRange
-from gralha.client.values import TopicPartition
+from gralha.client.values import OffsetRange, TopicPartition
 from gralha.spark.offsets import (
     LossCount,
     StreamOffset,

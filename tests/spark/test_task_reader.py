@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql.datasource import CaseInsensitiveDict
 
 from gralha.client import fetching
-from gralha.client.bulk_reader import OffsetRange
+from gralha.client.values import OffsetRange
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.records import Record, encode_batch
 from gralha.spark.data_loss import DataLossError

@@ -12,7 +12,7 @@ rows, `record_columns` (compiled) walks over the records, `arrow_records` makes 
 
 import time
 from collections.abc import Callable, Iterator
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 import pyarrow as pa
 
@@ -23,7 +23,7 @@ from gralha.client.errors import ClientError, OffsetsLostError
 from gralha.client.fetching import PartitionFetcher
 from gralha.client.record_chunk import RecordChunk
 from gralha.client.settings import ClientSettings
-from gralha.client.values import TopicPartition
+from gralha.client.values import OffsetRange, TopicPartition
 from gralha.protocol.batches import BatchHeader, batches, crc_is_valid
 from gralha.protocol.errors import CorruptMessageError, KafkaError
 from gralha.protocol.messages.fetch import PartitionData
@@ -31,19 +31,6 @@ from gralha.protocol.messages.fetch import PartitionData
 DEFAULT_ROWS_PER_BATCH: Final = 20_000
 # How long the end of a range may lie beyond the log: a new leader learns of its last records a moment later.
 END_PATIENCE_MS: Final = 5_000
-
-
-class OffsetRange(NamedTuple):
-    """Some offsets of one partition. With a topic id the topic must still be that one."""
-
-    topic: str
-    partition: int
-    start: int
-    end: int  # exclusive
-    topic_id: bytes | None = None
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition} from {self.start} to {self.end}"
 
 
 class BulkReader:

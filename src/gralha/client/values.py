@@ -1,4 +1,4 @@
-"""What the admin calls take and give: plain values, free of protocol versions."""
+"""What calls of the client take and give: plain values, free of protocol versions."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -12,6 +12,19 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+class OffsetRange(NamedTuple):
+    """Some offsets of one partition. With a topic id the topic must still be that one."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int  # exclusive
+    topic_id: bytes | None = None
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition} from {self.start} to {self.end}"
 
 
 class TopicListing(NamedTuple):

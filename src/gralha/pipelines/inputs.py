@@ -5,9 +5,9 @@ whose fields have the declared types, and when the fields that are declared NOT 
 nobody declared are left out. A record without a value (a tombstone) fits: its columns are all null, and
 `_key` says whose.
 
-`from_json` stops at the end of the first object and does not see what follows. So it gets the value as a
-field of an object of ours, with another field behind it. If the value is not one object, the whole is no
-JSON, or that last field is not found.
+`from_json` stops at the end of the first object and does not see what follows. So it gets the value as the
+only item of an array, in an object of ours with another field behind it. If the value is not one object, the
+whole is no JSON, or the array has not one item, or that last field is not found.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     BooleanType,
     IntegerType,
@@ -47,7 +48,7 @@ RECORD_FIELDS: Final = (
 PARSED: Final = "__gralha_parsed"
 UNFIT: Final = "__gralha_unfit"
 # The fields of the object around a value.
-INNER: Final = "value"
+ITEMS: Final = "values"
 END: Final = "end"
 
 # Takes records that have the column UNFIT, gives those that fit: without side effects, or with dead letters.
@@ -101,7 +102,7 @@ def typed(
         rows = records.select("value", *_record_columns())
     else:
         fitting = (sort_out or _leave_out)(_parsed(records, schema))
-        value = F.col(PARSED).getField(INNER)
+        value = _only_item()
         values = [value.getField(field.name).alias(field.name) for field in schema.fields]
         rows = fitting.select(*values, *_record_columns())
     return rows if declared.watermark is None else rows.withWatermark(*declared.watermark)
@@ -109,18 +110,27 @@ def typed(
 
 def _parsed(records: DataFrame, schema: StructType) -> DataFrame:
     nullable = [StructField(field.name, field.dataType) for field in schema.fields]
-    around = [StructField(INNER, StructType(nullable)), StructField(END, BooleanType())]
+    around = [StructField(ITEMS, ArrayType(StructType(nullable))), StructField(END, BooleanType())]
     wanted = StructType([*around, StructField(UNFIT, StringType())])
-    text = F.concat(F.lit(f'{{"{INNER}":'), F.col("value").cast("string"), F.lit(f',"{END}":true}}'))
+    text = F.concat(F.lit(f'{{"{ITEMS}":['), F.col("value").cast("string"), F.lit(f'],"{END}":true}}'))
     parsed = F.from_json(text, wanted, {"columnNameOfCorruptRecord": UNFIT})
     return records.withColumn(PARSED, parsed).withColumn(UNFIT, _is_unfit(schema))
 
 
+def _only_item() -> Column:
+    return F.get(F.col(PARSED).getField(ITEMS), F.lit(0))
+
+
 def _is_unfit(schema: StructType) -> Column:
     parsed = F.col(PARSED)
-    value = parsed.getField(INNER)
+    value = _only_item()
     required = [value.getField(field.name).isNull() for field in schema.fields if not field.nullable]
-    is_other_json = value.isNull() | parsed.getField(END).isNull() | parsed.getField(UNFIT).isNotNull()
+    is_other_json = (
+        value.isNull()
+        | (F.size(parsed.getField(ITEMS)) != 1)
+        | parsed.getField(END).isNull()
+        | parsed.getField(UNFIT).isNotNull()
+    )
     # What is not UTF-8 would be read with question marks in it.
     is_no_text = ~F.is_valid_utf8(F.col("value").cast("string"))
     return F.col("value").isNotNull() & reduce(Column.__or__, required, is_other_json | is_no_text)

@@ -82,9 +82,9 @@ class Manifest:
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{type(error).__name__}: {error}") from error
 
-    def of_checkpoint(self, checkpoint_id: str) -> Self:
-        """The same for a checkpoint that exists."""
-        return replace(self, checkpoint_id=checkpoint_id)
+    def after(self, old: Self) -> Self:
+        """The same for a checkpoint that exists; a cluster that tells no id stays the one it was."""
+        return replace(self, checkpoint_id=old.checkpoint_id, cluster_id=self.cluster_id or old.cluster_id)
 
 
 def manifest(built: Built, conf: Mapping[str, str], cluster_id: str = "") -> Manifest:

@@ -97,7 +97,7 @@ def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Pl
     changes = _changes(checkpoint, new)
     problems += _checkpoint_problems(pipeline, checkpoint, changes)
     if new is not None and checkpoint.manifest is not None:
-        new = new.of_checkpoint(checkpoint.manifest.checkpoint_id)
+        new = new.after(checkpoint.manifest)
     dead_letters = pipeline.dead_letters if _has_schema(pipeline) else None
     return Plan(
         pipeline=pipeline,

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
-from gralha.client.bulk_reader import OffsetRange
+from gralha.client.values import OffsetRange
 from gralha.spark.bound_offsets import ending_offsets, starting_offsets
 from gralha.spark.data_loss import DataLossPolicy
 from gralha.spark.offsets import topic_id_bytes

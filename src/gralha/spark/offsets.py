@@ -16,8 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from gralha.client.bulk_reader import OffsetRange
-from gralha.client.values import TopicPartition
+from gralha.client.values import OffsetRange, TopicPartition
 from gralha.spark.option_values import PartitionOffsets
 
 TOPIC_IDS: Final = "@topicIds"

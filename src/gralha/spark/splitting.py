@@ -7,7 +7,7 @@ way through a query without shuffles. A range that is cut is read by several tas
 import itertools
 from collections.abc import Iterable
 
-from gralha.client.bulk_reader import OffsetRange
+from gralha.client.values import OffsetRange
 
 
 def tasks(

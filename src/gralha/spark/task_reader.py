@@ -8,9 +8,10 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from gralha.client.bulk_reader import BulkReader, OffsetRange
+from gralha.client.bulk_reader import BulkReader
 from gralha.client.errors import OffsetsLostError, TopicDeletedError, TopicRecreatedError
 from gralha.client.settings import ClientSettings
+from gralha.client.values import OffsetRange
 from gralha.spark import worker_process
 from gralha.spark.data_loss import DataLossPolicy, lost_in_task
 from gralha.spark.options import SourceOptions
