@@ -13,16 +13,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.apache.kafka import ApacheKafka
-
 from bench.groups import measure_groups
-from bench.measures import Broker, Results, measure_records
+from bench.measures import Broker, Results, apache_kafka, measure_records
 from bench.replication import measure_replication
 from bench.report import tables
 from bench.spark import measure_spark
 from gralha.testing import GralhaCluster
 
-BROKERS: dict[str, Callable[..., Broker]] = {"apache": ApacheKafka, "gralha": GralhaCluster}
+BROKERS: dict[str, Callable[..., Broker]] = {"apache": apache_kafka, "gralha": GralhaCluster}
 PARTS = {"records": measure_records, "groups": measure_groups, "replication": measure_replication}
 SPARK = "spark"  # compares two connectors, not two brokers, so it measures both at once
 # The last results of each broker, so that a run of one can be set beside an earlier run of the other.

@@ -13,9 +13,9 @@ import os
 import socket
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tests.apache.kafka import ApacheKafka
+from tests.apache.kafka import BROKER_FLAGS, ApacheKafka
 
 from bench.frames import Frame, batch, create_topic, delete_topic, fetch_frame, produce_frame, produce_once
 from bench.load import Load, run_load
@@ -32,6 +32,11 @@ TOPIC_ALREADY_EXISTS = 36
 MB = 1e6
 GB = 1e9
 TOUCHED_BYTES = 3 << 30
+
+
+def apache_kafka(config: Mapping[str, str] | None = None) -> ApacheKafka:
+    """As Kafka's start script runs it, and not as tests do, which start it quickly."""
+    return ApacheKafka(config, BROKER_FLAGS)
 
 
 def measure_records(

@@ -12,11 +12,10 @@ import time
 from collections.abc import Callable, Iterator
 
 from tests.apache.cluster import ApacheCluster
-from tests.apache.kafka import ApacheKafka
 
 from bench.frames import batch, create_topic, delete_topic, leader_ports, produce_frame, produce_once
 from bench.load import Load, run_load
-from bench.measures import BATCHED_IN_FLIGHT, MB, Broker, Results, touch_memory
+from bench.measures import BATCHED_IN_FLIGHT, MB, Broker, Results, apache_kafka, touch_memory
 from gralha.testing import GralhaCluster
 
 BROKERS = 3
@@ -30,7 +29,7 @@ def measure_replication(
     make_broker: Callable[[], Broker], say: Callable[[str], None], scale: float = 1.0
 ) -> Results:
     """Take all measures of three brokers of one kind."""
-    cluster: Cluster = ApacheCluster(BROKERS) if make_broker is ApacheKafka else GralhaCluster(BROKERS)
+    cluster: Cluster = ApacheCluster(BROKERS) if make_broker is apache_kafka else GralhaCluster(BROKERS)
     results: Results = {}
     if isinstance(cluster, ApacheCluster):
         cluster.format()

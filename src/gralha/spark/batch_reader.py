@@ -10,8 +10,7 @@ from gralha.spark.bound_offsets import ending_offsets, starting_offsets
 from gralha.spark.data_loss import DataLossPolicy
 from gralha.spark.offsets import topic_id_bytes
 from gralha.spark.options import SourceOptions
-from gralha.spark.splitting import tasks
-from gralha.spark.task_reader import RangePartition, read_partition
+from gralha.spark.splitting import RangePartition, tasks
 from gralha.spark.topic_view import TopicView
 
 
@@ -60,4 +59,7 @@ class GralhaBatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Called on the executors."""
+        # The planner does without it: every query starts one, and would wait for it.
+        from gralha.spark.task_reader import read_partition
+
         return read_partition(self._options, partition)

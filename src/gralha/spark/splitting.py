@@ -6,8 +6,18 @@ way through a query without shuffles. A range that is cut is read by several tas
 
 import itertools
 from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pyspark.sql.datasource import InputPartition
 
 from gralha.client.values import OffsetRange
+
+
+@dataclass
+class RangePartition(InputPartition):
+    """The part of a batch that one task reads."""
+
+    range: OffsetRange
 
 
 def tasks(

@@ -21,10 +21,9 @@ from gralha.spark.bounds import without_topics
 from gralha.spark.offsets import OffsetJson, StreamOffset, batch_ranges, offsets_to_json
 from gralha.spark.option_values import OFFSET_MAX
 from gralha.spark.options import SourceOptions
-from gralha.spark.splitting import tasks
+from gralha.spark.splitting import RangePartition, tasks
 from gralha.spark.stream_planner import StreamPlanner
 from gralha.spark.subscription import includes
-from gralha.spark.task_reader import RangePartition, read_partition
 from gralha.spark.topic_view import TopicView
 
 
@@ -114,6 +113,9 @@ class GralhaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Called on the executors."""
+        # The planner does without it: every query starts one, and would wait for it.
+        from gralha.spark.task_reader import read_partition
+
         return read_partition(self._options, partition)
 
 

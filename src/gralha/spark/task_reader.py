@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -15,14 +14,7 @@ from gralha.client.values import OffsetRange
 from gralha.spark import worker_process
 from gralha.spark.data_loss import DataLossPolicy, lost_in_task
 from gralha.spark.options import SourceOptions
-
-
-@dataclass
-class RangePartition(InputPartition):
-    """The part of a batch that one task reads."""
-
-    range: OffsetRange
-
+from gralha.spark.splitting import RangePartition
 
 # Of this worker process, which does one task after the other: connecting costs as much as reading some
 # ten thousand rows. Those of the settings that were used last.

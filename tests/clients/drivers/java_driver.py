@@ -13,4 +13,4 @@ class JavaDriver(RemoteDriver):
     def command(cls) -> list[str]:
         if not (DRIVER_CLASSES / "Driver.class").exists():
             raise RuntimeError(f"no Java driver in {DRIVER_CLASSES}; run scripts/setup_java")
-        return java_command("Driver")
+        return java_command("Driver", classes=DRIVER_CLASSES)
