@@ -2,14 +2,16 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMPS := build/stamps
+# While the one compiles, the other can download.
+MAKEFLAGS += --jobs=2
 HOT := $(shell sed -n 's|^    "\(src/.*\.py\)",|\1|p' setup.py)
 
-.PHONY: help up test test-spark check demo bench soak setup generate clean
+.PHONY: help up test test-spark check demo bench soak platform setup generate clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
 
-up: setup ## set up, then run the platform until Ctrl-C
+up: platform ## set up, then run the platform until Ctrl-C
 	@$(BIN)/gralha up
 
 test: setup ## set up, then check and test everything
@@ -21,7 +23,7 @@ test-spark: setup ## the part of `make test` that needs Spark
 check: setup ## the quick half of `make test`: format, lint, types, imports
 	@scripts/check
 
-demo: setup ## brokers, a generator and pipelines on Spark, as a live table, until Ctrl-C or for SECONDS=30
+demo: platform ## brokers, a generator and pipelines on Spark, as a live table, until Ctrl-C or for SECONDS=30
 	@scripts/demo "$(SECONDS)"
 
 bench: setup ## Gralha beside Apache Kafka on this machine
@@ -33,9 +35,12 @@ soak: setup ## three brokers under faults for MINUTES=10, or SEEDS=n simulated m
 generate: setup ## message classes from their definitions
 	@$(BIN)/python -m gralha.protocol.compiler
 
-# Everything that running and testing need. What only the tests need (system packages, Java, Node) may be
-# missing: the platform runs without it, and `make test` says what to install.
-setup: $(STAMPS)/system $(STAMPS)/python $(STAMPS)/compiled $(STAMPS)/java $(STAMPS)/node ## all of the set-up
+# What the platform needs to run.
+platform: $(STAMPS)/system $(STAMPS)/python $(STAMPS)/compiled
+
+# And what testing needs. Of that (system packages, Java, Node) something may be missing: the platform runs
+# without it, and `make test` says what to install.
+setup: platform $(STAMPS)/java $(STAMPS)/classes $(STAMPS)/node ## all of the set-up
 
 $(STAMPS)/system: scripts/setup_system
 	@mkdir -p $(STAMPS)
@@ -56,6 +61,9 @@ $(STAMPS)/compiled: setup.py $(HOT) | $(STAMPS)/python
 $(STAMPS)/java: scripts/setup_java $(wildcard tests/apache/pom.xml tests/apache/spark/pom.xml tests/clients/java/*.java) | $(STAMPS)/system $(STAMPS)/python
 	@if command -v mvn >/dev/null && command -v javac >/dev/null; then \
 		if scripts/setup_java; then touch $@; else echo "setup: no Apache Kafka for the tests"; fi; fi
+
+$(STAMPS)/classes: scripts/keep_classes $(STAMPS)/java | $(STAMPS)/compiled
+	@if test -f $(STAMPS)/java && scripts/keep_classes; then touch $@; fi
 
 $(STAMPS)/node: scripts/setup_node $(wildcard tests/clients/kafkajs/package-lock.json) | $(STAMPS)/system
 	@if command -v npm >/dev/null; then \

@@ -1,7 +1,7 @@
 """Apache Kafka 4.3 beside Gralha: a broker with the face of `GralhaCluster`, and its own tools.
 
-The jars come from Maven Central by `scripts/setup_java`, which also keeps Kafka's loaded classes in an archive
-(`keep_classes.py`): broker and tools start in half the time. With `BROKER_FLAGS` the broker runs as Kafka's
+The jars come from Maven Central by `scripts/setup_java`; `scripts/keep_classes` keeps Kafka's loaded classes in
+an archive, from which broker and tools start in half the time. With `BROKER_FLAGS` the broker runs as Kafka's
 start script would run it with a heap of 1 GB. `format()` writes the empty data folder's identity beforehand,
 as `kafka-storage format` demands.
 """
@@ -35,7 +35,7 @@ BROKER_FLAGS = [
     "-XX:+ExplicitGCInvokesConcurrent",
     "-Djava.awt.headless=true",
 ]
-# A test's broker lives for seconds, a tool for one: the quick compiler and a small collector start it soonest.
+# A test's broker and a tool live for seconds: the quick compiler and a small collector start them soonest.
 QUICK_FLAGS = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"]
 KEPT_CLASSES = [f"-XX:SharedArchiveFile={ARCHIVE}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 QUICK_BROKER_FLAGS = ["-Xmx1G", *QUICK_FLAGS, *KEPT_CLASSES]

@@ -1,4 +1,4 @@
-"""Runs an Apache Kafka broker once, to keep the classes that it loads: `python -m tests.apache.keep_classes`."""
+"""Runs an Apache Kafka broker once, to keep the classes that it loads; called by `scripts/keep_classes`."""
 
 from __future__ import annotations
 

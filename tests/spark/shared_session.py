@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONNECTOR_JARS = REPOSITORY / "build" / "spark-kafka"
-# Spark's classes as scripts/setup_java has kept them: it starts in half the time.
+# Spark's classes as scripts/keep_classes has kept them: it starts in half the time.
 ARCHIVE = REPOSITORY / "build" / "spark.jsa"
 CHECKPOINT_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
