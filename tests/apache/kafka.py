@@ -1,9 +1,9 @@
 """Apache Kafka 4.3 beside Gralha: a broker with the face of `GralhaCluster`, and its own tools.
 
 The jars come from Maven Central by `scripts/setup_java`. `scripts/keep_classes` keeps Kafka's loaded classes
-in an archive, from which broker and tools start in half the time. With `BROKER_FLAGS` the broker runs as Kafka's
-start script would run it with a heap of 1 GB. `format()` writes the empty data folder's identity beforehand,
-as `kafka-storage format` demands.
+in an archive, from which broker and tools start in half the time. With `BROKER_FLAGS` the broker runs as
+Kafka's start script would run it with a heap of 1 GB. `format()` writes the empty data folder's identity
+beforehand, as `kafka-storage format` demands.
 """
 
 from __future__ import annotations
