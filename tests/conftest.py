@@ -14,7 +14,7 @@ from hypothesis import settings
 from tests.one_session import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 from tests.quick_groups import QUICK_GROUPS
 from tests.spark.clusters import cluster_of
-from tests.spark.shared_session import spark, spark_session, use_kept_classes
+from tests.spark.shared_session import spark, spark_session, start_spark_quickly
 
 __all__ = [
     "cluster_of",
@@ -24,7 +24,7 @@ __all__ = [
     "spark_session",
 ]
 
-use_kept_classes()
+start_spark_quickly()
 settings.register_profile("same examples", derandomize=True)
 settings.register_profile("new examples", derandomize=False)
 settings.load_profile(os.environ.get("GRALHA_EXAMPLES", "same examples"))

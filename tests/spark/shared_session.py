@@ -33,8 +33,10 @@ CHECKPOINT_MANAGER = (
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 
-def use_kept_classes() -> None:
-    """For every Spark that this process starts, also through programs."""
+def start_spark_quickly() -> None:
+    """Every one that this process starts, also through programs."""
+    # Spark's Python processes load numpy, which else starts threads that spin at first.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     if ARCHIVE.exists():
         os.environ["SPARK_SUBMIT_OPTS"] = (
             f"-XX:SharedArchiveFile={ARCHIVE} -Xlog:cds=off -Xlog:cds+dynamic=off"
