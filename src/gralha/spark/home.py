@@ -8,6 +8,7 @@ Python keeps them compiled. So Spark is shown a home of links to its folders tha
 
 import atexit
 import functools
+import os
 import shutil
 import site
 import tempfile
@@ -39,8 +40,10 @@ def scala_version() -> str:
     return core.name.removeprefix("spark-core_").partition("-")[0]
 
 
-def has_files_of_pyspark() -> bool:
+def can_do_without_zip() -> bool:
     """Whether every process of this interpreter finds PySpark as files, without being told where."""
+    if os.name != "posix":
+        return False  # links are not for everybody there
     packages = [*site.getsitepackages(), site.getusersitepackages()]
     return spark_home().parent.resolve() in [Path(folder).resolve() for folder in packages]
 
@@ -49,8 +52,14 @@ def has_files_of_pyspark() -> bool:
 def home_without_zip() -> Path:
     """The home of links; it lasts as long as this process."""
     folder = Path(tempfile.mkdtemp(prefix="gralha-spark-home-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(_remove, folder, os.getpid())
     for entry in spark_home().iterdir():
         if entry.is_dir() and entry.name != ZIPPED:
             (folder / entry.name).symlink_to(entry)
     return folder
+
+
+def _remove(folder: Path, owner: int) -> None:
+    """A child that was forked off leaves it to the process whose it is."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
