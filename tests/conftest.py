@@ -11,7 +11,11 @@ from collections.abc import Iterator, Mapping
 import pytest
 from hypothesis import settings
 
-from tests.one_session import pytest_collection_modifyitems, pytest_xdist_make_scheduler
+from tests.one_session import (
+    pytest_collection_modifyitems,
+    pytest_terminal_summary,
+    pytest_xdist_make_scheduler,
+)
 from tests.quick_groups import QUICK_GROUPS
 from tests.spark.clusters import cluster_of
 from tests.spark.shared_session import spark, spark_session, start_spark_quickly
@@ -19,6 +23,7 @@ from tests.spark.shared_session import spark, spark_session, start_spark_quickly
 __all__ = [
     "cluster_of",
     "pytest_collection_modifyitems",
+    "pytest_terminal_summary",
     "pytest_xdist_make_scheduler",
     "spark",
     "spark_session",

@@ -70,6 +70,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(TIMEOUT_S))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how long the session was needed: five minutes are its limit, and nobody else adds them up."""
+    reports = (report for several in terminalreporter.stats.values() for report in several)
+    seconds = sum(
+        report.duration
+        for report in reports
+        if isinstance(report, pytest.TestReport) and is_of_the_session(report.nodeid)
+    )
+    if seconds:
+        terminalreporter.write_line(f"tests of the one Spark session: {seconds:.0f} s")
+
+
 def is_of_the_session(nodeid: str) -> bool:
     return nodeid.startswith(FOLDERS) and _module(nodeid) in OF_THE_SESSION
 
