@@ -28,6 +28,16 @@ perform initialOffset: Traceback (most recent call last):
 gralha.client.errors.ConnectionFailedError: No broker listens on localhost:1. Start one with `gralha up`.
  SQLSTATE: 38000
 """
+NOT_THERE = f"""{QUERY}Job aborted due to stage failure: Task 0 in stage 0.0 failed 4 times, most recent \
+failure: Lost task 0.3 in stage 0.0 (TID 3) (10.0.0.7 executor 0): \
+org.apache.spark.api.python.PythonException: \
+Traceback (most recent call last):
+  File "/opt/spark/python/lib/pyspark.zip/pyspark/cloudpickle/cloudpickle.py", line 649, in subimport
+    __import__(name)
+ModuleNotFoundError: No module named 'gralha'
+
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(PythonRunner.scala:581)
+"""
 CHAIN = """Traceback (most recent call last):
   File "/home/ann/shop.py", line 3, in f
 KeyError: 'x'
@@ -91,6 +101,10 @@ to tolerate it. SQLSTATE: 22012
         (TRANSLATED, "Division by zero. Use `try_divide` to tolerate it."),
         (BUG, "/home/ann/shop.py:11: ZeroDivisionError: division by zero"),
         (SOURCE, "No broker listens on localhost:1. Start one with `gralha up`."),
+        (
+            NOT_THERE,
+            "Spark's executors lack Gralha: pip install 'gralha[spark]' there, or send it along by --ship",
+        ),
         (CHAIN, "/home/ann/shop.py:5: ValueError"),
         (ANSI, "Division by zero. Use `try_divide` to tolerate it."),
         (STAGE, "Python worker failed to connect back."),
@@ -114,9 +128,10 @@ def test_causes_in_a_row_without_their_classes() -> None:
 
 
 def test_what_a_restart_may_mend() -> None:
-    assert [kind_of(text) for text in (SOURCE, STAGE, BUG, ANSI)] == [
+    assert [kind_of(text) for text in (SOURCE, STAGE, BUG, ANSI, NOT_THERE)] == [
         "passing",
         "passing",
         "unknown",
         "unknown",
+        "hopeless",
     ]

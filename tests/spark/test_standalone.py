@@ -8,9 +8,11 @@ import socket
 import subprocess
 import sys
 import urllib.request
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyspark
 import pytest
 
 from gralha.spark.standalone import StandaloneCluster, StandaloneError, is_free
@@ -20,12 +22,33 @@ from tests.spark.standalone_processes import all_end, children
 PATIENCE_S = 60
 UP = [sys.executable, "-m", "gralha", "spark", "up"]
 COUNT = """
+import pathlib
+from gralha.spark.packages import package_for_executors
 from gralha.spark.session import session
-spark = session({master!r}, config={{"spark.ui.enabled": "false"}})
-import os
-print("pids", len(set(spark.range(40, numPartitions=4).rdd.map(lambda _: os.getppid()).collect())))
+config = package_for_executors(pathlib.Path("gralha.zip"))
+spark = session({master!r}, config={{**config, "spark.ui.enabled": "false"}})
+def where(_):
+    import os, gralha.client.bulk_reader
+    return os.getppid(), gralha.__file__
+pids, files = map(set, zip(*spark.range(40, numPartitions=4).rdd.map(where).collect()))
+print("pids", len(pids), "shipped", all("/gralha_packages/" in file for file in files))
 spark.stop()
 """
+# One name for two interpreters, as on other machines.
+PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an interpreter that has all packages of this one, but no Gralha."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    venv.create(folder, with_pip=False, symlinks=True)
+    packages = Path(pyspark.__file__).parents[1]
+    # Gralha itself is one of the packages by a .pth file, and those are not looked for in there.
+    (next(folder.glob("lib/python*/site-packages")) / "packages.pth").write_text(f"{packages}\n")
+    there = subprocess.run([folder / "bin" / PYTHON, "-c", "import pyspark, gralha"], capture_output=True)
+    assert b"No module named 'gralha'" in there.stderr
+    return folder / "bin"
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +59,14 @@ def first_port() -> int:
 
 @pytest.fixture(scope="module")
 def running(
-    first_port: int, tmp_path_factory: pytest.TempPathFactory
+    first_port: int, elsewhere: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
     """The program and the six lines that it prints when it is ready."""
     line = [*UP, "--workers", "2", "--port", str(first_port), "--cores", "1"]
     line += ["--data", str(tmp_path_factory.mktemp("standalone"))]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+    environment = {**os.environ, "PATH": f"{elsewhere}:{os.environ['PATH']}"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(line, stdout=pipe, stderr=pipe, text=True, env=environment) as program:
         try:
             assert program.stdout is not None
             yield program, [program.stdout.readline() for _ in range(6)]
@@ -90,16 +115,23 @@ def test_it_listens_on_the_loopback_address_only(running: tuple["subprocess.Pope
 
 
 def test_tasks_run_on_both_workers_and_ctrl_c_leaves_nothing(
-    running: tuple["subprocess.Popen[str]", list[str]], first_port: int
+    running: tuple["subprocess.Popen[str]", list[str]], first_port: int, tmp_path: Path
 ) -> None:
+    """Gralha is not there and is sent along."""
     program, _ = running
     driver = subprocess.run(
         [sys.executable, "-c", COUNT.format(master=f"spark://127.0.0.1:{first_port}")],
         capture_output=True,
         text=True,
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PYSPARK_PYTHON": PYTHON,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        },
         timeout=2 * PATIENCE_S,
     )
-    assert "pids 2" in driver.stdout, driver.stderr[-3000:]
+    assert "pids 2 shipped True" in driver.stdout, driver.stderr[-3000:]
     below = children(program.pid)
     assert len(below) == 3
     program.send_signal(signal.SIGINT)

@@ -4,7 +4,8 @@ Pauses double from a second to a minute, with jitter, so that many pipelines do 
 that works again begins from a second. Errors fall in three kinds:
 
 - passing: a broker or an executor is away. Tried for ever.
-- hopeless: records are gone, a topic refuses rows, the query does not fit its state. Not tried at all.
+- hopeless: records are gone, a topic refuses rows, the query does not fit its state, the executors lack
+  Gralha. Not tried at all.
 - unknown: perhaps a bug in the pipeline that meets the same record again and again. Given up when the same
   error comes several times in a row, or some more of any text, and no batch was done between.
 """
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from gralha.client.errors import KafkaError
+from gralha.pipelines.spark_errors import NO_GRALHA
 
 Kind = Literal["passing", "hopeless", "unknown"]
 
@@ -37,7 +39,7 @@ PASSING: Final = re.compile(
 )
 HOPELESS: Final = re.compile(
     r"DeliveryRefusedError|OffsetsLostError|TopicRecreatedError|DataLossError|SettingsError|RowsError|SecretError"
-    r"|AnalysisException|ParseException|SchemaError|OptionError"
+    rf"|AnalysisException|ParseException|SchemaError|OptionError|{NO_GRALHA}"
     r"|STATE_STORE_\w*SCHEMA|STATE_STORE_\w*NOT_COMPATIBLE|STATEFUL_PROCESSOR_"
     r"|STREAMING_STATEFUL_OPERATOR_|MISSING_PARTITIONS_IN_STATE|SparkContext (was|has been) shut"
 )

@@ -33,6 +33,8 @@ NOT_THE_USERS: Final = (
     "/src/gralha/",
     "<frozen",
 )
+# What Python says on machines that do not have us.
+NO_GRALHA: Final = "No module named 'gralha"
 PLAN: Final = "=== Streaming Query ==="
 
 
@@ -92,6 +94,8 @@ def _said(kind: str, text: str, place: str, after: str) -> str:
     """An error of Python's in a sentence; `after` is what follows its line."""
     if kind.startswith("gralha.") and text:
         return text
+    if text.startswith(NO_GRALHA):
+        return "Spark's executors lack Gralha: pip install 'gralha[spark]' there, or send it along by --ship"
     if kind.startswith("py4j.") and after.startswith(": "):
         # Java failed, and Python only says which call of its own it was, by a number.
         return place + _javas(after.removeprefix(": "))
