@@ -55,8 +55,9 @@ def test_a_cluster_elsewhere_keeps_its_own_way_to_the_driver_and_to_checkpoints(
 
 
 @pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
     """An environment in which nobody has chosen anything of Spark."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name in ("SPARK_HOME", "SPARK_LOCAL_IP", "PYSPARK_PYTHON"):
         # Set first, so that the end of the test removes what the call sets.
         monkeypatch.setenv(name, "")
@@ -84,6 +85,18 @@ def test_a_session_here_has_a_home_with_all_but_the_zipped_pyspark(environment: 
     assert (home / "jars").resolve() == (spark_home() / "jars").resolve()
     assert (home / "bin" / "spark-submit").exists()
     assert not list(home.rglob("*.zip"))
+    # The next process finds it, and nothing else is left.
+    del os.environ["SPARK_HOME"]
+    prepare_environment("local[*]")
+    assert os.environ["SPARK_HOME"] == str(home)
+    assert list(home.parent.iterdir()) == [home]
+
+
+def test_a_home_that_cannot_be_made_is_done_without(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    environment.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    prepare_environment("local[*]")
+    assert "SPARK_HOME" not in os.environ
 
 
 @pytest.mark.parametrize(("name", "value"), [("SPARK_HOME", "/opt/spark"), ("PYSPARK_PYTHON", "python3")])

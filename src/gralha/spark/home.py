@@ -6,12 +6,11 @@ a zip anew in each of them: half a second for every streaming query. On this mac
 Python keeps them compiled. So Spark is shown a home of links to its folders that has no zip.
 """
 
-import atexit
-import functools
+import hashlib
 import os
-import shutil
 import site
 import tempfile
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -40,26 +39,40 @@ def scala_version() -> str:
     return core.name.removeprefix("spark-core_").partition("-")[0]
 
 
-def can_do_without_zip() -> bool:
+def home_without_zip() -> Path | None:
+    """The home of links, made once for each Spark on this machine; None where it would not do."""
+    if not _finds_files_of_pyspark():
+        return None
+    spark = spark_home()
+    try:
+        home = _cache() / f"spark-{version('pyspark')}-{hashlib.sha256(bytes(spark)).hexdigest()[:8]}"
+        if not home.exists():
+            _make(home, [entry for entry in spark.iterdir() if entry.is_dir() and entry.name != ZIPPED])
+    except (OSError, RuntimeError):
+        return None  # nobody's home, or one that cannot be written: Spark starts as it always does
+    return home
+
+
+def _finds_files_of_pyspark() -> bool:
     """Whether every process of this interpreter finds PySpark as files, without being told where."""
-    if os.name != "posix":
-        return False  # links are not for everybody there
     packages = [*site.getsitepackages(), site.getusersitepackages()]
     return spark_home().parent.resolve() in [Path(folder).resolve() for folder in packages]
 
 
-@functools.cache
-def home_without_zip() -> Path:
-    """The home of links; it lasts as long as this process."""
-    folder = Path(tempfile.mkdtemp(prefix="gralha-spark-home-"))
-    atexit.register(_remove, folder, os.getpid())
-    for entry in spark_home().iterdir():
-        if entry.is_dir() and entry.name != ZIPPED:
-            (folder / entry.name).symlink_to(entry)
-    return folder
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gralha"
 
 
-def _remove(folder: Path, owner: int) -> None:
-    """A child that was forked off leaves it to the process whose it is."""
-    if os.getpid() == owner:
-        shutil.rmtree(folder, ignore_errors=True)
+def _make(home: Path, folders: list[Path]) -> None:
+    """Whole or not at all: several processes may be at it."""
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".spark-", dir=home.parent) as unfinished:
+        links = Path(unfinished, "links")
+        links.mkdir()
+        for folder in folders:
+            (links / folder.name).symlink_to(folder)
+        try:
+            links.rename(home)
+        except OSError:
+            if not home.exists():  # then another one was first
+                raise

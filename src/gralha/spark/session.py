@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from gralha.spark.home import can_do_without_zip, home_without_zip
+from gralha.spark.home import home_without_zip
 from gralha.spark.java import find_java
 
 if TYPE_CHECKING:
@@ -89,8 +89,10 @@ def prepare_environment(master: str | None) -> None:
     if here:
         # Without it Spark's web page listens on every address of this machine.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        if "SPARK_HOME" not in os.environ and python == sys.executable and can_do_without_zip():
-            os.environ["SPARK_HOME"] = str(home_without_zip())
+        if "SPARK_HOME" not in os.environ and python == sys.executable:
+            home = home_without_zip()
+            if home is not None:
+                os.environ["SPARK_HOME"] = str(home)
 
 
 def is_on_this_machine(master: str) -> bool:
