@@ -29,6 +29,7 @@ from gralha.client.settings import ClientSettings
 from gralha.client.values import OffsetRange
 from gralha.spark.standalone import StandaloneCluster
 from gralha.testing import GralhaCluster
+from tests.spark.shared_session import quick_java
 from tests.spark.standalone_processes import executors
 
 PARTITIONS = 4
@@ -160,7 +161,11 @@ def batch_of_each_row(batch_ends: list[dict[str, int]], rows: int) -> "np.ndarra
 
 
 @pytest.mark.timeout(900)
-def test_every_record_arrives_and_only_interrupted_batches_repeat(tmp_path: Path) -> None:
+def test_every_record_arrives_and_only_interrupted_batches_repeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in quick_java().items():
+        monkeypatch.setenv(name, value)
     # Fewer would save no time: nearly all of it goes into starting processes.
     rows = 1_000_000
     with (

@@ -176,7 +176,9 @@ def test_a_first_batch_whose_topic_was_deleted_meanwhile(stage: Stage) -> None:
     stage.delete_topic(topic)
     with refused(f"Topic {topic} does not exist"):
         read_all(stage, topic)
-    assert read_all(stage, topic, failOnDataLoss=False) == []
+    # Tasks look for the topic for so long.
+    patience = {"kafka_default_api_timeout_ms": 2000}
+    assert read_all(stage, topic, failOnDataLoss=False, **patience) == []
     assert last_offset(checkpoint)["@dataLoss"] == {topic: {"events": 1, "records": 0}}
 
 

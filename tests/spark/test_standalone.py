@@ -1,5 +1,6 @@
 """`gralha spark up` as a person runs it: a table, tasks on its workers, nothing left behind."""
 
+import contextlib
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import pytest
 
 from gralha.spark.standalone import StandaloneCluster, StandaloneError, is_free
 from gralha.testing.process import free_ports
+from tests.spark.shared_session import quick_java
 from tests.spark.standalone_processes import all_end, children
 
 PATIENCE_S = 60
@@ -26,7 +28,9 @@ import pathlib
 from gralha.spark.packages import package_for_executors
 from gralha.spark.session import session
 config = package_for_executors(pathlib.Path("gralha.zip"))
-spark = session({master!r}, config={{**config, "spark.ui.enabled": "false"}})
+# Else the first executor may have done all tasks before the second one is there.
+config |= {{"spark.scheduler.minRegisteredResourcesRatio": "1", "spark.ui.enabled": "false"}}
+spark = session({master!r}, config=config)
 def where(_):
     import os, gralha.client.bulk_reader
     return os.getppid(), gralha.__file__
@@ -64,7 +68,7 @@ def running(
     """The program and the six lines that it prints when it is ready."""
     line = [*UP, "--workers", "2", "--port", str(first_port), "--cores", "1"]
     line += ["--data", str(tmp_path_factory.mktemp("standalone"))]
-    environment = {**os.environ, "PATH": f"{elsewhere}:{os.environ['PATH']}"}
+    environment = {**os.environ, **quick_java(), "PATH": f"{elsewhere}:{os.environ['PATH']}"}
     pipe = subprocess.PIPE
     with subprocess.Popen(line, stdout=pipe, stderr=pipe, text=True, env=environment) as program:
         try:
@@ -102,8 +106,9 @@ def test_it_listens_on_the_loopback_address_only(running: tuple["subprocess.Pope
     inodes = set()
     for pid in pids:
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            found = re.match(r"socket:\[(\d+)\]", os.readlink(descriptor))
-            inodes |= {found[1]} if found else set()
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                found = re.match(r"socket:\[(\d+)\]", os.readlink(descriptor))
+                inodes |= {found[1]} if found else set()
     listening = []
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
@@ -142,7 +147,8 @@ def test_tasks_run_on_both_workers_and_ctrl_c_leaves_nothing(
 
 def test_when_it_is_killed_its_processes_end_too(tmp_path: Path) -> None:
     line = [*UP, "--workers", "1", "--port", "0", "--data", str(tmp_path)]
-    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as program:
+    environment = {**os.environ, **quick_java()}
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environment) as program:
         assert program.stdout is not None
         assert program.stdout.readline() == "Spark is up\n"
         below = children(program.pid)
