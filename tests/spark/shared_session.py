@@ -1,8 +1,8 @@
 """The one Spark session of a test run: fixtures for tests/spark, tests/pipelines and any other test.
 
 A session costs seconds to start and half a gigabyte, so it starts with the first test that asks for `spark`
-and serves all of them; `spark` stops the queries that a test left running. Under xdist the tests of
-these two folders run in one worker (see `tests/one_session.py`), so there is one session in all.
+and serves all of them; `spark` stops the queries that a test left running. Under xdist all tests
+that ask for it run in one worker (see `tests/one_session.py`), so there is one session in all.
 
 Spark's own Kafka connector is on its class path, so that format("kafka") stands beside format("gralha").
 """

@@ -10,7 +10,6 @@ import hashlib
 import os
 import site
 import tempfile
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -43,9 +42,11 @@ def home_without_zip() -> Path | None:
     """The home of links, made once for each Spark on this machine; None where it would not do."""
     if not _finds_files_of_pyspark():
         return None
+    import pyspark
+
     spark = spark_home()
     try:
-        home = _cache() / f"spark-{version('pyspark')}-{hashlib.sha256(bytes(spark)).hexdigest()[:8]}"
+        home = _cache() / f"spark-{pyspark.__version__}-{hashlib.sha256(bytes(spark)).hexdigest()[:8]}"
         if not home.exists():
             _make(home, [entry for entry in spark.iterdir() if entry.is_dir() and entry.name != ZIPPED])
     except (OSError, RuntimeError):
