@@ -14,14 +14,14 @@ Traceback (most recent call last):
   File "/home/ann/shop.py", line 11, in invert
     return 1/n
            ~^~
-  File "/work/.venv/lib/python3.11/site-packages/numpy/core.py", line 5, in divide
+  File "/home/ann/.venv/lib/python3.11/site-packages/numpy/core.py", line 5, in divide
 ZeroDivisionError: division by zero
  SQLSTATE: 38000
 """
 SOURCE = f"""{QUERY}[PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR] Failed when Python streaming data source \
 perform initialOffset: Traceback (most recent call last):
   File "/lib/pyspark/python/lib/pyspark.zip/pyspark/sql/streaming/python_source.py", line 267, in main
-  File "/work/src/gralha/spark/stream_reader.py", line 52, in initialOffset
+  File "/home/ann/gralha/src/gralha/spark/stream_reader.py", line 52, in initialOffset
     topics = view.partitions()
              ^^^^^^^^^^^^^^^^^
     raise ConnectionFailedError(
@@ -61,7 +61,7 @@ Python worker failed to connect back.
 PROXY = f"""{QUERY}An exception was raised by the Python Proxy. Return Message: \
 Traceback (most recent call last):
   File "/lib/python3.11/site-packages/py4j/clientserver.py", line 644, in _call_proxy
-  File "/work/src/gralha/pipelines/outputs.py", line 92, in _write
+  File "/home/ann/gralha/src/gralha/pipelines/outputs.py", line 92, in _write
     writer.save(f"{{output.path}}/batch={{name}}")
 """
 JAVA = f"""{PROXY}\
