@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gralha.broker.peers import PeerConnections
+from gralha.broker.peers import PeerConnections, look_for_life
 from gralha.broker.pipeline import Api, RequestContext
+from gralha.broker.presence import Address, Life, Presence
 from gralha.broker.server import Server
 from gralha.protocol import apis
 from gralha.protocol.apis import ApiKey
@@ -115,25 +116,94 @@ async def test_an_api_that_the_other_side_does_not_serve(peers: PeerConnections)
         await peers.ask(7, ListGroupsRequest(), timeout_ms=5000)
 
 
-async def test_a_node_that_dies_is_noticed_at_once(node: Node, peers: PeerConnections) -> None:
-    lost = []
-    peers.lost_listeners.append(lost.append)
-    await ask(peers, "a")
-    waiting = asyncio.ensure_future(ask(peers, "never", timeout_ms=60_000))
+class Suspicions:
+    """A presence that writes down whom it suspects, and looks for nobody."""
+
+    def __init__(self) -> None:
+        self.suspects: list[int] = []
+        self.presence = Presence(lambda _: [], self._look, self.suspects.append, lambda _: None)
+
+    async def _look(self, _address: Address) -> Life:
+        raise AssertionError("there is no address to look at")
+
+
+@pytest.fixture
+async def suspicions() -> Suspicions:
+    return Suspicions()
+
+
+@pytest.fixture
+async def watched(node: Node, suspicions: Suspicions) -> AsyncIterator[PeerConnections]:
+    peers = PeerConnections("test", lambda _: ("127.0.0.1", node.port), suspicions.presence)
+    yield peers
+    peers.close()
+
+
+async def test_a_node_that_dies_is_noticed_at_once(
+    node: Node, watched: PeerConnections, suspicions: Suspicions
+) -> None:
+    await ask(watched, "a")
+    waiting = asyncio.ensure_future(ask(watched, "never", timeout_ms=60_000))
     await asyncio.sleep(0)
     await node.server.close()
     with pytest.raises(PeerError, match="lost"):
         await waiting
-    assert lost == [7]
+    assert suspicions.suspects == [7]
 
 
-async def test_closing_is_not_losing(peers: PeerConnections) -> None:
-    lost = []
-    peers.lost_listeners.append(lost.append)
-    await ask(peers, "a")
-    peers.close()
+async def test_the_loss_of_one_lane_of_several_is_no_reason_for_suspicion(
+    node: Node, watched: PeerConnections, suspicions: Suspicions
+) -> None:
+    await ask(watched, "a", lane="one")
+    await ask(watched, "a", lane="other")
+    first, second = node.server.connections()
+    first.close_because("it was idle")
     await asyncio.sleep(0.01)
-    assert lost == []
+    assert suspicions.suspects == []
+    second.close_because("it was idle")
+    await asyncio.sleep(0.01)
+    assert suspicions.suspects == [7]
+
+
+async def test_closing_is_not_losing(watched: PeerConnections, suspicions: Suspicions) -> None:
+    await ask(watched, "a")
+    watched.close()
+    await asyncio.sleep(0.01)
+    assert suspicions.suspects == []
+
+
+async def test_a_request_that_is_given_up_makes_nobody_suspect(
+    watched: PeerConnections, suspicions: Suspicions
+) -> None:
+    with pytest.raises(PeerError):
+        await ask(watched, "never", timeout_ms=50)
+    await asyncio.sleep(0.01)
+    assert suspicions.suspects == []
+
+
+async def test_a_node_that_listens_answers(node: Node) -> None:
+    assert await look_for_life("test", ("127.0.0.1", node.port), 5) is Life.ANSWERED
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_nobody_listens_behind_an_address_that_refuses(node: Node, host: str) -> None:
+    """The name has two addresses on most machines, and both refuse."""
+    await node.server.close()
+    assert await look_for_life("test", (host, node.port), 5) is Life.REFUSED
+
+
+async def test_a_proxy_without_a_server_closes_what_it_has_accepted() -> None:
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    address = server.sockets[0].getsockname()
+    assert await look_for_life("test", address, 5) is Life.CLOSED
+    server.close()
+
+
+async def test_silence_says_nothing() -> None:
+    server = await asyncio.start_server(lambda *_: asyncio.Event().wait(), "127.0.0.1", 0)
+    address = server.sockets[0].getsockname()
+    assert await look_for_life("test", address, 0.05) is Life.SILENT
+    server.close()
 
 
 async def test_a_node_that_has_moved_is_found_at_its_new_address(node: Node) -> None:

@@ -158,14 +158,32 @@ async def test_what_was_not_committed_fails_with_not_controller(cluster, active)
     assert "b" in active.latest_image.topics
     second = await cluster.active(apart_from=active)
     await second.create("d")
+    while active.leaderships != [True, False]:
+        await asyncio.sleep(0.1)
+    assert active.latest_image is active.image
+    assert not any(one.done() for one in undecided), "nobody knows what becomes of them"
+    cluster.network.heal()
     for one in undecided:
         with pytest.raises(NotControllerError):
             await one
-    assert active.leaderships == [True, False]
-    assert active.latest_image is active.image
-    cluster.network.heal()
     image = await cluster.agree()
     assert list(image.topics) == ["a", "d"]
+
+
+@in_cluster
+async def test_the_answer_tells_what_became_of_a_decision(cluster, active):
+    """All are silent for a while, and the controller resigns. Whoever is elected next may have the record."""
+    for node_id in VOTERS:
+        cluster.network.isolate(node_id)
+    names = ("b", "c", "b")
+    undecided = [asyncio.ensure_future(active.create(name)) for name in names]
+    while active.leaderships != [True, False]:
+        await asyncio.sleep(0.1)
+    cluster.network.heal()
+    answers = await asyncio.gather(*undecided, return_exceptions=True)
+    image = await cluster.agree()
+    for name, answer in zip(names, answers, strict=True):
+        assert isinstance(answer, NotControllerError) == (name not in image.topics)
 
 
 @in_cluster

@@ -184,7 +184,7 @@ class Member:
 def stop_abruptly(driver):
     driver._stopped = driver._closed = True
     driver._failure = driver._failure or asyncio.CancelledError()
-    driver._delivery.fail_pending(NotLeaderError())
+    driver._delivery.fail_all(NotLeaderError())
     driver._correspondence.fail_questions()
     if driver._timer is not None:
         driver._timer.cancel()

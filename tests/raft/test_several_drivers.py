@@ -116,10 +116,30 @@ async def test_a_cut_off_leader_resigns_and_what_it_had_not_committed_goes():
         lost = leader.driver.schedule_append(["lost"])
         second = await quorum.leader(apart_from=[leader.id])
         await second.driver.append(["b"])
+        while leader.listener.calls[-1] != "resigned":
+            await asyncio.sleep(0.1)
+        assert not lost.committed.done(), "nobody knows yet"
+        quorum.network.heal()
         with pytest.raises(NotLeaderError):
             await lost.committed
-        assert leader.listener.calls[-1] == "resigned"
+        assert await quorum.agree() == ["a", "b"]
+
+
+@virtual
+async def test_what_a_leader_appended_before_it_resigned_may_be_committed_later():
+    """Both are alone for a while, and the leader resigns. Its log is longer, so only it can win again."""
+    async with Quorum(ids=(1, 2)) as quorum:
+        leader = await quorum.leader()
+        await leader.driver.append(["a"])
+        for member in quorum.up():
+            quorum.network.isolate(member.id)
+        append = leader.driver.schedule_append(["b"])
+        while leader.listener.leads:
+            await asyncio.sleep(0.1)
+        assert not append.committed.done()
         quorum.network.heal()
+        assert await append.committed == append.next_offset - 1
+        assert leader.listener.records == ["a", "b"], "the listener has seen it first"
         assert await quorum.agree() == ["a", "b"]
 
 

@@ -267,7 +267,7 @@ def decide_before_all_is_replayed() -> None:
     def check_leadership(self: Any) -> None:
         state, pending = self.state, self._delivery.pending
         if pending and (not state.is_leader or pending[0].epoch != state.epoch):
-            self._delivery.fail_pending(RuntimeError())
+            self._delivery.orphan_pending()
         if self._led_epoch >= 0 and (state.leadership is None or self._led_epoch != state.epoch):
             self._led_epoch = -1
             self._listener.on_resigned()

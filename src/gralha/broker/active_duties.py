@@ -1,7 +1,13 @@
-"""What the active controller does besides answering: fencing the dead, balancing leaders."""
+"""What the active controller does besides answering: it fences dead brokers and balances leaders.
+
+The duties begin and end with the leadership of the quorum. A decision that the controller refuses is logged
+and comes up again with a later tick. Any other error is a bug: it ends the node, so that another controller
+takes over, because a controller that no longer fences is worse than none.
+"""
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from gralha.metadata.controller.active import ActiveController, Decide
@@ -11,38 +17,87 @@ from gralha.protocol.errors import KafkaError
 log = logging.getLogger("gralha.controller")
 
 TICK_S: Final = 0.1
+# A tick that comes later than this was held up: the process was stopped, or its event loop was blocked.
+PAUSE_S: Final = 1.0
 
 
 class ActiveDuties:
-    """Begins and ends with the leadership of the quorum."""
-
-    def __init__(self, service: ControllerService) -> None:
+    def __init__(
+        self,
+        service: ControllerService,
+        dead_nodes: Callable[[], Iterable[int]],
+        on_failure: Callable[[BaseException], None],
+    ) -> None:
+        """`dead_nodes` are those that this node knows to have died, also before it became active."""
         self._service = service
+        self._dead_nodes = dead_nodes
+        self._on_failure = on_failure
         self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._ran_at = 0.0
+        self._wake = asyncio.Event()
         service.subscribe_leadership(self._leadership_changed)
 
-    def _leadership_changed(self, is_active: bool) -> None:
-        self.close()
-        if is_active:
-            self._task = asyncio.get_running_loop().create_task(self._run())
+    def wake(self) -> None:
+        """Something has happened that should be decided on at once."""
+        self._wake.set()
 
     def close(self) -> None:
         """Do no more."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _leadership_changed(self, is_active: bool) -> None:
+        self.close()
+        if is_active:
+            loop = asyncio.get_running_loop()
+            self._ran_at = loop.time()
+            self._beat()
+            self._task = loop.create_task(self._run())
+            self._task.add_done_callback(self._ended)
+
+    def _ended(self, task: "asyncio.Task[None]") -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._on_failure(error)
+
+    def _beat(self) -> None:
+        """Runs all the time, also while the task waits for a commit, so that pauses show."""
+        self._note_pause()
+        self._wake.set()
+        self._timer = asyncio.get_running_loop().call_later(TICK_S, self._beat)
+
+    def _note_pause(self) -> None:
+        """No heartbeat is heard while this process does not run: that time counts for no session."""
+        now = asyncio.get_running_loop().time()
+        paused_s = now - self._ran_at - TICK_S
+        self._ran_at = now
+        if paused_s > PAUSE_S:
+            log.warning("this process did not run for %.1f s; brokers get that much more time", paused_s)
+            self._service.context.liveness.paused(_to_ms(paused_s))
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         service = self._service
-        active = ActiveController(service.latest_image, service.context, int(loop.time() * 1000))
+        active = ActiveController(service.latest_image, service.context, _to_ms(loop.time()))
+        for node_id in self._dead_nodes():
+            service.context.liveness.died(node_id)
         while True:
-            for decide in active.tick(int(loop.time() * 1000)):
+            self._wake.clear()
+            self._note_pause()
+            for decide in active.tick(_to_ms(loop.time())):
                 await self._decide(decide)
-            await asyncio.sleep(TICK_S)
+            await self._wake.wait()
 
     async def _decide(self, decide: Decide) -> None:
         try:
             await self._service.execute(decide)
         except KafkaError as error:
             log.warning("a decision of the controller failed: %s", error.message)
+
+
+def _to_ms(seconds: float) -> int:
+    return int(seconds * 1000)

@@ -1,6 +1,6 @@
 """What request handlers see of the node they run on."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Final, TypeVar
@@ -10,6 +10,8 @@ from gralha.broker.controller_channel import ControllerChannel
 from gralha.broker.departures import Departures
 from gralha.broker.fetch_sessions import FetchSessions
 from gralha.broker.group_coordination import coordinate_groups, follow_topics
+from gralha.broker.pipeline import Peer, RequestContext
+from gralha.broker.presence import Presence
 from gralha.metadata.controller.decision import Decision
 from gralha.metadata.image import MetadataImage
 from gralha.metadata.service import ControllerService
@@ -23,7 +25,7 @@ Response = TypeVar("Response")
 
 READER_THREADS: Final = 8
 FORWARD_TIMEOUT_MS: Final = 30_000
-FORWARD_LANE: Final = "forward"
+BROKER_LANE: Final = "broker"
 
 
 class Broker:
@@ -40,6 +42,7 @@ class Broker:
         clock: Callable[[], int],
         random: Random,
         channel: ControllerChannel | None = None,
+        presence: Presence | None = None,
     ) -> None:
         self.config = config
         self.cluster_id = cluster_id
@@ -50,6 +53,7 @@ class Broker:
         self.clock = clock
         self.random = random
         self.channel = channel
+        self._presence = presence
         # Threads of their own for what clients can ask for at will, so that a slow disk read holds up
         # neither the metadata log nor the work on files.
         self.readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="gralha-read")
@@ -68,13 +72,32 @@ class Broker:
         await self.replicas.settled()
         return response
 
-    async def ask_controller(self, request: Message, version: int | None = None) -> Message:
-        """Have the active controller answer, wherever it is. Raises NOT_CONTROLLER if there is none."""
+    async def decide(
+        self,
+        request: Message,
+        context: RequestContext,
+        decide: Callable[[], Awaitable[Message]],
+        timeout_ms: int = FORWARD_TIMEOUT_MS,
+    ) -> Message:
+        """Have the active controller decide, wherever it is; `decide` asks the controller of this node."""
+        if self.channel is None:
+            return await decide()
+        return await self.channel.forward(request, context, decide, timeout_ms=timeout_ms)
+
+    async def ask_controller(self, request: Message) -> Message:
+        """The active controller's answer to a request of this broker. NOT_CONTROLLER if there is none."""
         if self.channel is None:
             raise NotControllerError
-        return await self.channel.ask(
-            request, timeout_ms=FORWARD_TIMEOUT_MS, lane=FORWARD_LANE, version=version
-        )
+        return await self.channel.ask(request, timeout_ms=FORWARD_TIMEOUT_MS, lane=BROKER_LANE)
+
+    def meet(self, peer: Peer, node_id: int) -> None:
+        """The other end of a connection is a node of the cluster. This node's own broker is not met."""
+        if self._presence is None or node_id in (peer.node_id, self.config.node_id):
+            return
+        if peer.node_id >= 0:
+            self._presence.disconnected(peer.node_id, peer, closed_here=True)
+        peer.node_id = node_id
+        self._presence.connected(node_id, peer)
 
     @property
     def image(self) -> MetadataImage:

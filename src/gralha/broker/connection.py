@@ -11,10 +11,10 @@ A client that does not read its answers, or has too many requests inside, is not
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
 from typing import Final, cast
 
 from gralha.broker.pipeline import Api, Peer, Pipeline
+from gralha.broker.presence import Presence
 from gralha.broker.receive_buffer import SIZE_BYTES, ReceiveBuffer
 from gralha.protocol.primitives import ProtocolError
 
@@ -68,8 +68,8 @@ class ConnectionSettings:
         self.max_request_bytes = max_request_bytes
         self.limits = limits
         self.buffer = ReceiveBuffer()
-        # Told of every connection that has ended: whose process it was may have died.
-        self.on_lost: Callable[[Peer], None] | None = None
+        # Is told when a connection with another node ends.
+        self.presence: Presence | None = None
         # In the order in which they came, and not in a set's, so that runs can be repeated.
         self.connections: dict[Connection, None] = {}
 
@@ -110,14 +110,16 @@ class Connection(asyncio.BufferedProtocol):
             self.close_because("too many connections (max.connections, max.connections.per.ip)")
 
     def connection_lost(self, exc: Exception | None) -> None:
+        closed_here = self._closed
         self._closed = True
         self._settings.connections.pop(self, None)
         self._limits.leave(self.peer.host)
         self._limits.partial_bytes -= self._large_filled
         self._large, self._large_filled = None, 0
         self._pipeline.close()
-        if self._settings.on_lost is not None:
-            self._settings.on_lost(self.peer)
+        presence = self._settings.presence
+        if presence is not None and self.peer.node_id >= 0:
+            presence.disconnected(self.peer.node_id, self.peer, closed_here)
 
     def close_because(self, why: str) -> None:
         """Hear nothing more from the client; what it was answered may still leave."""
@@ -135,7 +137,8 @@ class Connection(asyncio.BufferedProtocol):
         """Why the connection should end now, if it should."""
         if self.frame_since is not None and now - self.frame_since > FRAME_DEADLINE_SECONDS:
             return "its request did not arrive within 30 s"
-        if now - self.active_at > max_idle_seconds:
+        if now - self.active_at > max_idle_seconds and not self._pipeline.slots:
+            # A client that waits for an answer is not idle.
             return "it was idle (connections.max.idle.ms)"
         return None
 
@@ -222,6 +225,7 @@ class Connection(asyncio.BufferedProtocol):
         """A request that had to wait has its answer."""
         if self._closed:
             return
+        self.active_at = self._loop.time()
         if self._pipeline.out:
             self._write(self._pipeline.take_out())
         self._resume()

@@ -1,19 +1,33 @@
 """The way to the active controller: in this process if it is here, over the network if it is elsewhere.
 
-While the quorum has no leader, or the one we know has just ceased to be it, a request is tried again until
-its time is over: an election takes a moment, and who asked need not know of it.
+While the quorum has no leader, or the one that this node knows has just ceased to lead, a request is tried
+again until its time is over: an election takes a moment, and nobody outside need know of it. Nobody waits for
+a controller that hangs once the quorum has another one.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
-from gralha.protocol.errors import ErrorCode, InconsistentClusterIdError, NotControllerError
+from gralha.broker.pipeline import RequestContext
+from gralha.protocol import apis
+from gralha.protocol.envelopes import address_bytes, open_response, sealed_request
+from gralha.protocol.errors import (
+    ErrorCode,
+    InconsistentClusterIdError,
+    NotControllerError,
+    RequestTimedOutError,
+)
 from gralha.protocol.message import Message
+from gralha.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from gralha.protocol.peers import PeerError
+from gralha.protocol.primitives import ProtocolError
 
 RETRY_S: Final = 0.02
 RETRY_MAX_S: Final = 0.5
+# A controller that was replaced still answers, if it can, what became of a request.
+LAST_WORDS_S: Final = 1.0
+FORWARD_LANE: Final = "forward"
 
 
 class Controllers(Protocol):
@@ -26,7 +40,7 @@ class Controllers(Protocol):
 
 
 class Quorum(Protocol):
-    """What has to be known of the quorum; `ControllerService` knows it."""
+    """What the channel has to know of the quorum; `ControllerService` knows it."""
 
     @property
     def is_active(self) -> bool:
@@ -38,7 +52,7 @@ class Quorum(Protocol):
 
     @property
     def foreign_cluster(self) -> str | None:
-        """Why none will be found, if the controllers are of another cluster."""
+        """Why no controller will be found, if the controllers are of another cluster."""
 
 
 class ControllerChannel:
@@ -46,47 +60,134 @@ class ControllerChannel:
         self,
         quorum: Quorum,
         controllers: Controllers,
-        answer_here: Callable[[Message, int | None], Message | Awaitable[Message]],
+        answer_here: Callable[[Message], Message | Awaitable[Message]],
     ) -> None:
         """`answer_here` handles a request as this node's own controller listener would."""
         self._quorum = quorum
         self._controllers = controllers
         self._answer_here = answer_here
+        self._leader_changed = asyncio.Event()
 
-    async def ask(
-        self, request: Message, *, timeout_ms: int, lane: str = "", version: int | None = None
-    ) -> Message:
-        """The active controller's answer. NOT_CONTROLLER if none could be found in time.
+    def leader_changed(self, leader_id: int) -> None:
+        """The quorum has another leader, or is known to have none."""
+        if leader_id >= 0:
+            self._leader_changed.set()
+            self._leader_changed = asyncio.Event()
+
+    async def ask(self, request: Message, *, timeout_ms: int, lane: str = "") -> Message:
+        """The active controller's answer to a request of this broker. NOT_CONTROLLER if none came in time.
 
         INCONSISTENT_CLUSTER_ID at once if that is why there is none: waiting would not help.
         """
+
+        async def here() -> Message:
+            answer = self._answer_here(request)
+            return _checked(answer if isinstance(answer, Message) else await answer)
+
+        async def there(leader_id: int, left_ms: int) -> Message:
+            return _checked(await self._controllers.ask(leader_id, request, timeout_ms=left_ms, lane=lane))
+
+        return await self._ask(here, there, timeout_ms)
+
+    async def forward(
+        self,
+        request: Message,
+        context: RequestContext,
+        decide: Callable[[], Awaitable[Message]],
+        *,
+        timeout_ms: int,
+    ) -> Message:
+        """The active controller's answer to a request of a client; `decide` asks this node's controller.
+
+        REQUEST_TIMED_OUT if no controller has decided in time. Raises what the decision raises.
+        """
+        version = context.api_version
+        envelope = EnvelopeRequest(
+            request_data=sealed_request(request, version, context.client_id),
+            request_principal=None,
+            client_host_address=address_bytes(context.peer.host),
+        )
+
+        async def here() -> Message:
+            return await decide()
+
+        async def there(leader_id: int, left_ms: int) -> Message:
+            answer = await self._controllers.ask(leader_id, envelope, timeout_ms=left_ms, lane=FORWARD_LANE)
+            return _opened(_checked(answer), request, version)
+
+        try:
+            return await self._ask(here, there, timeout_ms)
+        except NotControllerError as error:
+            raise RequestTimedOutError(error.message) from None
+
+    async def _ask(
+        self,
+        here: Callable[[], Awaitable[Message]],
+        there: Callable[[int, int], Awaitable[Message]],
+        timeout_ms: int,
+    ) -> Message:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_ms / 1000
         pause_s = RETRY_S
-        while True:
-            left_ms = int((deadline - loop.time()) * 1000)
-            try:
-                response = await self._ask_once(request, max(left_ms, 1), lane, version)
-                if getattr(response, "error_code", 0) != ErrorCode.NOT_CONTROLLER:
-                    return response
-                reason = "the controller has changed"
-            except (PeerError, NotControllerError) as error:
-                reason = str(error)
-            if loop.time() + pause_s >= deadline:
-                raise NotControllerError(f"No controller answered within {timeout_ms} ms: {reason}")
-            await asyncio.sleep(pause_s)
-            pause_s = min(2 * pause_s, RETRY_MAX_S)
+        reason = "it does not decide"
+        try:
+            async with asyncio.timeout_at(deadline):
+                while True:
+                    try:
+                        return await self._ask_once(here, there, deadline)
+                    except (PeerError, NotControllerError) as error:
+                        reason = str(error)
+                    await asyncio.sleep(pause_s)
+                    pause_s = min(2 * pause_s, RETRY_MAX_S)
+        except TimeoutError:
+            raise NotControllerError(f"No controller answered within {timeout_ms} ms: {reason}") from None
 
-    async def _ask_once(self, request: Message, timeout_ms: int, lane: str, version: int | None) -> Message:
+    async def _ask_once(
+        self,
+        here: Callable[[], Awaitable[Message]],
+        there: Callable[[int, int], Awaitable[Message]],
+        deadline: float,
+    ) -> Message:
         if self._quorum.is_active:
-            answer = self._answer_here(request, version)
-            return answer if isinstance(answer, Message) else await answer
+            return await here()
         leader_id = self._quorum.leader_id
         foreign_cluster = self._quorum.foreign_cluster
         if foreign_cluster is not None:
             raise InconsistentClusterIdError(foreign_cluster)
         if leader_id < 0:
             raise PeerError("the quorum has no leader")
-        return await self._controllers.ask(
-            leader_id, request, timeout_ms=timeout_ms, lane=lane, version=version
-        )
+        left_ms = int((deadline - asyncio.get_running_loop().time()) * 1000)
+        return await self._unless_replaced(there(leader_id, max(left_ms, 1)))
+
+    async def _unless_replaced(self, asking: Awaitable[Message]) -> Message:
+        """The answer of a controller; a PeerError soon after the quorum has another one."""
+        answer = asyncio.ensure_future(asking)
+        replaced = asyncio.ensure_future(self._leader_changed.wait())
+        try:
+            await asyncio.wait([answer, replaced], return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                await asyncio.wait([answer], timeout=LAST_WORDS_S)
+            if answer.done():
+                return answer.result()
+            raise PeerError("the quorum has another leader")
+        finally:
+            answer.cancel()
+            replaced.cancel()
+
+
+def _checked(response: Message) -> Message:
+    """The response, unless it says that another node is the active controller."""
+    if getattr(response, "error_code", 0) == ErrorCode.NOT_CONTROLLER:
+        raise NotControllerError("the controller has changed")
+    return response
+
+
+def _opened(answer: Message, request: Message, version: int) -> Message:
+    """The response to a forwarded request."""
+    assert isinstance(answer, EnvelopeResponse)
+    if answer.response_data is None or answer.error_code:
+        raise PeerError(f"the controller refuses to decide: {ErrorCode(answer.error_code).name}")
+    try:
+        return open_response(answer.response_data, apis.APIS[request.API_KEY], version)
+    except ProtocolError as error:
+        raise PeerError(f"an answer that cannot be read: {error}") from None

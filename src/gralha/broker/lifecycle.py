@@ -30,6 +30,8 @@ LANE: Final = "heartbeat"
 REGISTRATION_RETRY_S: Final = 0.1
 # Until it is let in, and while it stops, a broker does not wait for the next regular heartbeat.
 EAGER_INTERVAL_S: Final = 0.02
+# After a heartbeat that got no answer the next one follows soon.
+RETRY_S: Final = 0.1
 
 _UNKNOWN_HERE: Final = (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED)
 _TRY_AGAIN: Final = (ErrorCode.DUPLICATE_BROKER_REGISTRATION, ErrorCode.NOT_CONTROLLER)
@@ -123,17 +125,24 @@ class Lifecycle:
     async def run(self) -> None:
         """The owner's task: heartbeats until the controller has let this broker go."""
         while self.standing is not Standing.STOPPED:
-            await self._heartbeat()
-            eager = self.standing in (Standing.FENCED, Standing.STOPPING)
-            interval_s = EAGER_INTERVAL_S if eager else self._times.heartbeat_interval_ms / 1000
+            was_answered = await self._heartbeat()
             try:
-                async with asyncio.timeout(interval_s):
+                async with asyncio.timeout(self._pause_s(was_answered)):
                     await self._wake.wait()
             except TimeoutError:
                 pass
             self._wake.clear()
 
-    async def _heartbeat(self) -> None:
+    def _pause_s(self, was_answered: bool) -> float:
+        """How long to wait for the next heartbeat."""
+        if self.standing in (Standing.FENCED, Standing.STOPPING):
+            return EAGER_INTERVAL_S
+        interval_s = self._times.heartbeat_interval_ms / 1000
+        # The session runs on meanwhile.
+        return interval_s if was_answered else min(RETRY_S, interval_s)
+
+    async def _heartbeat(self) -> bool:
+        """Send one; whether a controller has answered it."""
         request = BrokerHeartbeatRequest(
             broker_id=self._introduction.broker_id,
             broker_epoch=self.epoch,
@@ -145,7 +154,7 @@ class Lifecycle:
             answer = await self._channel.ask(request, timeout_ms=self._times.heartbeat_interval_ms, lane=LANE)
         except KafkaError as error:
             log.info("no heartbeat: %s", error.message)
-            return
+            return False
         self._heard_s = asyncio.get_running_loop().time()
         response = cast(BrokerHeartbeatResponse, answer)
         if response.error_code in _UNKNOWN_HERE:
@@ -157,6 +166,7 @@ class Lifecycle:
                 self._become(Standing.STOPPED)
         else:
             self._become(Standing.FENCED if response.is_fenced else Standing.RUNNING)
+        return True
 
     async def _register_again(self) -> None:
         """The controller has struck us off, or a cluster was restored: we are as good as new."""

@@ -21,7 +21,7 @@ from gralha.broker.config import Listener, NodeConfig
 from gralha.broker.controller_channel import ControllerChannel
 from gralha.broker.handlers import APIS, CONTROLLER_APIS
 from gralha.broker.lifecycle import Lifecycle, LifecycleTimes, RegistrationRefusedError
-from gralha.broker.peers import Address, PeerConnections
+from gralha.broker.neighbours import Neighbours
 from gralha.broker.pipeline import Api, Peer, RequestContext
 from gralha.broker.server import Server
 from gralha.metadata.config_keys import broker_config_value
@@ -34,7 +34,7 @@ from gralha.metadata.formatting import (
     read_meta_properties,
     shared_cluster_id,
 )
-from gralha.metadata.image import BrokerRegistration, ImageChange, MetadataError, MetadataImage
+from gralha.metadata.image import ImageChange, MetadataError, MetadataImage
 from gralha.metadata.service import ControllerService
 from gralha.protocol.errors import error_for
 from gralha.protocol.message import Message
@@ -104,8 +104,7 @@ class Node:
             cleaner_settings=_cleaner_settings(config, lambda name: config.text(name) or ""),
             cleaning_worker=cleaning_worker,
         )
-        self._controllers = PeerConnections(f"node-{config.node_id}", self._controller_address)
-        self._brokers = PeerConnections(f"broker-{config.node_id}", self._broker_address)
+        self._neighbours = Neighbours(config, lambda: self._controller, self._peer_lost, self._peer_died)
         self._replicas = ReplicaManager(
             config.node_id, self._logs, self._log_config, clock, self._fail, self._replication_ports()
         )
@@ -165,11 +164,13 @@ class Node:
             await self._controller.start()
         except (QuorumError, QuorumStateError, SnapshotError, MetadataError) as error:
             raise StartError(str(error)) from error
-        self._broker = self._new_broker(self._controller, folders[config.metadata_log_dir].cluster_id)
-        self._controllers.lost_listeners.append(self._peer_lost)
-        self._controllers.made_listeners.append(self._controller.context.liveness.connection_made)
-        self._duties = ActiveDuties(self._controller)
-        await self._controller_server.serve(self._broker, self._connection_lost)
+        channel = ControllerChannel(self._controller, self._neighbours.controllers, self._answer_here)
+        self._controller.driver.leader_listeners.append(channel.leader_changed)
+        cluster_id = folders[config.metadata_log_dir].cluster_id
+        self._broker = self._new_broker(self._controller, cluster_id, channel)
+        presence = self._neighbours.presence
+        self._duties = ActiveDuties(self._controller, lambda: presence.dead, self._fail)
+        await self._controller_server.serve(self._broker, presence)
         self._watch(self._controller_server.sweep())
         if config.is_broker:
             await self._join(self._controller, self._broker, folders)
@@ -204,7 +205,7 @@ class Node:
         self._report_strays()
         lifecycle.ready()
         await lifecycle.wait_until_running()
-        await self._server.serve(broker)
+        await self._server.serve(broker, self._neighbours.presence)
         self._watch(self._server.sweep())
 
     def _watch(self, work: Coroutine[object, object, None]) -> None:
@@ -236,7 +237,9 @@ class Node:
             advertised = next((one for one in self.config.advertised if one.name == listener.name), listener)
             addresses.append(advertised._replace(port=advertised.port or port))
 
-    def _new_broker(self, controller: ControllerService, cluster_id: str) -> Broker:
+    def _new_broker(
+        self, controller: ControllerService, cluster_id: str, channel: ControllerChannel
+    ) -> Broker:
         return Broker(
             self.config,
             cluster_id,
@@ -246,7 +249,8 @@ class Node:
             ProducerIds(self._allocate_producer_ids),
             self._clock,
             self._random,
-            ControllerChannel(controller, self._controllers, self._answer_here),
+            channel,
+            self._neighbours.presence,
         )
 
     def _take_folders(self) -> dict[str, MetaProperties]:
@@ -310,7 +314,7 @@ class Node:
                 max_retention_bytes=config.number("metadata.max.retention.bytes"),
                 max_retention_ms=config.number("metadata.max.retention.ms"),
             ),
-            self._controllers,
+            self._neighbours.controllers,
             Timeouts(
                 config.number("controller.quorum.election.timeout.ms"),
                 config.number("controller.quorum.fetch.timeout.ms"),
@@ -358,10 +362,10 @@ class Node:
     def _replication_ports(self) -> ReplicationPorts:
         config = self.config
         return ReplicationPorts(
-            self._brokers,
+            self._neighbours.brokers,
             self._ask_controller,
             lambda: self._broker_epoch,
-            self._registration,
+            self._neighbours.registration,
             config.number("replica.lag.time.max.ms"),
             FetchSettings(
                 config.number("replica.fetch.wait.max.ms"),
@@ -381,9 +385,6 @@ class Node:
     def _broker_epoch(self) -> int:
         """Of the newest registration: the controller may want another one at any time."""
         return -1 if self._lifecycle is None else self._lifecycle.epoch
-
-    def _registration(self, broker_id: int) -> BrokerRegistration | None:
-        return None if self._controller is None else self._controller.image.brokers.get(broker_id)
 
     def _lifecycle_times(self) -> LifecycleTimes:
         config = self.config
@@ -407,7 +408,7 @@ class Node:
         self._replicas.apply(change)
         for broker_id in change.changed_brokers:
             if (broker := image.brokers.get(broker_id)) is not None and not broker.fenced:
-                controller.context.liveness.connection_made(broker_id)
+                self._neighbours.presence.alive(broker_id)
                 if broker.in_controlled_shutdown and self._lifecycle is not None:
                     self._lifecycle.others_wait()
         if change.broker_configs_changed:
@@ -443,38 +444,29 @@ class Node:
 
     # Other nodes
 
-    def _controller_address(self, node_id: int) -> Address | None:
-        if node_id <= -2:  # Kafka's numbers for servers whose ids are not known yet
-            return self.config.quorum_servers[-2 - node_id]
-        return None if self._controller is None else self._controller.driver.endpoint_of(node_id)
-
-    def _broker_address(self, node_id: int) -> Address | None:
-        registration = self._registration(node_id)
-        endpoint = registration.endpoint(self.config.inter_broker_listener or "") if registration else None
-        return None if endpoint is None else (endpoint.host, endpoint.port)
-
-    def _answer_here(self, request: Message, version: int | None) -> Message | Awaitable[Message]:
+    def _answer_here(self, request: Message) -> Message | Awaitable[Message]:
         """What this node's controller answers to this node's broker."""
         api = CONTROLLER_APIS[request.API_KEY]
         peer = Peer("127.0.0.1", 0, "", "User:ANONYMOUS", CONTROLLER_APIS)
-        context = RequestContext(peer, api.max_version if version is None else version, None)
+        context = RequestContext(peer, api.max_version, None)
         answer = api.handle(self._broker, context, request)
         assert answer is not None
         return cast(Message | Awaitable[Message], answer)
 
-    def _connection_lost(self, peer: Peer) -> None:
-        """A broker's heartbeats came over this connection: its process may have died."""
-        if peer.node_id >= 0:
-            self._peer_lost(peer.node_id)
-
     def _peer_lost(self, node_id: int) -> None:
-        """The quorum may have lost its leader, and the controller, whoever that is next, a broker."""
+        """A node has closed its last connection with this one. The active controller should hear of us."""
         assert self._controller is not None
+        self._controller.context.liveness.disconnected(node_id)
         if node_id == self._controller.leader_id and self._lifecycle is not None:
             self._lifecycle.controller_lost()
-        now_ms = int(asyncio.get_running_loop().time() * 1000)
-        self._controller.context.liveness.connection_lost(node_id, now_ms)
+
+    def _peer_died(self, node_id: int) -> None:
+        """The quorum may have lost its leader, and the controller, whoever that is next, a broker."""
+        assert self._controller is not None
+        assert self._duties is not None
+        self._controller.context.liveness.died(node_id)
         self._controller.driver.peer_lost(node_id)
+        self._duties.wake()
 
     def _fail(self, error: BaseException) -> None:
         if self._failure is not None and not self._failure.done():
@@ -511,7 +503,7 @@ class Node:
         if self._controller is not None:
             await self._controller.close()
         await self._controller_server.close()
-        self._close_peers()
+        self._neighbours.close()
         await _cancel(self._tasks)
         self._raise_failure()
         await self._close_logs()
@@ -538,10 +530,6 @@ class Node:
         brokers = self._controller.image.brokers.values()
         return any(broker.is_active and broker.id != self.config.node_id for broker in brokers)
 
-    def _close_peers(self) -> None:
-        self._controllers.close()
-        self._brokers.close()
-
     async def _abandon(self, error: BaseException) -> None:
         """After a failure: let go of everything, and leave no mark of a clean end."""
         await self._server.close()
@@ -550,7 +538,7 @@ class Node:
             self._broker.groups.close()
         if self._duties is not None:
             self._duties.close()
-        self._close_peers()
+        self._neighbours.close()
         await _cancel(self._tasks)
         await self._are_logs_open()
         self._logs.release()

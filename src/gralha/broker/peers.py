@@ -4,15 +4,17 @@ Each lane of a node has a connection of its own, made when it is first needed. T
 ApiVersions, so that nodes of different releases speak versions that both know. A request that gets no answer
 in time ends its connection, since answers come in the order of requests: those behind it would wait as well.
 
-A connection that breaks is told to whoever listens. The other process has probably died, and that is noticed
-here long before any timeout.
+`PeerConnections` tells a `Presence`, if it has one, of every connection that comes up or ends.
 """
 
 import asyncio
+import errno
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Final, cast
 
+from gralha.broker.presence import Life, Presence
 from gralha.broker.receive_buffer import ReceiveBuffer, writable
 from gralha.protocol import apis
 from gralha.protocol.message import Message
@@ -61,10 +63,14 @@ class _Connection(asyncio.BufferedProtocol):
     """
 
     def __init__(
-        self, client_id: str, buffer: ReceiveBuffer, on_lost: "Callable[[_Connection], None]"
+        self,
+        client_id: str,
+        buffer: ReceiveBuffer,
+        on_ended: "Callable[[_Connection, bool], None] | None" = None,
     ) -> None:
+        """`on_ended` is told of the connection's end, and whether this side has closed it."""
         self._client_id = client_id
-        self._on_lost = on_lost
+        self._on_ended = on_ended
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._buffer = buffer
@@ -104,10 +110,10 @@ class _Connection(asyncio.BufferedProtocol):
             self._buffer.release()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        was_open = self.is_open
+        closed_here = not self.is_open
         self._end(f"the connection was lost ({exc or 'closed'})")
-        if was_open:
-            self._on_lost(self)
+        if self._on_ended is not None:
+            self._on_ended(self, closed_here)
 
     # Receiving
 
@@ -241,17 +247,21 @@ class _Connection(asyncio.BufferedProtocol):
 class PeerConnections:
     """The other nodes, by id. `address_of` knows where each can be reached now, or that nobody knows."""
 
-    def __init__(self, client_id: str, address_of: Callable[[int], Address | None]) -> None:
+    def __init__(
+        self,
+        client_id: str,
+        address_of: Callable[[int], Address | None],
+        presence: Presence | None = None,
+    ) -> None:
         self._client_id = client_id
         self._address_of = address_of
+        self._presence = presence
         self._connections: dict[tuple[int, str], tuple[Address, asyncio.Task[_Connection]]] = {}
         # Those that polls went out on: looked up without a question of where the node is. One that has moved
         # has let go of its connections first.
         self._polled: dict[tuple[int, str], _Connection] = {}
         self._polls: set[asyncio.Task[None]] = set()  # those that need a connection first
         self._buffer: ReceiveBuffer | None = None
-        self.made_listeners: list[Callable[[int], None]] = []
-        self.lost_listeners: list[Callable[[int], None]] = []
 
     async def ask(
         self, node_id: int, request: Message, *, timeout_ms: int, lane: str = "", version: int | None = None
@@ -342,26 +352,51 @@ class PeerConnections:
 
     async def _connect(self, node_id: int, address: Address, timeout_ms: int) -> _Connection:
         """No longer than the first who asked waits: a node may lose its power after it has accepted."""
-        loop = asyncio.get_running_loop()
         buffer = self._buffer = self._buffer or ReceiveBuffer()
+        presence = self._presence
+        on_ended: Callable[[_Connection, bool], None] | None = None
+        if presence is not None:
+            on_ended = partial(presence.disconnected, node_id)
         async with asyncio.timeout(timeout_ms / 1000):
-            _, connection = await loop.create_connection(
-                lambda: _Connection(self._client_id, buffer, lambda _: self._lost(node_id)), *address
-            )
-            try:
-                request = ApiVersionsRequest(client_software_name="gralha", client_software_version="1")
-                response = cast(ApiVersionsResponse, await connection.send(request, 3))
-            except BaseException:
-                connection.close("it was not answered")
-                raise
-        connection.versions = {api.api_key: api.max_version for api in response.api_keys}
-        for tell in self.made_listeners:
-            tell(node_id)
+            connection = await _shake_hands(address, lambda: _Connection(self._client_id, buffer, on_ended))
+        if presence is not None:
+            presence.connected(node_id, connection)
         return connection
 
-    def _lost(self, node_id: int) -> None:
-        for tell in self.lost_listeners:
-            tell(node_id)
+
+async def _shake_hands(address: Address, new_connection: Callable[[], _Connection]) -> _Connection:
+    """Connect, and learn which versions the other side serves."""
+    _, connection = await asyncio.get_running_loop().create_connection(new_connection, *address)
+    try:
+        request = ApiVersionsRequest(client_software_name="gralha", client_software_version="1")
+        response = cast(ApiVersionsResponse, await connection.send(request, 3))
+    except BaseException:
+        connection.close("it was not answered")
+        raise
+    connection.versions = {api.api_key: api.max_version for api in response.api_keys}
+    return connection
+
+
+async def look_for_life(client_id: str, address: Address, timeout_s: float) -> Life:
+    """Connect to an address to see whether a process listens there and answers."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            connection = await _shake_hands(address, lambda: _Connection(client_id, ReceiveBuffer()))
+    except (PeerError, ConnectionResetError):
+        return Life.CLOSED
+    except OSError as error:  # a TimeoutError is one, too
+        return Life.REFUSED if _is_refusal(error) else Life.SILENT
+    connection.close("it has answered")
+    return Life.ANSWERED
+
+
+def _is_refusal(error: OSError) -> bool:
+    """Whether every address of a name refused. asyncio joins their errors into one text."""
+    if isinstance(error, ConnectionRefusedError):
+        return True
+    text = str(error)
+    refusals = text.count(f"[Errno {errno.ECONNREFUSED}]")
+    return refusals > 0 and refusals == text.count("[Errno ")
 
 
 def _has_ended(connecting: "asyncio.Task[_Connection]") -> bool:

@@ -75,7 +75,7 @@ class Peer:
         self.listener = listener
         self.principal = principal
         self.apis = apis
-        # The broker that heartbeats over this connection, if one does.
+        # The node at the other end, if it is one: `Broker.meet` finds that out.
         self.node_id = -1
 
 

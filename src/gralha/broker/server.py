@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import Final
 
 from gralha.broker.connection import Connection, ConnectionLimits, ConnectionSettings
-from gralha.broker.pipeline import Api, Peer
+from gralha.broker.pipeline import Api
+from gralha.broker.presence import Presence
 
 SWEEP_SECONDS: Final = 5.0
+PAUSE_SECONDS: Final = 1.0
 CLOSING_SECONDS: Final = 1.0
 SMALLEST_PARTIAL_LIMIT_BYTES: Final = 256 * 1024 * 1024
 
@@ -50,20 +51,26 @@ class Server:
         self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])
 
-    async def serve(self, broker: object, on_lost: Callable[[Peer], None] | None = None) -> None:
-        """Let clients in; the handlers get `broker`. `on_lost` is told of connections that have ended."""
+    async def serve(self, broker: object, presence: Presence | None = None) -> None:
+        """Let clients in; the handlers get `broker`. `presence` is told when nodes have disconnected."""
         for settings in self._settings:
             settings.broker = broker
-            settings.on_lost = on_lost
+            settings.presence = presence
         for server in self._servers:
             await server.start_serving()
 
     async def sweep(self) -> None:
-        """The owner's task: end connections that were idle, or in the middle of a frame, for too long."""
+        """The owner's task: end connections that were idle, or in the middle of a frame, for too long.
+
+        After a pause of this process (SIGSTOP, a suspended machine) bytes of clients may lie in the sockets,
+        unread. A sweep that comes too late ends nothing.
+        """
         loop = asyncio.get_running_loop()
         while True:
+            slept_from = loop.time()
             await asyncio.sleep(SWEEP_SECONDS)
-            self.end_overdue(loop.time())
+            if loop.time() - slept_from < SWEEP_SECONDS + PAUSE_SECONDS:
+                self.end_overdue(loop.time())
 
     def end_overdue(self, now: float) -> None:
         for connection in self.connections():

@@ -3,7 +3,8 @@
 Every node of the cluster follows the metadata log; one, the active controller, decides. There `execute`
 decides on the newest image, which includes records that are on their way, appends the decision's records and
 answers when they are committed. Decisions thus never contradict each other, and many share one sync of the
-disk. When another node takes over, what was on its way fails with NOT_CONTROLLER: it may come to be or not.
+disk. When another node takes over, a decision that was on its way is answered once the log shows whether it
+was committed. If it was not, that is NOT_CONTROLLER, and the next controller can be asked.
 
 `image` is the committed one. Subscribers hear of every change on the event loop, right after the commit and
 before those who wait for it.
@@ -153,8 +154,8 @@ class ControllerService:
     async def execute(self, decide: Callable[[MetadataImage], Decision[Response]]) -> Response:
         """Decides, records, and answers when the records are committed.
 
-        Raises what the decision raises, and NOT_CONTROLLER when this node is not the active controller or
-        ceases to be it before the commit.
+        Raises what the decision raises, and NOT_CONTROLLER when this node is not the active controller, or
+        ceased to be before the commit and the decision was lost.
         """
         if not self.is_active:
             raise NotLeaderError
@@ -235,7 +236,7 @@ class ControllerService:
                 self._append(records)
 
     def on_resigned(self) -> None:
-        """Another node decides, or will. Who waits for an answer gets NOT_CONTROLLER from the quorum."""
+        """Another node decides, or will. The log tells what becomes of the decisions under way."""
         self._leads = False
         self._undecided.clear()
         self._notify_leadership(False)

@@ -3,6 +3,10 @@
 Batches that this node appended itself wait here and are handed on from memory when they are committed. All
 others are read from the log. `on_caught_up` follows when the listener has seen everything up to the high
 watermark, so that it can take many batches together.
+
+When this node ceases to lead, the next leader may commit what this one appended. The log tells: an append is
+committed if the batch at its offset has its epoch, and lost if the log is truncated or has another batch
+there. Whoever waits for the append is told when that is known.
 """
 
 import asyncio
@@ -12,7 +16,7 @@ from functools import partial
 from typing import Final
 
 from gralha.raft.log import LogBatch, MetadataLog
-from gralha.raft.settings import Append, RaftListener, RecordCodec
+from gralha.raft.settings import Append, NotLeaderError, RaftListener, RecordCodec
 from gralha.raft.snapshots import Snapshot, SnapshotId
 
 _NO_BOUND: Final = 2**63 - 1
@@ -35,6 +39,9 @@ class Delivery:
         self.timestamp_ms = 0
         self.bytes_since_snapshot = 0
         self.pending: deque[Append] = deque()
+        # Appends of this node from before it ceased to lead, and those of them that turned out committed.
+        self._orphans: deque[Append] = deque()
+        self._committed_orphans: list[Append] = []
         self._log = log
         self._codec = codec
         self._listener = listener
@@ -58,6 +65,8 @@ class Delivery:
     def load(self, snapshot_id: SnapshotId, snapshot: Snapshot) -> None:
         """A snapshot instead of the log before it."""
         self._listener.on_snapshot(*snapshot_id, [self._codec.decode(value) for value in snapshot.values])
+        # The snapshot may contain them or not: nobody can tell.
+        self._lose_orphans(lambda orphan: orphan.base_offset < snapshot_id.end_offset)
         self.position = snapshot_id
         self.timestamp_ms = snapshot.last_contained_log_timestamp
         self.bytes_since_snapshot = 0
@@ -76,6 +85,9 @@ class Delivery:
 
     def _caught_up(self) -> None:
         self._listener.on_caught_up()
+        committed, self._committed_orphans = self._committed_orphans, []
+        for orphan in committed:
+            _commit(orphan)
         self._on_progress()
 
     def _deliver_pending(self) -> None:
@@ -86,8 +98,7 @@ class Delivery:
             self._listener.on_commit(append.base_offset, append.next_offset, append.epoch, append.records)
             pending.popleft()
             self._note(append.next_offset, append.epoch, now_ms, append.size_bytes)
-            if not append.committed.done():
-                append.committed.set_result(append.next_offset - 1)
+            _commit(append)
 
     async def _read(self) -> None:
         """Up to what is known in memory, or to the high watermark."""
@@ -103,6 +114,7 @@ class Delivery:
         self._log.note_controls(batch.controls)
         records = [self._codec.decode(value) for value in batch.values]
         self._listener.on_commit(batch.base_offset, batch.next_offset, batch.epoch, records)
+        self._settle_orphans(batch)
         self._note(batch.next_offset, batch.epoch, batch.timestamp_ms, batch.size_bytes)
 
     def _note(self, next_offset: int, epoch: int, timestamp_ms: int, size_bytes: int) -> None:
@@ -128,11 +140,48 @@ class Delivery:
         while self._reading is not None:
             await asyncio.wait([self._reading])
 
-    def fail_pending(self, error: BaseException) -> None:
-        """Tells those who wait that nobody knows whether their records will be committed."""
-        pending, self.pending = self.pending, deque()
-        for append in pending:
-            if not append.committed.done():
-                append.committed.set_exception(error)
-                # Nobody need be waiting; whoever is gets the error.
-                append.committed.exception()
+    # Appends that outlive the leadership of this node
+
+    def orphan_pending(self) -> None:
+        """This node leads no longer; the log will tell what becomes of its appends."""
+        self._orphans += self.pending
+        self.pending.clear()
+
+    def truncated(self, end_offset: int) -> None:
+        """The log was cut: appends beyond its end are lost."""
+        self._lose_orphans(lambda orphan: orphan.next_offset > end_offset)
+
+    def _settle_orphans(self, batch: LogBatch) -> None:
+        """A committed batch says what became of the appends at its offsets."""
+        while self._orphans and self._orphans[0].base_offset < batch.next_offset:
+            orphan = self._orphans.popleft()
+            if (orphan.base_offset, orphan.epoch) == (batch.base_offset, batch.epoch):
+                self._committed_orphans.append(orphan)
+            else:
+                _fail(orphan, NotLeaderError())
+
+    def _lose_orphans(self, is_lost: Callable[[Append], bool]) -> None:
+        for orphan in self._orphans:
+            if is_lost(orphan):
+                _fail(orphan, NotLeaderError())
+        self._orphans = deque(orphan for orphan in self._orphans if not is_lost(orphan))
+
+    def fail_all(self, error: BaseException) -> None:
+        """Nothing is delivered any more: nobody knows which of the appends will be committed."""
+        for append in [*self.pending, *self._orphans, *self._committed_orphans]:
+            _fail(append, error)
+        self.pending.clear()
+        self._orphans.clear()
+        self._committed_orphans.clear()
+
+
+def _commit(append: Append) -> None:
+    if not append.committed.done():
+        append.committed.set_result(append.next_offset - 1)
+
+
+def _fail(append: Append, error: BaseException) -> None:
+    if not append.committed.done():
+        append.committed.set_exception(error)
+        # Nobody need be waiting; whoever is gets the error.
+        append.committed.exception()

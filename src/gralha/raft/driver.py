@@ -219,7 +219,7 @@ class RaftDriver:
         if self._working is not None:
             await asyncio.wait([self._working])
         await self._delivery.settled()
-        self._delivery.fail_pending(NotLeaderError())
+        self._delivery.fail_all(NotLeaderError())
         if self._failure is None:
             await self._in_thread(self.log.close)
 
@@ -324,6 +324,7 @@ class RaftDriver:
             elif isinstance(effect, Truncate):
                 self._truncations += 1
                 await self._in_thread(partial(self.log.truncate_to, effect.end_offset))
+                self._delivery.truncated(effect.end_offset)
                 self._flushed_offset = min(self._flushed_offset, effect.end_offset)
             elif isinstance(effect, InstallSnapshot):
                 await self._install(effect)
@@ -395,7 +396,7 @@ class RaftDriver:
     def _check_leadership(self) -> None:
         state, pending = self.state, self._delivery.pending
         if pending and (not state.is_leader or pending[0].epoch != state.epoch):
-            self._delivery.fail_pending(NotLeaderError())
+            self._delivery.orphan_pending()
         leadership = state.leadership
         if self._led_epoch >= 0 and (leadership is None or self._led_epoch != state.epoch):
             self._led_epoch = -1
@@ -484,7 +485,7 @@ class RaftDriver:
             return
         self._failure = error
         log.critical("the metadata log failed: %s", error)
-        self._delivery.fail_pending(error)
+        self._delivery.fail_all(error)
         if self._known_correspondence is not None:
             self._known_correspondence.fail_questions()
         if self._starting is not None and not self._starting.done():

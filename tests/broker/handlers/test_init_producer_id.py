@@ -33,4 +33,8 @@ async def test_refusals(client, options, code):
 
 async def test_a_controller_that_gives_no_ids(broker, client):
     broker.controller.failure = NotControllerError()
-    assert await ask(client, transactional_id=None) == (ErrorCode.NOT_CONTROLLER, -1, -1)
+    assert await ask(client, transactional_id=None) == (
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        -1,
+        -1,
+    )

@@ -3,7 +3,7 @@
 import pytest
 
 from gralha.metadata.controller.topics import create_topics
-from gralha.protocol.errors import ErrorCode, NotControllerError
+from gralha.protocol.errors import ErrorCode, NotControllerError, PolicyViolationError
 from gralha.protocol.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -113,9 +113,15 @@ async def test_a_topic_that_cannot_be_created_says_why(tmp_path):
 
 
 async def test_a_controller_that_fails_is_an_error_of_each_topic(broker, client):
+    broker.controller.failure = PolicyViolationError()
+    response = await client.ask(by_name("new"))
+    assert response.topics[0].error_code == ErrorCode.POLICY_VIOLATION
+
+
+async def test_without_a_controller_the_topic_is_not_there_yet(broker, client):
     broker.controller.failure = NotControllerError()
     response = await client.ask(by_name("new"))
-    assert response.topics[0].error_code == ErrorCode.NOT_CONTROLLER
+    assert response.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 async def test_the_internal_topics_are_created_with_their_own_settings(broker, client):

@@ -42,7 +42,7 @@ def test_another_process_is_refused_while_one_lives():
         register_broker(cluster.image, other, cluster.context, now_ms=9000)
     register_broker(cluster.image, introduction(1), cluster.context, now_ms=9000)
     register_broker(cluster.image, other, cluster.context, now_ms=9001)
-    cluster.context.liveness.connection_lost(1, 10)
+    cluster.context.liveness.disconnected(1)
     register_broker(cluster.image, other, cluster.context, now_ms=11)
 
 

@@ -1,10 +1,10 @@
-"""Sessions of brokers, and the grace after a lost connection; what the active controller does in time."""
+"""Sessions of brokers, what ends them, and what the active controller does as time passes."""
 
 import pytest
 from tests.metadata.controller.several import Cluster
 
 from gralha.metadata.controller.active import ActiveController
-from gralha.metadata.controller.liveness import GRACE_MS, SESSION_TIMEOUT_MS, Liveness
+from gralha.metadata.controller.liveness import SESSION_TIMEOUT_MS, Liveness
 from gralha.metadata.image import NO_LEADER, TOPIC_RESOURCE
 from gralha.protocol.messages.cluster_records import ConfigRecord
 
@@ -22,28 +22,43 @@ def test_a_session_lasts_as_long_as_the_broker_is_heard_of():
     assert liveness.expired(SESSION_TIMEOUT_MS + 1) == []
 
 
-def test_after_a_lost_connection_there_is_a_short_grace():
+def test_a_lost_connection_ends_no_session_but_lets_a_new_process_register():
     liveness = Liveness(own_id=100)
     liveness.touch(1, 5, now_ms=0)
-    liveness.connection_lost(1, now_ms=1000)
-    liveness.connection_lost(1, now_ms=1400)
-    assert liveness.expired(1000 + GRACE_MS - 1) == []
-    assert liveness.expired(1000 + GRACE_MS) == [1]
-    # A new process of the broker need not wait for it.
+    liveness.disconnected(1)
+    assert liveness.expired(SESSION_TIMEOUT_MS) == []
     assert not liveness.has_session(1, 5, 1001)
     liveness.touch(1, 5, now_ms=1200)
-    assert liveness.expired(1000 + GRACE_MS) == []
     assert liveness.has_session(1, 5, 1201)
 
 
-def test_a_new_controller_begins_all_sessions_anew_but_for_suspects():
+def test_a_dead_process_has_no_session():
+    liveness = Liveness(own_id=100)
+    liveness.touch(1, 5, now_ms=0)
+    liveness.died(1)
+    assert liveness.expired(1) == [1]
+    assert not liveness.has_session(1, 5, 1)
+    liveness.touch(1, 5, now_ms=2)
+    assert liveness.expired(3) == []
+
+
+def test_the_time_in_which_the_controller_itself_did_not_run_does_not_count():
+    liveness = Liveness(own_id=100)
+    liveness.touch(1, 5, now_ms=0)
+    liveness.touch(2, 6, now_ms=4000)
+    liveness.paused(60_000)
+    assert liveness.expired(60_000 + SESSION_TIMEOUT_MS) == []
+    assert liveness.expired(60_000 + SESSION_TIMEOUT_MS + 1) == [1]
+    assert liveness.expired(64_000 + SESSION_TIMEOUT_MS + 1) == [1, 2]
+
+
+def test_a_new_controller_begins_all_sessions_anew():
     cluster = Cluster(3)
     cluster.fence(3)
     liveness = Liveness(own_id=2)
     liveness.touch(1, 77, now_ms=0)
-    liveness.connection_lost(1, now_ms=50)
     liveness.begin(cluster.image.brokers, now_ms=1000)
-    assert liveness.expired(1000 + GRACE_MS) == [1]
+    assert liveness.expired(1000 + SESSION_TIMEOUT_MS) == []
     # Its own registration is that of a process before this one; a fenced broker has no session to lose.
     assert not liveness.has_session(2, cluster.epoch(2), 1000)
     assert liveness.expired(99_000) == [1]
@@ -58,23 +73,6 @@ def test_a_new_process_does_not_wait_for_one_that_this_controller_never_heard_of
     assert liveness.expired(SESSION_TIMEOUT_MS) == []
     liveness.touch(1, cluster.epoch(1), now_ms=1)
     assert liveness.has_session(1, cluster.epoch(1), 2)
-
-
-def test_a_connection_lost_long_ago_makes_no_suspect():
-    cluster = Cluster(1)
-    liveness = Liveness(own_id=2)
-    liveness.connection_lost(1, now_ms=0)
-    liveness.begin(cluster.image.brokers, now_ms=SESSION_TIMEOUT_MS + 1)
-    assert liveness.expired(SESSION_TIMEOUT_MS + 1 + GRACE_MS) == []
-
-
-def test_a_connection_that_is_there_again_makes_no_suspect():
-    cluster = Cluster(1)
-    liveness = Liveness(own_id=2)
-    liveness.connection_lost(1, now_ms=50)
-    liveness.connection_made(1)
-    liveness.begin(cluster.image.brokers, now_ms=100)
-    assert liveness.expired(100 + GRACE_MS) == []
 
 
 def test_the_own_broker_lives_as_long_as_the_controller():
@@ -99,21 +97,22 @@ def test_brokers_that_are_not_heard_of_are_fenced():
     assert active.tick(SESSION_TIMEOUT_MS + 2) == []
 
 
-def test_a_killed_broker_is_fenced_within_the_grace():
+def test_a_killed_broker_is_fenced_at_once():
     cluster = Cluster(3, [1, 2, 3])
     active = ActiveController(cluster.image, cluster.context, now_ms=0)
-    cluster.context.liveness.connection_lost(1, now_ms=100)
-    assert active.tick(100 + GRACE_MS - 1) == []
-    decide(cluster, active.tick(100 + GRACE_MS))
+    cluster.context.liveness.disconnected(1)
+    assert active.tick(100) == []
+    cluster.context.liveness.died(1)
+    decide(cluster, active.tick(101))
     assert cluster.partition().leader == 2
 
 
 def test_a_heartbeat_between_expiry_and_decision_counts():
     cluster = Cluster(3, [1, 2, 3])
     active = ActiveController(cluster.image, cluster.context, now_ms=0)
-    cluster.context.liveness.connection_lost(1, now_ms=0)
-    decisions = active.tick(GRACE_MS)
-    cluster.context.liveness.touch(1, cluster.epoch(1), GRACE_MS)
+    cluster.context.liveness.died(1)
+    decisions = active.tick(1)
+    cluster.context.liveness.touch(1, cluster.epoch(1), 2)
     decide(cluster, decisions)
     assert cluster.partition().leader == 1
 
@@ -121,8 +120,8 @@ def test_a_heartbeat_between_expiry_and_decision_counts():
 def test_an_expired_process_does_not_fence_the_next_one():
     cluster = Cluster(3, [1, 2, 3])
     active = ActiveController(cluster.image, cluster.context, now_ms=0)
-    cluster.context.liveness.connection_lost(1, now_ms=0)
-    decisions = active.tick(GRACE_MS)
+    cluster.context.liveness.died(1)
+    decisions = active.tick(1)
     cluster.restart(1, clean=True)
     cluster.unfence(1)
     decide(cluster, decisions)

@@ -9,12 +9,12 @@ A handler is imported when the first request of its kind comes. That takes some 
 
 from collections.abc import Awaitable
 from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from gralha.broker.handlers.forwarding import Decided, deciding, forwarding
 from gralha.broker.pipeline import Api, Handler, RequestContext
 from gralha.protocol import apis
 from gralha.protocol.apis import ApiKey
-from gralha.protocol.errors import InconsistentClusterIdError, NotControllerError
 from gralha.protocol.message import Message
 from gralha.protocol.primitives import Reader
 
@@ -57,6 +57,7 @@ SERVED: Final = (
     ApiKey.DESCRIBE_QUORUM,
     ApiKey.ALTER_PARTITION,
     ApiKey.UPDATE_FEATURES,
+    ApiKey.ENVELOPE,
     ApiKey.FETCH_SNAPSHOT,
     ApiKey.DESCRIBE_CLUSTER,
     ApiKey.DESCRIBE_PRODUCERS,
@@ -66,6 +67,7 @@ SERVED: Final = (
     ApiKey.ALLOCATE_PRODUCER_IDS,
     ApiKey.CONSUMER_GROUP_HEARTBEAT,
     ApiKey.CONSUMER_GROUP_DESCRIBE,
+    ApiKey.CONTROLLER_REGISTRATION,
     ApiKey.LIST_CONFIG_RESOURCES,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
     ApiKey.ADD_RAFT_VOTER,
@@ -73,7 +75,7 @@ SERVED: Final = (
     ApiKey.UPDATE_RAFT_VOTER,
 )
 
-# What `quorum.py` answers; a Fetch too, where it comes to a controller: only the metadata log can be meant.
+# What `quorum.py` answers, besides a Fetch that comes to a controller.
 QUORUM: Final = frozenset(
     {
         ApiKey.VOTE,
@@ -87,13 +89,14 @@ QUORUM: Final = frozenset(
     }
 )
 
-# What only the active controller decides: other brokers pass it on, and answer what they are answered.
-# Changes of configs are passed on by their handlers: a part of them may be for this very broker.
-FORWARDED: Final = frozenset(
+# What only the active controller decides: `forwarding.py` says how other nodes get its decision.
+DECIDED: Final = frozenset(
     {
         ApiKey.CREATE_TOPICS,
         ApiKey.DELETE_TOPICS,
         ApiKey.CREATE_PARTITIONS,
+        ApiKey.ALTER_CONFIGS,
+        ApiKey.INCREMENTAL_ALTER_CONFIGS,
         ApiKey.ELECT_LEADERS,
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         ApiKey.LIST_PARTITION_REASSIGNMENTS,
@@ -104,6 +107,8 @@ FORWARDED: Final = frozenset(
         ApiKey.REMOVE_RAFT_VOTER,
     }
 )
+# Of these, brokers handle changes of configs first: a part of such a request may be for this very broker.
+SPLIT: Final = frozenset({ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
 
 # A connection may have eight fetches inside; clients have one or two.
 FETCH_WEIGHT: Final = 32
@@ -122,13 +127,9 @@ Answer = Message | Awaitable[Message | None] | None
 def _row(key: ApiKey, listener: str) -> Api:
     """An API that loads its handler, and puts it in its place, when it is first used."""
     definition = apis.APIS[key]
-    forwards = listener == "broker" and key in FORWARDED
-    is_of_quorum = key in QUORUM or (listener == "controller" and key is ApiKey.FETCH)
-    name = "quorum" if is_of_quorum else key.name.lower()
 
     def load() -> None:
-        own = import_module(f"gralha.broker.handlers.{name}").handle
-        row.handle = _forwarding(own) if forwards else own
+        row.handle = _handler(key, listener)
         row.decode = definition.request.decode
 
     def decode(reader: Reader, version: int) -> Message:
@@ -153,23 +154,25 @@ def _row(key: ApiKey, listener: str) -> Api:
     return row
 
 
-def _forwarding(own: Handler) -> Handler:
-    """Decide here if the active controller is here, else have it decided there."""
-
-    def handle(broker: "Broker", context: RequestContext, request: Message) -> Answer:
-        if broker.controller.is_active:
-            return own(broker, context, request)
-        return forward(broker, context, request)
-
-    async def forward(broker: "Broker", context: RequestContext, request: Message) -> Message | None:
-        try:
-            return await broker.ask_controller(request, version=context.api_version)
-        except (NotControllerError, InconsistentClusterIdError):
-            # Nobody decides at the moment. Our own handler knows how to say that in its answer.
-            answer = own(broker, context, request)
-            return answer if answer is None or isinstance(answer, Message) else await answer
-
+def _handler(key: ApiKey, listener: str) -> Handler:
+    if listener == "broker" and key in DECIDED and key not in SPLIT:
+        return forwarding(decided_api(key))
+    if listener == "controller" and key in DECIDED and key not in QUORUM:
+        return deciding(decided_api(key))
+    # Where controllers are asked only the metadata log can be meant.
+    is_of_quorum = key in QUORUM or (listener == "controller" and key is ApiKey.FETCH)
+    handle: Handler = _module("quorum" if is_of_quorum else key.name.lower()).handle
     return handle
+
+
+def _module(name: str) -> Any:
+    return import_module(f"gralha.broker.handlers.{name}")
+
+
+def decided_api(key: ApiKey) -> Decided:
+    """The functions of an API that the active controller decides."""
+    module = _module("quorum" if key in QUORUM else key.name.lower())
+    return Decided(module.decide, module.refusal)
 
 
 def _table(listener: str) -> dict[int, Api]:

@@ -5,11 +5,12 @@ resource changes as a whole or not at all. A broker's settings are changed by th
 an empty name is for all brokers. The answer leaves when the change is committed.
 """
 
+from collections.abc import Iterator
 from typing import cast
 
-from gralha.broker import handlers
 from gralha.broker.broker import Broker
 from gralha.broker.handlers import config_resources
+from gralha.broker.handlers.forwarding import Decided, forward
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.controller import configs
 from gralha.protocol.errors import KafkaError
@@ -26,35 +27,32 @@ async def handle(
 ) -> AlterConfigsResponse:
     refused: dict[int, AlterConfigsResourceResponse] = {}
     passed_on: list[AlterConfigsResource] = []
-    # What comes to a controller has been seen by the broker that it is about.
-    is_passed_on = context.peer.apis is handlers.CONTROLLER_APIS
     for number, resource in enumerate(request.resources):
         try:
-            if not is_passed_on:
-                config_resources.check_addressee(broker, resource.resource_type, resource.resource_name)
+            config_resources.check_addressee(broker, resource.resource_type, resource.resource_name)
             passed_on.append(resource)
         except KafkaError as error:
             refused[number] = _refuse(resource, error)
-    answers = iter(await _alter(broker, AlterConfigsRequest(passed_on, request.validate_only)))
+    answers: Iterator[AlterConfigsResourceResponse] = iter(())
+    if passed_on:
+        asked = AlterConfigsRequest(passed_on, request.validate_only)
+        response = await forward(broker, context, asked, Decided(decide, refusal))
+        answers = iter(cast(AlterConfigsResponse, response).responses)
     return AlterConfigsResponse(
         responses=[refused.get(number) or next(answers) for number in range(len(request.resources))]
     )
 
 
-async def _alter(broker: Broker, request: AlterConfigsRequest) -> list[AlterConfigsResourceResponse]:
-    """The controller's answers, one for each resource, in their order."""
-    if not request.resources:
-        return []
+async def decide(
+    broker: Broker, context: RequestContext, request: AlterConfigsRequest
+) -> AlterConfigsResponse:
+    """What comes to a controller has been seen by the broker that it is about."""
     controller = broker.controller
-    try:
-        if not controller.is_active:
-            return cast(AlterConfigsResponse, await broker.ask_controller(request)).responses
-        response = await broker.execute(
-            lambda image: configs.alter_configs(image, request, controller.context)
-        )
-    except KafkaError as error:
-        return [_refuse(resource, error) for resource in request.resources]
-    return response.responses
+    return await broker.execute(lambda image: configs.alter_configs(image, request, controller.context))
+
+
+def refusal(request: AlterConfigsRequest, error: KafkaError, version: int) -> AlterConfigsResponse:
+    return AlterConfigsResponse(responses=[_refuse(resource, error) for resource in request.resources])
 
 
 def _refuse(resource: AlterConfigsResource, error: KafkaError) -> AlterConfigsResourceResponse:

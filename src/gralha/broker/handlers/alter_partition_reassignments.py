@@ -15,15 +15,18 @@ from gralha.protocol.messages.alter_partition_reassignments import (
 )
 
 
-async def handle(
+async def decide(
     node: ControllerNode, context: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
     controller = node.controller
-    try:
-        return await controller.execute(
-            lambda image: reassignments.alter_partition_reassignments(image, request, controller.context)
-        )
-    except KafkaError as error:
-        return AlterPartitionReassignmentsResponse(
-            error_code=error.code, error_message=error.message, responses=[]
-        )
+    return await controller.execute(
+        lambda image: reassignments.alter_partition_reassignments(image, request, controller.context)
+    )
+
+
+def refusal(
+    request: AlterPartitionReassignmentsRequest, error: KafkaError, version: int
+) -> AlterPartitionReassignmentsResponse:
+    return AlterPartitionReassignmentsResponse(
+        error_code=error.code, error_message=error.message, responses=[]
+    )

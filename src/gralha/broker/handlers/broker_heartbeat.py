@@ -14,7 +14,7 @@ async def handle(
     node: ControllerNode, context: RequestContext, request: BrokerHeartbeatRequest
 ) -> BrokerHeartbeatResponse:
     controller = node.controller
-    context.peer.node_id = request.broker_id
+    node.meet(context.peer, request.broker_id)
     registration = controller.image.brokers.get(request.broker_id)
     if registration is not None and registration.epoch == request.broker_epoch:
         controller.context.liveness.touch(

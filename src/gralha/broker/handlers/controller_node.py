@@ -3,6 +3,7 @@
 import asyncio
 from typing import Protocol
 
+from gralha.broker.pipeline import Peer
 from gralha.metadata.service import ControllerService
 
 
@@ -13,6 +14,9 @@ class ControllerNode(Protocol):
     def controller(self) -> ControllerService: ...
     @property
     def cluster_id(self) -> str: ...
+
+    def meet(self, peer: Peer, node_id: int) -> None:
+        """The other end of a connection is a node of the cluster."""
 
 
 def monotonic_ms() -> int:

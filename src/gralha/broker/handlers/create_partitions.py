@@ -17,20 +17,20 @@ from gralha.protocol.messages.create_partitions import (
 )
 
 
-async def handle(
+async def decide(
     broker: Broker, context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
     controller = broker.controller
-    try:
-        return await broker.execute(
-            lambda image: partitions.create_partitions(image, request, controller.context)
-        )
-    except KafkaError as error:
-        return CreatePartitionsResponse(
-            results=[
-                CreatePartitionsTopicResult(
-                    name=topic.name, error_code=error.code, error_message=error.message
-                )
-                for topic in request.topics
-            ]
-        )
+    return await broker.execute(
+        lambda image: partitions.create_partitions(image, request, controller.context)
+    )
+
+
+def refusal(request: CreatePartitionsRequest, error: KafkaError, version: int) -> CreatePartitionsResponse:
+    """A request that fails as a whole fails for each topic."""
+    return CreatePartitionsResponse(
+        results=[
+            CreatePartitionsTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
+            for topic in request.topics
+        ]
+    )

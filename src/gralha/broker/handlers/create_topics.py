@@ -8,8 +8,6 @@ Gaps: timeout_ms is not looked at, since the commit takes milliseconds or never 
 REQUEST_TIMED_OUT to a timeout of 0; here it creates the topic.
 """
 
-from typing import cast
-
 from gralha.broker.broker import Broker
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.controller import topics
@@ -21,23 +19,18 @@ from gralha.protocol.messages.create_topics import (
 )
 
 
-async def handle(
+async def decide(
     broker: Broker, context: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
-    return await create(broker, request)
-
-
-async def create(broker: Broker, request: CreateTopicsRequest) -> CreateTopicsResponse:
-    """Have the controller create topics; a request that fails as a whole fails for each of them."""
     controller = broker.controller
-    try:
-        if not controller.is_active:
-            return cast(CreateTopicsResponse, await broker.ask_controller(request))
-        return await broker.execute(lambda image: topics.create_topics(image, request, controller.context))
-    except KafkaError as error:
-        return CreateTopicsResponse(
-            topics=[
-                CreatableTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
-                for topic in request.topics
-            ]
-        )
+    return await broker.execute(lambda image: topics.create_topics(image, request, controller.context))
+
+
+def refusal(request: CreateTopicsRequest, error: KafkaError, version: int) -> CreateTopicsResponse:
+    """A request that fails as a whole fails for each topic."""
+    return CreateTopicsResponse(
+        topics=[
+            CreatableTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
+            for topic in request.topics
+        ]
+    )

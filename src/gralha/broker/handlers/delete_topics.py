@@ -18,24 +18,23 @@ from gralha.protocol.messages.delete_topics import (
 )
 
 
-async def handle(
+async def decide(
     broker: Broker, context: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
     controller = broker.controller
-    try:
-        return await broker.execute(
-            lambda image: topics.delete_topics(image, request, controller.context, context.api_version)
-        )
-    except KafkaError as error:
-        states = [*request.topics, *(DeleteTopicState(name=name) for name in request.topic_names)]
-        return DeleteTopicsResponse(
-            responses=[
-                DeletableTopicResult(
-                    name=state.name,
-                    topic_id=state.topic_id,
-                    error_code=error.code,
-                    error_message=error.message,
-                )
-                for state in states
-            ]
-        )
+    return await broker.execute(
+        lambda image: topics.delete_topics(image, request, controller.context, context.api_version)
+    )
+
+
+def refusal(request: DeleteTopicsRequest, error: KafkaError, version: int) -> DeleteTopicsResponse:
+    """A request that fails as a whole fails for each topic."""
+    states = [*request.topics, *(DeleteTopicState(name=name) for name in request.topic_names)]
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(
+                name=state.name, topic_id=state.topic_id, error_code=error.code, error_message=error.message
+            )
+            for state in states
+        ]
+    )

@@ -16,19 +16,16 @@ from gralha.protocol.messages.elect_leaders import (
 )
 
 
-async def handle(
+async def decide(
     node: ControllerNode, context: RequestContext, request: ElectLeadersRequest
 ) -> ElectLeadersResponse:
     controller = node.controller
-    try:
-        return await controller.execute(
-            lambda image: leader_elections.elect_leaders(image, request, controller.context)
-        )
-    except KafkaError as error:
-        return _refusal(request, error, context.api_version)
+    return await controller.execute(
+        lambda image: leader_elections.elect_leaders(image, request, controller.context)
+    )
 
 
-def _refusal(request: ElectLeadersRequest, error: KafkaError, version: int) -> ElectLeadersResponse:
+def refusal(request: ElectLeadersRequest, error: KafkaError, version: int) -> ElectLeadersResponse:
     """Version 0 can say it only of each partition; all versions do."""
     return ElectLeadersResponse(
         error_code=error.code if version >= 1 else 0,

@@ -48,7 +48,7 @@ def handle(
 async def _create_and_answer(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
-    errors = await topic_creation.create(broker, [OFFSETS_TOPIC])
+    errors = await topic_creation.create(broker, context, [OFFSETS_TOPIC])
     return _answer(broker, context, request, errors.get(OFFSETS_TOPIC))
 
 

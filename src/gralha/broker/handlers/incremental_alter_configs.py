@@ -6,11 +6,12 @@ that broker; the broker resource with an empty name is for all of them. The answ
 committed; log levels change at once and only until the broker stops.
 """
 
+from collections.abc import Iterator
 from typing import cast
 
-from gralha.broker import handlers
 from gralha.broker.broker import Broker
 from gralha.broker.handlers import broker_loggers, config_resources
+from gralha.broker.handlers.forwarding import Decided, forward
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.controller import configs
 from gralha.metadata.image import BROKER_LOGGER_RESOURCE
@@ -28,12 +29,9 @@ async def handle(
 ) -> IncrementalAlterConfigsResponse:
     done_here: dict[int, AlterConfigsResourceResponse] = {}
     passed_on: list[AlterConfigsResource] = []
-    # What comes to a controller has been seen by the broker that it is about.
-    is_passed_on = context.peer.apis is handlers.CONTROLLER_APIS
     for number, resource in enumerate(request.resources):
         try:
-            if not is_passed_on:
-                config_resources.check_addressee(broker, resource.resource_type, resource.resource_name)
+            config_resources.check_addressee(broker, resource.resource_type, resource.resource_name)
             if resource.resource_type == BROKER_LOGGER_RESOURCE:
                 _change_levels(resource, request.validate_only)
                 done_here[number] = _answer(resource, None)
@@ -41,28 +39,32 @@ async def handle(
                 passed_on.append(resource)
         except KafkaError as error:
             done_here[number] = _answer(resource, error)
-    answers = iter(await _alter(broker, IncrementalAlterConfigsRequest(passed_on, request.validate_only)))
+    answers: Iterator[AlterConfigsResourceResponse] = iter(())
+    if passed_on:
+        asked = IncrementalAlterConfigsRequest(passed_on, request.validate_only)
+        response = await forward(broker, context, asked, Decided(decide, refusal))
+        answers = iter(cast(IncrementalAlterConfigsResponse, response).responses)
     return IncrementalAlterConfigsResponse(
         responses=[done_here.get(number) or next(answers) for number in range(len(request.resources))]
     )
 
 
-async def _alter(
-    broker: Broker, request: IncrementalAlterConfigsRequest
-) -> list[AlterConfigsResourceResponse]:
-    """The controller's answers, one for each resource, in their order."""
-    if not request.resources:
-        return []
+async def decide(
+    broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    """What comes to a controller has been seen by the broker that it is about."""
     controller = broker.controller
-    try:
-        if not controller.is_active:
-            return cast(IncrementalAlterConfigsResponse, await broker.ask_controller(request)).responses
-        response = await broker.execute(
-            lambda image: configs.incremental_alter_configs(image, request, controller.context)
-        )
-    except KafkaError as error:
-        return [_answer(resource, error) for resource in request.resources]
-    return response.responses
+    return await broker.execute(
+        lambda image: configs.incremental_alter_configs(image, request, controller.context)
+    )
+
+
+def refusal(
+    request: IncrementalAlterConfigsRequest, error: KafkaError, version: int
+) -> IncrementalAlterConfigsResponse:
+    return IncrementalAlterConfigsResponse(
+        responses=[_answer(resource, error) for resource in request.resources]
+    )
 
 
 def _change_levels(resource: AlterConfigsResource, validate_only: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 
 from gralha.broker.broker import Broker
 from gralha.broker.pipeline import RequestContext
-from gralha.protocol.errors import ErrorCode, KafkaError
+from gralha.protocol.errors import ErrorCode, KafkaError, NotControllerError
 from gralha.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 NO_PRODUCER_ID: Final = -1
@@ -29,6 +29,9 @@ async def handle(
         )
     try:
         return InitProducerIdResponse(producer_id=await broker.producer_ids.next(), producer_epoch=0)
+    except NotControllerError:
+        # There is no block of ids while there is no controller. Clients ask again, as with Kafka.
+        return _refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     except KafkaError as error:
         return _refuse(error.code)
 

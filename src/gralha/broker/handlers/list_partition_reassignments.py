@@ -15,15 +15,16 @@ from gralha.protocol.messages.list_partition_reassignments import (
 )
 
 
-async def handle(
+async def decide(
     node: ControllerNode, context: RequestContext, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    def decide(image: MetadataImage) -> Decision[ListPartitionReassignmentsResponse]:
+    def listing(image: MetadataImage) -> Decision[ListPartitionReassignmentsResponse]:
         return Decision(reassignments.list_partition_reassignments(image, request), [])
 
-    try:
-        return await node.controller.execute(decide)
-    except KafkaError as error:
-        return ListPartitionReassignmentsResponse(
-            error_code=error.code, error_message=error.message, topics=[]
-        )
+    return await node.controller.execute(listing)
+
+
+def refusal(
+    request: ListPartitionReassignmentsRequest, error: KafkaError, version: int
+) -> ListPartitionReassignmentsResponse:
+    return ListPartitionReassignmentsResponse(error_code=error.code, error_message=error.message, topics=[])

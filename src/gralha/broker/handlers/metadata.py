@@ -16,7 +16,7 @@ from gralha.broker.handlers import authorized_operations, endpoints, topic_creat
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.image import NO_LEADER, PartitionImage, TopicImage
 from gralha.metadata.topic_names import invalid_reason, is_internal
-from gralha.protocol.errors import ErrorCode
+from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.messages.metadata import (
     MetadataRequest,
     MetadataResponse,
@@ -52,9 +52,15 @@ def handle(
 async def _create_and_answer(
     broker: Broker, context: RequestContext, request: MetadataRequest, names: list[str], missing: list[str]
 ) -> MetadataResponse:
-    errors = await topic_creation.create(broker, missing)
-    codes = {name: error.code for name, error in errors.items()}
+    errors = await topic_creation.create(broker, context, missing)
+    codes = {name: _code_of(error) for name, error in errors.items()}
     return _Answer(broker, context, request).of_names(names, codes)
+
+
+def _code_of(error: KafkaError) -> int:
+    """Without a controller the topic does not exist yet: the client asks again, as in Kafka."""
+    no_controller = error.code in (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER)
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if no_controller else error.code
 
 
 def _is_well_formed(request: MetadataRequest, version: int) -> bool:

@@ -7,17 +7,28 @@ says so. A name that is no topic name goes no further, and not into the log eith
 """
 
 import logging
+from functools import partial
+from typing import Final, cast
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers import create_topics
+from gralha.broker.pipeline import RequestContext
 from gralha.metadata.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, invalid_reason
 from gralha.protocol.errors import ErrorCode, InvalidTopicError, KafkaError, error_for
-from gralha.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from gralha.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 
 log = logging.getLogger("gralha.broker")
 
+# A client that asks for metadata or a coordinator would rather try again than wait for an election.
+TIMEOUT_MS: Final = 5_000
 
-async def create(broker: Broker, names: list[str]) -> dict[str, KafkaError]:
+
+async def create(broker: Broker, context: RequestContext, names: list[str]) -> dict[str, KafkaError]:
     """Create topics and wait until they are there; answers why, for those that are not."""
     reasons = {name: invalid_reason(name) for name in names}
     errors: dict[str, KafkaError] = {
@@ -27,13 +38,23 @@ async def create(broker: Broker, names: list[str]) -> dict[str, KafkaError]:
     if not valid:
         return errors
     request = CreateTopicsRequest(topics=[_settings(broker, name) for name in valid])
-    response = await create_topics.create(broker, request)
-    for result in response.topics:
+    for result in (await _create(broker, context, request)).topics:
         # Somebody else may have been faster.
         if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
             errors[result.name] = error_for(result.error_code, result.error_message)
             log.info("Topic %s is not created by itself: %s", result.name, result.error_message)
     return errors
+
+
+async def _create(
+    broker: Broker, context: RequestContext, request: CreateTopicsRequest
+) -> CreateTopicsResponse:
+    asking = RequestContext(context.peer, request.MAX_VERSION, context.client_id)
+    decide = partial(create_topics.decide, broker, asking, request)
+    try:
+        return cast(CreateTopicsResponse, await broker.decide(request, asking, decide, TIMEOUT_MS))
+    except KafkaError as error:
+        return create_topics.refusal(request, error, request.MAX_VERSION)
 
 
 def _settings(broker: Broker, name: str) -> CreatableTopic:

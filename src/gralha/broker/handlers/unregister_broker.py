@@ -7,15 +7,16 @@ from gralha.protocol.errors import KafkaError
 from gralha.protocol.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 
-async def handle(
+async def decide(
     node: ControllerNode, context: RequestContext, request: UnregisterBrokerRequest
 ) -> UnregisterBrokerResponse:
     controller = node.controller
-    try:
-        await controller.execute(
-            lambda image: brokers.unregister_broker(image, request.broker_id, controller.context)
-        )
-    except KafkaError as error:
-        return UnregisterBrokerResponse(error_code=error.code, error_message=error.message)
+    await controller.execute(
+        lambda image: brokers.unregister_broker(image, request.broker_id, controller.context)
+    )
     controller.context.liveness.forget(request.broker_id)
     return UnregisterBrokerResponse(error_message=None)
+
+
+def refusal(request: UnregisterBrokerRequest, error: KafkaError, version: int) -> UnregisterBrokerResponse:
+    return UnregisterBrokerResponse(error_code=error.code, error_message=error.message)

@@ -15,7 +15,7 @@ from gralha.protocol.errors import KafkaError
 from gralha.protocol.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
 
 
-async def handle(
+async def decide(
     node: ControllerNode, context: RequestContext, request: UpdateFeaturesRequest
 ) -> UpdateFeaturesResponse:
     controller = node.controller
@@ -27,15 +27,16 @@ async def handle(
             lambda image: features.update_features(image, request, controller.context, version, kraft_version)
         )
 
-    try:
-        if not request.validate_only and _wants_dynamic_voters(request, kraft_version):
-            checked = await update(_only_checked(request))
-            if _has_failed(checked):
-                return checked
-            await controller.upgrade_voters(request.timeout_ms)
-        return await update(request)
-    except KafkaError as error:
-        return UpdateFeaturesResponse(error_code=error.code, error_message=error.message, results=[])
+    if not request.validate_only and _wants_dynamic_voters(request, kraft_version):
+        checked = await update(_only_checked(request))
+        if _has_failed(checked):
+            return checked
+        await controller.upgrade_voters(request.timeout_ms)
+    return await update(request)
+
+
+def refusal(request: UpdateFeaturesRequest, error: KafkaError, version: int) -> UpdateFeaturesResponse:
+    return UpdateFeaturesResponse(error_code=error.code, error_message=error.message, results=[])
 
 
 def _wants_dynamic_voters(request: UpdateFeaturesRequest, kraft_version: int) -> bool:

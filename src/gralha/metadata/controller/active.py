@@ -3,7 +3,7 @@
 It is made when leadership of the quorum begins and thrown away when it ends. `tick`, called several times a
 second, says what is to be decided now; whoever calls it has the controller decide it, one after another:
 
-    fence brokers whose session or grace is over
+    fence brokers whose session is over
     give partitions back to their preferred leaders     (auto.leader.rebalance.enable, leader.imbalance.*)
     elect leaders where nobody in sync is left          (unclean.leader.election.enable and .interval.ms)
 """
@@ -39,7 +39,7 @@ class ActiveController:
         """What is to be decided now."""
         decisions: list[Decide] = []
         for broker_id in self._context.liveness.expired(now_ms):
-            decisions.append(self._fence(broker_id))
+            decisions.append(self._fence(broker_id, now_ms))
         if self._balance and now_ms >= self._next_balance_ms:
             self._next_balance_ms = now_ms + self._balance_interval_ms
             decisions.append(self._balance_leaders)
@@ -48,17 +48,19 @@ class ActiveController:
             decisions.append(self._elect_unclean_leaders)
         return decisions
 
-    def _fence(self, broker_id: int) -> Decide:
+    def _fence(self, broker_id: int, now_ms: int) -> Decide:
         liveness = self._context.liveness
         epoch = liveness.epoch(broker_id)
-        liveness.forget(broker_id)
 
         def decide(image: MetadataImage) -> Decision[None]:
             broker = image.brokers.get(broker_id)
-            if broker is None or broker.epoch != epoch or liveness.epoch(broker_id) == epoch:
-                # Gone, a new process, or heard of since.
-                return Decision(None, [])
-            return fence_broker(image, broker_id, self._context)
+            if liveness.epoch(broker_id) != epoch or broker_id not in liveness.expired(now_ms):
+                return Decision(None, [])  # a new process, or a heartbeat meanwhile
+            decision: Decision[None] = Decision(None, [])
+            if broker is not None and broker.epoch == epoch:
+                decision = fence_broker(image, broker_id, self._context)
+            liveness.forget(broker_id)
+            return decision
 
         return decide
 

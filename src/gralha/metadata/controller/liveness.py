@@ -1,12 +1,13 @@
-"""Which brokers live, as far as the active controller can tell: soft state, beside the image.
+"""Which brokers live, as far as the active controller can tell. This is soft state, beside the image.
 
-A broker lives while it is heard of within the session timeout. A killed process closes its connections at
-once, so a lost connection is taken as a hint: the broker has a short grace to be heard of again, and is
-fenced when that is over. Fencing too early is always safe: the broker's next heartbeat ends it.
+A broker has a session: it lives while its heartbeats come within the session timeout. A broker whose process
+has ended loses its session at once; the node finds that out (`broker/presence.py`) and reports it here. The
+loss of a broker's connections alone ends nothing. But it lets a new process of that broker register, which
+would have to wait for the end of the session otherwise.
 
-A controller that becomes active has heard of nobody and gives everybody a new session, except brokers that
-it already knows to have lost their connection. The broker in the controller's own process lives as long as
-the controller does. Times are those of a clock that only goes forward, such as the event loop's.
+A controller that becomes active has heard of no broker yet, and begins a new session for each of them. The
+broker in the controller's own process lives as long as the controller does. Times are those of a clock that
+only goes forward, such as the event loop's.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,124 +15,118 @@ from typing import Final
 
 from gralha.metadata.image import BrokerRegistration
 
-GRACE_MS: Final = 250
 SESSION_TIMEOUT_MS: Final = 9000
 
 
-class _Contact:
-    """What is known of one registration of a broker."""
+class _Session:
+    """What the controller knows of one registration of a broker."""
 
-    __slots__ = ("epoch", "lost_ms", "metadata_offset", "seen_ms", "was_heard")
+    __slots__ = ("epoch", "has_died", "is_connected", "metadata_offset", "seen_ms", "was_heard")
 
     def __init__(self, epoch: int, seen_ms: int) -> None:
         self.epoch = epoch
         self.seen_ms = seen_ms
-        # By this controller; before it became active another may have heard of the broker.
+        # By this controller: the one before it may have heard of the broker, too.
         self.was_heard = False
-        # When its connection was lost, unless it was heard of since.
-        self.lost_ms: int | None = None
-        # How far it has followed the metadata log.
+        self.is_connected = True
+        self.has_died = False
+        # How far the broker has followed the metadata log.
         self.metadata_offset = -1
 
 
 class Liveness:
-    """When brokers were last heard of."""
+    """The sessions of brokers."""
 
-    def __init__(
-        self, own_id: int, session_timeout_ms: int = SESSION_TIMEOUT_MS, grace_ms: int = GRACE_MS
-    ) -> None:
+    def __init__(self, own_id: int, session_timeout_ms: int = SESSION_TIMEOUT_MS) -> None:
         self.own_id = own_id
         self.session_timeout_ms = session_timeout_ms
-        self.grace_ms = grace_ms
-        self._contacts: dict[int, _Contact] = {}
-        # When connections were lost that were not made again, also while another controller was active.
-        self._suspects: dict[int, int] = {}
+        self._sessions: dict[int, _Session] = {}
         self._shutdown_offsets: dict[tuple[int, int], int] = {}
 
     def begin(self, brokers: Mapping[int, BrokerRegistration], now_ms: int) -> None:
-        """This controller becomes active: everybody's session begins anew."""
+        """This controller becomes active: every session begins anew."""
         self._shutdown_offsets.clear()
-        self._contacts = {
-            broker.id: _Contact(broker.epoch, now_ms)
+        self._sessions = {
+            broker.id: _Session(broker.epoch, now_ms)
             for broker in brokers.values()
             # A registration of this very node is that of a process before this one.
             if not broker.fenced and broker.id != self.own_id
         }
-        for broker_id, lost_ms in list(self._suspects.items()):
-            # Whoever was lost longer ago is fenced by now, or came back and nobody said so.
-            if now_ms - lost_ms <= self.session_timeout_ms:
-                self.connection_lost(broker_id, now_ms)
 
     def touch(self, broker_id: int, epoch: int, now_ms: int, metadata_offset: int = -1) -> None:
         """The broker was heard of."""
-        contact = self._contacts.get(broker_id)
-        if contact is None or contact.epoch != epoch:
-            contact = self._contacts[broker_id] = _Contact(epoch, now_ms)
-        contact.seen_ms = now_ms
-        contact.was_heard = True
-        contact.lost_ms = None
-        contact.metadata_offset = max(contact.metadata_offset, metadata_offset)
-        self._suspects.pop(broker_id, None)
+        session = self._sessions.get(broker_id)
+        if session is None or session.epoch != epoch:
+            session = self._sessions[broker_id] = _Session(epoch, now_ms)
+        session.seen_ms = now_ms
+        session.was_heard = True
+        session.is_connected = True
+        session.has_died = False
+        session.metadata_offset = max(session.metadata_offset, metadata_offset)
 
-    def connection_made(self, broker_id: int) -> None:
-        """A connection to a node is there again; the grace of a broker ends only with a heartbeat."""
-        self._suspects.pop(broker_id, None)
+    def disconnected(self, broker_id: int) -> None:
+        """The broker has closed its last connection. Only its next heartbeat says that it is back."""
+        session = self._sessions.get(broker_id)
+        if session is not None:
+            session.is_connected = False
 
-    def connection_lost(self, broker_id: int, now_ms: int) -> None:
-        """A connection of the broker broke: it has the grace to be heard of again."""
-        self._suspects[broker_id] = now_ms
-        contact = self._contacts.get(broker_id)
-        if contact is not None and contact.lost_ms is None:
-            contact.lost_ms = now_ms
+    def died(self, broker_id: int) -> None:
+        """The broker's process has ended."""
+        session = self._sessions.get(broker_id)
+        if session is not None:
+            session.has_died = True
+
+    def paused(self, duration_ms: int) -> None:
+        """This process did not run for a while, and could not hear heartbeats: that time does not count."""
+        for session in self._sessions.values():
+            session.seen_ms += duration_ms
 
     def has_session(self, broker_id: int, epoch: int, now_ms: int) -> bool:
-        """Does the registration's process live, for all that this controller has heard itself?
+        """Does the registration's process live, by all that this controller has heard itself?
 
-        One that lost its connection need not be waited for. Nor one that only the controller before has heard
-        of: if all nodes were started anew, each would wait for the session of the process that it replaces.
+        A process that was heard of only by the controller before this one does not count. Otherwise, if all
+        nodes were started anew, each would wait for the session of the process that it replaces.
         """
-        contact = self._contacts.get(broker_id)
+        session = self._sessions.get(broker_id)
         return (
-            contact is not None
-            and contact.was_heard
-            and contact.epoch == epoch
-            and contact.lost_ms is None
-            and now_ms - contact.seen_ms <= self.session_timeout_ms
+            session is not None
+            and session.was_heard
+            and session.epoch == epoch
+            and session.is_connected
+            and not self._is_over(session, now_ms)
         )
 
     def expired(self, now_ms: int) -> list[int]:
-        """The brokers whose session or grace is over."""
+        """The brokers whose session is over."""
         return [
             broker_id
-            for broker_id, contact in self._contacts.items()
-            if broker_id != self.own_id and self._is_over(contact, now_ms)
+            for broker_id, session in self._sessions.items()
+            if broker_id != self.own_id and self._is_over(session, now_ms)
         ]
 
-    def _is_over(self, contact: _Contact, now_ms: int) -> bool:
-        if contact.lost_ms is not None and now_ms - contact.lost_ms >= self.grace_ms:
-            return True
-        return now_ms - contact.seen_ms > self.session_timeout_ms
+    def _is_over(self, session: _Session, now_ms: int) -> bool:
+        return session.has_died or now_ms - session.seen_ms > self.session_timeout_ms
 
     def epoch(self, broker_id: int) -> int | None:
-        """The registration that is watched."""
-        contact = self._contacts.get(broker_id)
-        return None if contact is None else contact.epoch
+        """The registration that has a session."""
+        session = self._sessions.get(broker_id)
+        return None if session is None else session.epoch
 
     def forget(self, broker_id: int) -> None:
-        """The broker is fenced or gone: it is watched again when it is heard of."""
-        self._contacts.pop(broker_id, None)
+        """The broker is fenced or gone. Its next heartbeat begins a new session."""
+        self._sessions.pop(broker_id, None)
 
     # Controlled shutdown
 
     def shutdown_offset(self, broker_id: int, epoch: int, offset: int) -> int:
-        """What all others must have followed before the broker may stop: `offset` on the first call."""
+        """The offset that all others must have followed before the broker may stop; set by the first call."""
         return self._shutdown_offsets.setdefault((broker_id, epoch), offset)
 
     def all_followed(self, broker_ids: Iterable[int], offset: int) -> bool:
         """Have these brokers followed the metadata log up to the offset?"""
         for broker_id in broker_ids:
-            contact = self._contacts.get(broker_id)
+            session = self._sessions.get(broker_id)
             # The own broker follows whatever this process commits.
-            if broker_id != self.own_id and (contact is None or contact.metadata_offset < offset):
+            if broker_id != self.own_id and (session is None or session.metadata_offset < offset):
                 return False
         return True

@@ -1,0 +1,63 @@
+"""The other nodes of the cluster: where they listen, the connections to them, and which of them have died."""
+
+from collections.abc import Callable
+from typing import Final
+
+from gralha.broker.config import NodeConfig
+from gralha.broker.peers import PeerConnections, look_for_life
+from gralha.broker.presence import Address, Life, Presence
+from gralha.metadata.image import BrokerRegistration
+from gralha.metadata.service import ControllerService
+
+LOOK_TIMEOUT_S: Final = 2.0
+
+
+class Neighbours:
+    """`controllers` reaches nodes at the listener for controllers, `brokers` at the one between brokers."""
+
+    def __init__(
+        self,
+        config: NodeConfig,
+        controller: Callable[[], ControllerService | None],
+        on_lost: Callable[[int], None],
+        on_death: Callable[[int], None],
+    ) -> None:
+        """`controller` is None until this node has opened its metadata log."""
+        self._config = config
+        self._controller = controller
+        self.presence = Presence(self._addresses, self._look, on_lost, on_death)
+        self.controllers = PeerConnections(f"node-{config.node_id}", self._controller_address, self.presence)
+        self.brokers = PeerConnections(f"broker-{config.node_id}", self._broker_address, self.presence)
+
+    def registration(self, broker_id: int) -> BrokerRegistration | None:
+        """A broker as the newest metadata has it."""
+        controller = self._controller()
+        return None if controller is None else controller.image.brokers.get(broker_id)
+
+    def close(self) -> None:
+        """End all connections."""
+        self.presence.close()
+        self.controllers.close()
+        self.brokers.close()
+
+    def _controller_address(self, node_id: int) -> Address | None:
+        if node_id <= -2:  # Kafka's numbers for servers whose ids are not known yet
+            return self._config.quorum_servers[-2 - node_id]
+        controller = self._controller()
+        return None if controller is None else controller.driver.endpoint_of(node_id)
+
+    def _broker_address(self, node_id: int) -> Address | None:
+        registration = self.registration(node_id)
+        endpoint = registration.endpoint(self._config.inter_broker_listener or "") if registration else None
+        return None if endpoint is None else (endpoint.host, endpoint.port)
+
+    def _addresses(self, node_id: int) -> list[Address]:
+        """Where a living process of the node would answer. A broker that is fenced may not listen yet."""
+        found = [self._controller_address(node_id)]
+        registration = self.registration(node_id)
+        if registration is not None and not registration.fenced:
+            found.append(self._broker_address(node_id))
+        return [address for address in found if address is not None]
+
+    async def _look(self, address: Address) -> Life:
+        return await look_for_life(f"node-{self._config.node_id}", address, LOOK_TIMEOUT_S)

@@ -1,0 +1,85 @@
+"""What is inside an Envelope (KIP-590): a whole request or response, with its header, without its size."""
+
+from ipaddress import ip_address
+from typing import NamedTuple
+
+from gralha.protocol import apis
+from gralha.protocol.message import Message
+from gralha.protocol.primitives import ProtocolError, Reader, Writer
+
+
+class OpenedRequest(NamedTuple):
+    """A request that was in an envelope, and its header."""
+
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str | None
+    request: Message
+
+
+def sealed_request(request: Message, version: int, client_id: str | None) -> bytes:
+    """The bytes of a request. Its correlation id is 0: an envelope has one request."""
+    writer = Writer()
+    writer.write_int16(request.API_KEY)
+    writer.write_int16(version)
+    writer.write_int32(0)
+    writer.write_nullable_string(client_id)
+    if apis.request_header_version(request.API_KEY, version) >= 2:
+        writer.write_tagged_fields(())
+    request.encode(writer, version)
+    return writer.to_bytes()
+
+
+def open_request(data: bytes) -> OpenedRequest:
+    """The request in an envelope; a ProtocolError if it cannot be understood."""
+    try:
+        reader = Reader(data)
+        api_key, version, correlation_id = reader.int16(), reader.int16(), reader.int32()
+        client_id = reader.nullable_string()
+        api = apis.APIS.get(api_key)
+        if api is None or not api.min_version <= version <= api.max_version:
+            raise ProtocolError(f"an envelope with API key {api_key}, version {version}")
+        if apis.request_header_version(api_key, version) >= 2:
+            reader.tagged_fields()
+        return OpenedRequest(api_key, version, correlation_id, client_id, api.request.decode(reader, version))
+    except IndexError:
+        raise ProtocolError("the request in an envelope ends too early") from None
+
+
+def sealed_response(api: apis.Api, version: int, correlation_id: int, response: Message) -> bytes:
+    """The bytes of a response."""
+    writer = Writer()
+    writer.write_int32(correlation_id)
+    if apis.response_header_version(api.key, version) == 1:
+        writer.write_tagged_fields(())
+    response.encode(writer, version)
+    return writer.to_bytes()
+
+
+def open_response(data: bytes, api: apis.Api, version: int) -> Message:
+    """The response in an envelope; a ProtocolError if it cannot be understood."""
+    try:
+        reader = Reader(data)
+        reader.int32()
+        if apis.response_header_version(api.key, version) == 1:
+            reader.tagged_fields()
+        return api.response.decode(reader, version)
+    except IndexError:
+        raise ProtocolError("the response in an envelope ends too early") from None
+
+
+def address_bytes(host: str) -> bytes:
+    """An IP address as an envelope has it: four bytes, or sixteen. A scope (`fe80::1%eth0`) is left out."""
+    try:
+        return ip_address(host.partition("%")[0]).packed
+    except ValueError:
+        return bytes(4)
+
+
+def address_text(packed: bytes) -> str:
+    """The IP address of a client; a ProtocolError if it is none."""
+    try:
+        return str(ip_address(packed))
+    except ValueError:
+        raise ProtocolError(f"an envelope with an address of {len(packed)} bytes") from None

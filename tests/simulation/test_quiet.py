@@ -1,0 +1,55 @@
+"""Nothing bad happens: then no broker may be fenced, no leader deposed, however long it goes on."""
+
+from dataclasses import replace
+
+import pytest
+
+from gralha.simulation.clients import Client
+from gralha.simulation.cluster import Settings, SimulatedCluster, quiet
+from gralha.simulation.loop import no_threads
+
+THREE = Settings(brokers=3, topic_configs={"min.insync.replicas": "2"})
+
+
+def create_topics_everywhere(cluster: SimulatedCluster, name: str) -> None:
+    """Each broker is asked once, so that each forwards to the active controller."""
+    for node in cluster.nodes.values():
+        client = Client(f"admin-{name}", [node.address], f"{name}-{node.node_id}", cluster.random)
+        made = cluster.run_client(lambda client=client: client.create_topic(1, 3, {}))  # type: ignore[misc]
+        assert cluster.run_until(made.done, 30, "a topic is made")
+
+
+def leaders(cluster: SimulatedCluster) -> dict[str, tuple[int, ...]]:
+    """Who leads the quorum and the partitions, with the epochs; and the brokers that are not fenced."""
+    node = cluster.nodes[1].node
+    assert node is not None
+    assert node._controller is not None
+    image = node._controller.image
+    found: dict[str, tuple[int, ...]] = {
+        f"{topic.name}-{index}": (partition.leader, partition.leader_epoch)
+        for topic in image.topics.values()
+        for index, partition in topic.partitions.items()
+    }
+    found["quorum"] = (node._controller.leader_id, node._controller.epoch)
+    found["brokers"] = tuple(sorted(broker.id for broker in image.brokers.values() if not broker.fenced))
+    return found
+
+
+@pytest.mark.parametrize(("idle_ms", "seed"), [(8_000, 0), (8_000, 1), (8_000, 2), (600_000, 3)])
+def test_connections_that_are_closed_because_they_were_idle_harm_nobody(idle_ms: int, seed: int) -> None:
+    settings = replace(THREE, node_configs={"connections.max.idle.ms": str(idle_ms)})
+    with quiet(), no_threads():
+        cluster = SimulatedCluster(seed, settings)
+        cluster.format()
+        for node in cluster.nodes.values():
+            node.start()
+        assert cluster.run_until(lambda: cluster.all_ready, 60, "all nodes are ready")
+        for number in range(3):
+            create_topics_everywhere(cluster, f"t{number}")
+            cluster.run_for(1)  # until all nodes have followed
+            before = leaders(cluster)
+            assert before["brokers"] == (1, 2, 3)
+            cluster.run_for(2.5 * idle_ms / 1000)
+            assert leaders(cluster) == before
+        assert cluster.world.failures == []
+        cluster.world.bury()
