@@ -110,7 +110,6 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(gap=st.integers(0, 20), count=st.integers(1, 3))
     def append_as_follower(self, gap: int, count: int) -> None:
-        gap = gap if self.config.compact else 0
         data = batch(count, NOW, base_offset=self.end + gap, leader_epoch=self.epoch)
         self.log.append_as_follower(RecordBytes(data, 0, len(data)))
         self.end += gap

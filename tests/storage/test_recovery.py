@@ -116,6 +116,33 @@ def test_whole_batches_missing_between_segments_end_the_log(disk: QuietDisk, tmp
     assert max(removals) < max(syncs, default=-1)
 
 
+@pytest.mark.parametrize("gap", [1, 5, 2**31 + 10])
+def test_gaps_that_a_follower_copied_are_no_loss(disk: QuietDisk, tmp_path: Path, gap: int) -> None:
+    """The topic was compacted once. A replica that is made later has the gaps, and has never compacted."""
+    log = make_log(disk, tmp_path, SMALL)
+    written = []
+    for _ in range(40):
+        offset = int(log.log_end_offset) + gap
+        data = batch(2, base_offset=offset, leader_epoch=0)
+        log.append_as_follower(RecordBytes(data, 0, len(data)))
+        written.append((offset, offset + 1))
+    assert len(log.segments) > 3
+    log = crash(disk, log)
+    assert all_offsets(log) == written
+
+
+def test_batches_that_are_missing_are_noticed_in_a_log_with_gaps(disk: QuietDisk, tmp_path: Path) -> None:
+    log = make_log(disk, tmp_path, SMALL)
+    for _ in range(40):
+        data = batch(2, base_offset=int(log.log_end_offset) + 3, leader_epoch=0)
+        log.append_as_follower(RecordBytes(data, 0, len(data)))
+    whole = log_file(log, 1).read_bytes()
+    log_file(log, 1).write_bytes(whole[: batches(whole, 0, len(whole))[-1][0]])
+    lost = int(batches(whole, 0, len(whole))[-1][1].base_offset)
+    log = crash(disk, log)
+    assert log.log_end_offset < lost
+
+
 def test_damage_below_the_recovery_point_is_not_cut(disk: QuietDisk, tmp_path: Path) -> None:
     log = make_log(disk, tmp_path)
     for _ in range(5):

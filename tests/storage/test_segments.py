@@ -74,7 +74,7 @@ def test_roll_when_offsets_no_longer_fit_the_index(tmp_path: Path) -> None:
     for base_offset in (5, 2**31 - 1 + 5, 2**31 + 10, 2**33):
         data = batch(1, base_offset=base_offset, leader_epoch=0)
         log.append_as_follower(RecordBytes(data, 0, len(data)))
-    assert bases(log) == [0, 2**31 + 4, 2**33]
+    assert bases(log) == [0, 6, 2**31 + 5, 2**33]
     assert [first for first, _ in all_offsets(log)] == [5, 2**31 + 4, 2**31 + 10, 2**33]
 
 

@@ -155,7 +155,7 @@ class LogState:
     # Rolling and flushing
 
     def roll(self, now_ms: i64, offset: i64 = 0) -> None:
-        """Begin a new segment at the end of the log (or later, where a follower's next batch begins)."""
+        """Begin a new segment at the end of the log, or later."""
         old = self.active
         base_offset = max(offset, self.log_end_offset)
         if base_offset == old.base_offset:

@@ -251,15 +251,25 @@ class LogLoader:
         return end_offset
 
     def _lacks_end(self, number: int, end_offset: int) -> bool:
-        """Whether the file lost whole batches at its end: without compaction there are no gaps."""
+        """Whether the file lost whole batches at its end.
+
+        A segment begins where the one before it ended (`Log._segment_for`), unless compaction has removed
+        batches there, or the gap is too large for one segment.
+        """
         if number == len(self.segments) - 1 or self.config.compact:
             return False
         next_base = self.segments[number + 1].base_offset
-        if next_base <= self.first_dirty_offset:
-            return False  # it was compacted once
-        if end_offset < next_base:
-            logger.warning("%s: %d to %d is missing; cut there", self.name, end_offset, next_base - 1)
-        return end_offset < next_base
+        if end_offset >= next_base or next_base <= self.first_dirty_offset:
+            return False
+        if next_base - self.segments[number].base_offset > RELATIVE_OFFSET_MAX:
+            return False
+        logger.warning(
+            "%s: the records %d to %d are missing; those behind them are removed, too",
+            self.name,
+            end_offset,
+            next_base - 1,
+        )
+        return True
 
     def _cut(self, segment: Segment, end_offset: int, cut_bytes: int) -> None:
         if end_offset < self.recovery_point:
