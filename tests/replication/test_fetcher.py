@@ -18,7 +18,7 @@ from gralha.protocol.records import Record, encode_batch
 from gralha.replication.fetcher import FetchSettings, FetchState, FindRange, Poll, Truncate, cut_to_range
 from gralha.replication.partition import Partition
 from gralha.storage.config import LogConfig
-from tests.storage.disks import QuietDisk
+from tests.storage.disks import QuietDisk, failing
 from tests.storage.logs import make_log
 
 NOW_MS = 1_700_000_000_000
@@ -211,3 +211,42 @@ def test_where_a_log_outside_of_the_leaders_is_cut(
     end: int, leader_start: int, leader_end: int, cut: tuple[int, bool]
 ) -> None:
     assert cut_to_range(end, leader_start, leader_end) == cut
+
+
+def corrupt(base_offset: int) -> PartitionData:
+    found = data(base_offset)
+    assert found.records is not None
+    bytes_ = bytearray(found.records.to_bytes())
+    bytes_[-1] ^= 1
+    found.records = RecordBytes(bytes(bytes_), 0, len(bytes_))
+    return found
+
+
+def test_records_that_cannot_be_appended_are_told_of_once_and_asked_for_again(
+    state: FetchState, partition: Partition, caplog: pytest.LogCaptureFixture
+) -> None:
+    now_ms = 0
+    for _ in range(50):
+        assert state.answered(asked(state, now_ms), answer(corrupt(0)), now_ms, NOW_MS) == []
+        assert state.next_request(now_ms) is None, "it waits"
+        now_ms += 100
+    assert partition.log.log_end_offset == 0
+    (line,) = caplog.messages
+    assert "t-0 cannot append the records from offset 0 on that broker 2 sent" in line
+    assert "Record is corrupt" in line
+    state.answered(asked(state, now_ms), answer(data(0)), now_ms, NOW_MS)
+    assert partition.log.log_end_offset == 1
+    state.answered(asked(state, now_ms), answer(corrupt(1)), now_ms, NOW_MS)
+    assert "from offset 1" in caplog.messages[-1], "the next trouble is news again"
+
+
+def test_a_disk_that_fails_is_told_of(
+    state: FetchState, partition: Partition, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk = partition.log.disk
+    assert isinstance(disk, QuietDisk)
+    disk.before = failing("append", ".log")
+    state.answered(asked(state), answer(data(0)), 0, NOW_MS)
+    (line,) = caplog.messages
+    assert "t-0 cannot append" in line
+    assert "the test says so" in line

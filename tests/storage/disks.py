@@ -19,7 +19,10 @@ class WrappedFile(File):
 
     def read(self, position: int, length: int) -> bytes:
         self.disk.note("read", self.path, length)
-        return self.file.read(position, length)
+        data = self.file.read(position, length)
+        if self.disk.after_read is not None:
+            self.disk.after_read(self.path)
+        return data
 
     def read_nowait(self, position: int, length: int) -> bytes | None:
         self.disk.note("read", self.path, length)
@@ -63,6 +66,8 @@ class QuietDisk(Disk):
         self.cold = False
         # Called with each action and path before it is done; may raise.
         self.before: Callable[[str, str], None] | None = None
+        # Called with the path after each read that may wait: what others do beside a thread that reads.
+        self.after_read: Callable[[str], None] | None = None
 
     def note(self, action: str, path: str, length: int = 0) -> None:
         if self.before is not None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gralha.protocol.errors import OffsetOutOfRangeError
 from gralha.protocol.primitives import RecordBytes
-from gralha.protocol.records import Record, encode_batch
+from gralha.protocol.records import Record, batches, encode_batch
 from gralha.storage.disk import DiskError, WouldBlock
 from gralha.storage.log import Log
 from tests.storage.disks import QuietDisk
@@ -294,3 +294,24 @@ def test_nothing_is_found_in_an_empty_log(tmp_path: Path) -> None:
     assert all_offsets(log) == []
     append(log, timestamp=-1)
     assert log.offset_of_max_timestamp() is None
+
+
+def test_a_reader_does_not_remember_what_is_truncated_while_it_reads(tmp_path: Path) -> None:
+    """A thread has read a batch, and remembers where the next one begins only after a truncation."""
+    disk = QuietDisk()
+    log = make_log(disk, tmp_path)
+    for _ in range(6):
+        append(log, size=100)
+
+    def truncate_once(path: str) -> None:
+        if path.endswith(".log"):
+            disk.after_read = None
+            log.truncate_to(2)
+            for _ in range(4):
+                append(log, size=33)
+
+    disk.after_read = truncate_once
+    log.read(3, 10_000, 5, True, True)
+    for offset in reversed(range(6)):
+        found = log.read(offset, 1, 6, True, True)
+        assert batches(found.data, found.start, found.end)[0][1].base_offset == offset

@@ -16,6 +16,7 @@ answers where the two part (KIP-595), and we cut our log there: never at the hig
 (KIP-101). An answer counts only if the partition has the leader epoch and the end it was asked with.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -33,6 +34,8 @@ from gralha.replication.partition import Partition
 from gralha.replication.quota import ReplicationQuota
 from gralha.storage.disk import DiskError
 
+log: Final = logging.getLogger("gralha.replication")
+
 FIRST_BACKOFF_MS: Final = 20
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
@@ -40,6 +43,8 @@ MAX_INT32: Final = 0x7FFFFFFF
 NO_EPOCH: Final = -1
 # Retention moves the start of a log without a word; the leader hears of that not much later.
 CHECK_ALL_MS: Final = 5_000
+# A partition that cannot append says so once in this many tries: about once a minute.
+FAILURES_BETWEEN_LINES: Final = 60
 # How soon a throttled partition is looked at again.
 THROTTLED_MS: Final = 50
 _SESSION_ERRORS: Final = (
@@ -86,11 +91,11 @@ class Following:
 
     def has_news(self) -> bool:
         """Whether the leader has to be told something that it does not know."""
-        log = self.partition.log
+        partition_log = self.partition.log
         return (
-            log.log_end_offset != self.asked_offset
-            or log.latest_epoch != self.asked_epoch
-            or log.log_start_offset != self.asked_start
+            partition_log.log_end_offset != self.asked_offset
+            or partition_log.latest_epoch != self.asked_epoch
+            or partition_log.log_start_offset != self.asked_start
         )
 
 
@@ -303,10 +308,10 @@ class FetchState:
             named.append(one)
 
     def _note_asked(self, following: Following) -> None:
-        log = following.partition.log
-        following.asked_offset = log.log_end_offset
-        following.asked_epoch = log.latest_epoch
-        following.asked_start = log.log_start_offset
+        partition_log = following.partition.log
+        following.asked_offset = partition_log.log_end_offset
+        following.asked_epoch = partition_log.latest_epoch
+        following.asked_start = partition_log.log_start_offset
 
     def _topics(self, named: list[Following]) -> list[FetchTopic]:
         topics: dict[bytes, FetchTopic] = {}
@@ -416,6 +421,7 @@ class FetchState:
         except (KafkaError, DiskError) as error:
             if isinstance(error, DiskError) and error.is_fatal:
                 raise
+            self._log_failure(following, error)
             self.delay(following, now_ms)
             return None
         following.failures = 0
@@ -423,6 +429,19 @@ class FetchState:
         if partition.is_follower_throttled and data.records is not None:
             self._quota.record(data.records.end - data.records.start, now_ms)
         return None
+
+    def _log_failure(self, following: Following, error: Exception) -> None:
+        """Say what is wrong when it begins, and now and then while it goes on."""
+        if following.failures % FAILURES_BETWEEN_LINES == 0:
+            partition = following.partition
+            log.error(
+                "%s-%d cannot append the records from offset %d on that broker %d sent, and tries again: %s",
+                partition.topic,
+                partition.index,
+                following.asked_offset,
+                partition.leader_id,
+                error,
+            )
 
     def resumed(self, following: Following, now_ms: int, succeeded: bool) -> None:
         """The work on a partition is done, or has failed."""

@@ -180,9 +180,9 @@ class Log(LogState):
         if segment.offset_index.memory is None:
             segment.load_to_append()
         if segment.should_roll(size_bytes, last_offset, max_timestamp, now_ms, self.config):
-            # A segment begins where the one before it ends, also if a follower's next batch comes after a gap:
-            # recovery knows by that whether a segment has lost its end. Only a gap that is too large for
-            # relative offsets lies between two segments.
+            # A segment begins where the one before it ends, also if a follower's next batch comes after a
+            # gap: recovery knows by that whether a segment has lost its end. Only a gap that is too large
+            # for relative offsets lies between two segments.
             far = last_offset - self.log_end_offset > RELATIVE_OFFSET_MAX
             self.roll(now_ms, first_offset if far else self.log_end_offset)
             segment = self.active

@@ -48,6 +48,12 @@ class TimestampOffset:
         self.leader_epoch: i64 = leader_epoch
 
 
+def _remember(remembered: dict[int, int], offset: i64, position: i64) -> None:
+    if len(remembered) >= _REMEMBERED_MAX:
+        remembered.clear()
+    remembered[offset] = position
+
+
 def segment_path(folder: str, base_offset: int, suffix: str) -> str:
     return f"{folder}/{base_offset:020d}{suffix}"
 
@@ -81,8 +87,10 @@ class Segment:
         self.max_timestamp_offset: i64 = base_offset
         # The first batch's timestamp, from which the segment's age counts.
         self.first_timestamp: i64 = _UNKNOWN
-        # Offsets that readers are likely to ask for next, and the positions of their batches.
-        self.remembered: dict[int, int] | None = None
+        # Offsets that readers are likely to ask for next, and the positions of their batches. A reader in a
+        # thread takes the dict before it reads, and writes to that one: whoever truncates puts a new one in
+        # its place, so that no position from before is remembered afterwards.
+        self.remembered: dict[int, int] = {}
 
     # Opening
 
@@ -109,7 +117,7 @@ class Segment:
         self.max_timestamp = -1
         self.max_timestamp_offset = self.base_offset
         self.first_timestamp = -1
-        self.remembered = None
+        self.remembered = {}
 
     def file_path(self, suffix: str) -> str:
         return self.offset_index.path[: -len(OFFSET_INDEX_SUFFIX)] + suffix
@@ -271,7 +279,7 @@ class Segment:
             # Else a crash could bring the batches back, beside a later segment with the same offsets.
             self.file.sync()
         self.bytes_since_index_entry = 0
-        self.remembered = None
+        self.remembered = {}
         self._rescan_timestamps()
 
     def _rescan_timestamps(self) -> None:
@@ -333,10 +341,9 @@ class Segment:
     def position_of(self, offset: i64, blocking: bool) -> i64:
         """Where the first batch begins whose last offset is at least the offset; -1 if there is none."""
         remembered = self.remembered
-        if remembered is not None:
-            known = remembered.get(offset)
-            if known is not None:
-                return known if known < self.size_bytes else -1
+        known = remembered.get(offset)
+        if known is not None:
+            return known if known < self.size_bytes else -1
         position = self.offset_index.lookup(offset, blocking)
         size = self.size_bytes
         while size - position >= _HEADER_SIZE:
@@ -345,7 +352,7 @@ class Segment:
             length: i64 = len(data)
             while length - at >= _HEADER_SIZE:
                 if read_i64_be(data, at) + i64(read_i32_be(data, at + 23)) >= offset:
-                    self._remember(offset, position + at)
+                    _remember(remembered, offset, position + at)
                     return position + at
                 at += self._batch_size(data, at, position)
             position += at
@@ -358,13 +365,6 @@ class Segment:
             raise DiskError("read", self.file_path(LOG_SUFFIX), f"no batch begins at {start + at}")
         return size
 
-    def _remember(self, offset: i64, position: i64) -> None:
-        remembered = self.remembered
-        if remembered is None or len(remembered) >= _REMEMBERED_MAX:
-            remembered = {}
-            self.remembered = remembered
-        remembered[offset] = position
-
     def read(
         self, offset: i64, max_bytes: i64, end_position: i64, min_one_batch: bool, blocking: bool
     ) -> RecordBytes | None:
@@ -373,6 +373,7 @@ class Segment:
         The last batch may be cut. The first is whole, or there is none if it is larger than `max_bytes` and
         `min_one_batch` does not ask for it. A thread may call this with `blocking`.
         """
+        remembered = self.remembered
         start = self.position_of(offset, blocking)
         if start < 0:
             return None
@@ -386,9 +387,9 @@ class Segment:
                 return RecordBytes(b"", 0, 0)
             if first_size > length:
                 data = self._read(start, first_size, blocking)
-        return RecordBytes(data, 0, self._end_of_whole_batches(data, start))
+        return RecordBytes(data, 0, self._end_of_whole_batches(data, start, remembered))
 
-    def _end_of_whole_batches(self, data: bytes, start: i64) -> i64:
+    def _end_of_whole_batches(self, data: bytes, start: i64, remembered: dict[int, int]) -> i64:
         """Leave out a cut batch at the end, and remember where the next read will begin."""
         length: i64 = len(data)
         at: i64 = 0
@@ -404,7 +405,8 @@ class Segment:
             last = at
             at += size
         if count:
-            self._remember(read_i64_be(data, last) + i64(read_i32_be(data, last + 23)) + 1, start + at)
+            next_offset = read_i64_be(data, last) + i64(read_i32_be(data, last + 23)) + 1
+            _remember(remembered, next_offset, start + at)
         return at
 
     def scan(self, position: i64) -> tuple[list[tuple[int, BatchHeader]], i64]:
