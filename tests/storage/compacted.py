@@ -118,7 +118,9 @@ def raw_batches(log: Log, offset: int | None = None) -> list[tuple[bytes, int]]:
 def committed(log: Log, offset: int | None = None) -> list[Record]:
     """What a consumer with isolation.level=read_committed sees from the offset on, by Kafka's algorithm."""
     start = int(log.log_start_offset) if offset is None else offset
-    aborted = sorted(log.aborted_transactions(start, int(log.log_end_offset)), key=lambda entry: entry[1])
+    aborted = sorted(
+        log.aborted_transactions(start, int(log.log_end_offset), True), key=lambda entry: entry[1]
+    )
     running: set[int] = set()
     found: list[Record] = []
     for data, position in raw_batches(log, start):

@@ -8,6 +8,7 @@ import pytest
 from fastcrc import crc32
 
 from gralha.protocol import compression
+from gralha.protocol.control_records import ABORT, control_key
 from gralha.protocol.errors import (
     CorruptMessageError,
     ErrorCode,
@@ -27,7 +28,7 @@ from gralha.protocol.records import (
     encode_batch,
     read_header,
 )
-from gralha.storage.disk import DiskError
+from gralha.storage.disk import DiskError, WouldBlock
 from gralha.storage.log import COORDINATOR, RAFT_LEADER, Log
 from tests.storage.disks import QuietDisk, failing
 from tests.storage.logs import (
@@ -40,6 +41,7 @@ from tests.storage.logs import (
     idempotent,
     log_file,
     make_log,
+    reopen,
 )
 
 
@@ -254,24 +256,52 @@ def test_a_follower_that_fails_midway_goes_on_where_it_failed(tmp_path: Path) ->
     end_transaction(leader, 7, commit=False)
     append(leader)
     sent = log_file(leader).read_bytes()
-    disk = QuietDisk()
-    follower = make_log(disk, tmp_path / "follower")
-    disk.before = failing("append", ".txnindex")
-    with pytest.raises(DiskError):
-        follower.append_as_follower(RecordBytes(sent, 0, len(sent)))
-    disk.before = None
+    rest = batches(sent, 0, len(sent))[2][0]
+    follower = make_log(QuietDisk(), tmp_path / "follower")
+    marker = Record(control_key(ABORT), b"short", NOW)
+    broken = encode_batch(
+        [marker], base_offset=2, producer_id=7, producer_epoch=0, transactional=True, control=True
+    )
+    with pytest.raises(InvalidRecordError):
+        follower.append_as_follower(RecordBytes(sent[:rest] + broken + sent[rest:], 0, rest + len(broken)))
     # The marker could not be noted: it and what comes after it are neither in the log nor in its file.
     assert follower.log_end_offset == 2
     assert log_file(follower).stat().st_size == follower.size_bytes()
     follower.high_watermark = 2
     assert follower.last_stable_offset() == 1
-    rest = batches(sent, 0, len(sent))[2][0]
     follower.append_as_follower(RecordBytes(sent, rest, len(sent)))
     assert log_file(follower).read_bytes() == sent
     assert all_offsets(follower) == all_offsets(leader)
     follower.high_watermark = 4
     assert follower.last_stable_offset() == 4
-    assert follower.aborted_transactions(0, 4) == [(7, 1)]
+    assert follower.aborted_transactions(0, 4, True) == [(7, 1)]
+
+
+def test_a_marker_ends_its_transaction_also_while_the_index_cannot_be_written(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk = QuietDisk()
+    log = make_log(disk, tmp_path)
+    idempotent(log, 0, transactional=True)
+    disk.before = failing("append", ".txnindex")
+    end_transaction(log, 7, commit=False)
+    log.high_watermark = 2
+    assert log.last_stable_offset() == 2
+    assert log.aborted_transactions(0, 2, False) == [(7, 0)]
+    log.flush()
+    assert (log.flushed_offset, log.recovery_point) == (2, 0), "recovery builds the index from the log"
+    assert "keeps its recovery point" in caplog.text
+    disk.before = None
+    log.flush()
+    assert log.recovery_point == 2
+    log.roll(NOW)
+    append(log)
+    log.close()
+    log = reopen(disk, log)
+    with pytest.raises(WouldBlock):
+        log.aborted_transactions(0, 2, False)
+    assert log.aborted_transactions(0, 2, True) == [(7, 0)]
+    assert log.aborted_transactions(0, 2, False) == [(7, 0)]
 
 
 def test_a_closed_log_refuses(log: Log) -> None:

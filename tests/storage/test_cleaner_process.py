@@ -105,7 +105,7 @@ async def test_producers_and_transactions_are_told(tmp_path: Path, process: Clea
     log.put(b"other", b"v")
     assert await log.clean() == 1
     assert log.values() == {b"k": b"0", b"other": b"v"}
-    assert log.log.aborted_transactions(0, 6) == [(5, 1), (5, 3)]
+    assert log.log.aborted_transactions(0, 6, True) == [(5, 1), (5, 3)]
     counts = {header.base_offset: header.record_count for header in map(header_of, raw_batches(log.log))}
     assert counts == {0: 1, 2: 1, 3: 0, 4: 1, 5: 1}
 

@@ -137,13 +137,22 @@ def test_a_file_is_searched_and_not_read_whole(tmp_path: Path) -> None:
 def test_aborted_transactions_have_kafkas_format(tmp_path: Path) -> None:
     disk = QuietDisk()
     index = TransactionIndex(disk, f"{tmp_path}/i.txnindex", exists=False)
-    assert index.entries() == []
+    assert index.entries(False) == []
+    index.save(sync=True)
     assert not (tmp_path / "i.txnindex").exists()
     index.append(AbortedTransaction(7, 10, 20, 11))
+    index.save(sync=False)
     index.append(AbortedTransaction(8, 15, 30, 31))
+    assert index.saved == 1
+    index.save(sync=True)
     expected = "0000 0000000000000007 000000000000000a 0000000000000014 000000000000000b".replace(" ", "")
     assert (tmp_path / "i.txnindex").read_bytes()[:34].hex() == expected
     loaded = TransactionIndex(disk, f"{tmp_path}/i.txnindex", exists=True)
-    assert [(entry.producer_id, entry.last_stable_offset) for entry in loaded.entries()] == [(7, 11), (8, 31)]
+    assert [(entry.producer_id, entry.last_stable_offset) for entry in loaded.entries(True)] == [
+        (7, 11),
+        (8, 31),
+    ]
     loaded.truncate_to(30)
-    assert [entry.producer_id for entry in loaded.entries()] == [7]
+    assert [entry.producer_id for entry in loaded.entries(False)] == [7]
+    loaded.save(sync=True)
+    assert (tmp_path / "i.txnindex").stat().st_size == 34

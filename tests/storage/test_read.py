@@ -206,25 +206,25 @@ class TestTransactions:
         end_transaction(log, 3, commit=True)  # 5
         log.high_watermark = 6
         assert log.last_stable_offset() == 6
-        assert log.aborted_transactions(0, 6) == [(2, 1)]
+        assert log.aborted_transactions(0, 6, True) == [(2, 1)]
 
     def test_aborted_transactions_by_range(self, log: Log) -> None:
         for number in range(4):  # data at 0, 2, 4, 6, markers at 1, 3, 5, 7
             idempotent(log, number, producer_id=1, transactional=True)
             end_transaction(log, 1, commit=number % 2 == 1)
         assert len(log.segments) > 1
-        assert log.aborted_transactions(0, 8) == [(1, 0), (1, 4)]
-        assert log.aborted_transactions(0, 1) == [(1, 0)]
-        assert log.aborted_transactions(1, 4) == [(1, 0)]
-        assert log.aborted_transactions(2, 4) == []
-        assert log.aborted_transactions(5, 8) == [(1, 4)]
-        assert log.aborted_transactions(6, 8) == []
+        assert log.aborted_transactions(0, 8, True) == [(1, 0), (1, 4)]
+        assert log.aborted_transactions(0, 1, True) == [(1, 0)]
+        assert log.aborted_transactions(1, 4, True) == [(1, 0)]
+        assert log.aborted_transactions(2, 4, True) == []
+        assert log.aborted_transactions(5, 8, True) == [(1, 4)]
+        assert log.aborted_transactions(6, 8, True) == []
 
     def test_an_empty_transaction_leaves_no_trace(self, log: Log) -> None:
         end_transaction(log, 9, commit=False)
         log.high_watermark = 1
         assert log.last_stable_offset() == 1
-        assert log.aborted_transactions(0, 1) == []
+        assert log.aborted_transactions(0, 1, True) == []
 
     def test_open_transactions_survive_restarts(self, log: Log) -> None:
         append(log)
@@ -235,12 +235,12 @@ class TestTransactions:
             log = restart(log.disk, log)
             log.high_watermark = 4
             assert log.last_stable_offset() == 1
-            assert log.aborted_transactions(0, 4) == [(2, 2)]
+            assert log.aborted_transactions(0, 4, True) == [(2, 2)]
         end_transaction(log, 1, commit=False)
         log = crash(log.disk, log)
         log.high_watermark = 5
         assert log.last_stable_offset() == 5
-        assert log.aborted_transactions(0, 5) == [(2, 2), (1, 1)]
+        assert log.aborted_transactions(0, 5, True) == [(2, 2), (1, 1)]
 
     def test_truncation_reopens_a_transaction(self, log: Log) -> None:
         idempotent(log, 0, producer_id=1, transactional=True)
@@ -248,7 +248,7 @@ class TestTransactions:
         log.truncate_to(int(marker))
         log.high_watermark = 1
         assert log.last_stable_offset() == 0
-        assert log.aborted_transactions(0, 1) == []
+        assert log.aborted_transactions(0, 1, True) == []
 
 
 TIMES = st.lists(st.lists(st.integers(0, 40), min_size=1, max_size=3), min_size=1, max_size=25)

@@ -345,14 +345,16 @@ def test_aborted_transactions_are_found_again(disk: QuietDisk, tmp_path: Path) -
     for number in range(12):
         idempotent(log, number, producer_id=1, transactional=True)
         end_transaction(log, 1, commit=number % 3 > 0)
-    expected = log.aborted_transactions(0, 24)
+    expected = log.aborted_transactions(0, 24, True)
     assert len(expected) == 4
+    log.flush()
     names = files(log, ".txnindex")
     right = [(tmp_path / "t-0" / name).read_bytes() for name in names]
     for name in names:
         (tmp_path / "t-0" / name).write_bytes(b"rubbish" * 10)
     log = crash(disk, log, recovery_point=0)
-    assert log.aborted_transactions(0, 24) == expected
+    assert log.aborted_transactions(0, 24, True) == expected
+    log.flush()
     assert [(tmp_path / "t-0" / name).read_bytes() for name in names] == right
 
 
@@ -365,7 +367,7 @@ def test_aborted_transactions_outlive_a_lost_index(disk: QuietDisk, tmp_path: Pa
     log.close()
     (Path(log.folder) / f"{0:020d}.index").unlink()
     log = reopen(disk, log)
-    assert log.aborted_transactions(0, 3) == [(5, 0)]
+    assert log.aborted_transactions(0, 3, True) == [(5, 0)]
 
 
 def test_a_start_offset_beyond_the_end_begins_anew(disk: QuietDisk, tmp_path: Path) -> None:

@@ -371,7 +371,7 @@ def _aborted_transactions(segments: list[Segment], end_offset: int) -> list[tupl
             int(entry.last_stable_offset),
         )
         for segment in segments
-        for entry in segment.transaction_index.entries()
+        for entry in segment.transaction_index.entries(True)
         if entry.first_offset < end_offset
     ]
 

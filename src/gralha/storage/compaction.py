@@ -324,7 +324,7 @@ class Compaction:
         cleaned.seal_indexes()
         cleaned.close()
         self.cleaned = None
-        return CleanedGroup(group[0], len(group), cleaned.transaction_index.file is not None)
+        return CleanedGroup(group[0], len(group), cleaned.transaction_index.exists)
 
     def _clean_batch(self, header: BatchHeader, reader: BatchReader) -> None:
         self.records_read += header.record_count

@@ -326,70 +326,107 @@ _TRANSACTION: Final = struct.Struct(">hqqqq")
 
 
 class TransactionIndex:
-    """The aborted transactions whose markers are in the segment. The file exists only if there is one."""
+    """The aborted transactions whose markers are in the segment. The file exists only if there is one.
+
+    New entries are in memory and go to the file on flush, roll and close, as those of the other indexes do.
+    So a marker that is in the log always has its entry, also while the disk takes no writes.
+    """
 
     def __init__(self, disk: Disk, path: str, exists: bool) -> None:
         self.disk = disk
         self.path = path
-        self.file: File | None = disk.open(path) if exists else None
-        # What the file holds, if it has that many entries.
-        self.known: list[AbortedTransaction] = []
+        self.exists = exists
+        self.file: File | None = None
+        # All entries; None as long as nobody has asked for those in the file.
+        self.known: list[AbortedTransaction] | None = None if exists else []
+        # How many of them the file has.
+        self.saved: i64 = 0
         # Whether the file was changed since it was synced.
         self.unsynced = False
 
     def rename(self, path: str) -> None:
-        if self.file is not None:
-            self.file.rename(path)
+        if self.exists:
+            self._open().rename(path)
         self.path = path
 
-    def append(self, transaction: AbortedTransaction) -> None:
+    def _open(self) -> File:
         file = self.file
         if file is None:
-            file = self.disk.open(self.path, create=True)
-            self.file = file
-        self.unsynced = True
-        file.append(
-            [
-                _TRANSACTION.pack(
-                    0,
-                    transaction.producer_id,
-                    transaction.first_offset,
-                    transaction.last_offset,
-                    transaction.last_stable_offset,
+            # One object for all threads: a rename must reach whoever reads.
+            with _opening:
+                file = self.file
+                if file is None:
+                    file = self.disk.open(self.path, create=not self.exists)
+                    self.file = file
+        return file
+
+    def load(self) -> None:
+        """Take the file's entries into memory, unless they are there. May wait."""
+        if self.known is None:
+            file = self._open()
+            size = file.size() // _TRANSACTION.size * _TRANSACTION.size
+            entries = [
+                AbortedTransaction(producer_id, first_offset, last_offset, last_stable_offset)
+                for _, producer_id, first_offset, last_offset, last_stable_offset in _TRANSACTION.iter_unpack(
+                    file.read(0, size)
                 )
             ]
-        )
+            self.saved = len(entries)
+            self.known = entries
 
-    def entries(self) -> list[AbortedTransaction]:
-        file = self.file
-        if file is None:
-            return []
-        size = file.size() // _TRANSACTION.size * _TRANSACTION.size
+    def append(self, transaction: AbortedTransaction) -> None:
+        """Add an entry to a segment that is being written. Never fails, once the entries are loaded."""
+        self.load()
         known = self.known
-        # Beside a thread that reads, the event loop may append: what was read is then not kept.
-        if len(known) * _TRANSACTION.size == size:
-            return known
-        known = [
-            AbortedTransaction(producer_id, first_offset, last_offset, last_stable_offset)
-            for _, producer_id, first_offset, last_offset, last_stable_offset in _TRANSACTION.iter_unpack(
-                file.read(0, size)
-            )
-        ]
-        self.known = known
+        assert known is not None
+        known.append(transaction)
+
+    def entries(self, blocking: bool) -> list[AbortedTransaction]:
+        """All entries. Without `blocking` it raises `WouldBlock` if they are only in the file."""
+        if self.known is None and not blocking:
+            raise WouldBlock
+        self.load()
+        known = self.known
+        assert known is not None
         return known
 
-    def truncate_to(self, offset: int) -> None:
-        """Drop the transactions whose markers are at that offset or later."""
-        file = self.file
-        if file is not None:
-            kept = sum(1 for entry in self.entries() if entry.last_offset < offset)
-            self.unsynced = True
-            file.truncate(kept * _TRANSACTION.size)
-            self.known = []
+    def start_empty(self) -> None:
+        """Begin in memory with nothing, whatever the file holds."""
+        self.known = []
+        self.saved = 0
 
-    def sync(self) -> None:
-        """A thread may call this while the event loop appends."""
-        if self.file is not None and self.unsynced:
-            # In this order: what is appended meanwhile needs the next sync.
+    def truncate_to(self, offset: int) -> None:
+        """Drop the transactions whose markers are at that offset or later. May wait."""
+        kept = [entry for entry in self.entries(True) if entry.last_offset < offset]
+        self.saved = min(self.saved, len(kept))
+        self.known = kept
+
+    def save(self, sync: bool) -> None:
+        """Bring the file up to date with the entries in memory. One thread at a time."""
+        known = self.known
+        if known is not None and (known or self.exists):
+            self._save(known)
+        if sync and self.unsynced:
             self.unsynced = False
-            self.file.sync()
+            self._open().sync()
+
+    def _save(self, known: list[AbortedTransaction]) -> None:
+        file = self._open()
+        if not self.exists:
+            self.exists = True
+            self.unsynced = True
+        size = self.saved * _TRANSACTION.size
+        if file.size() != size:
+            self.unsynced = True
+            file.truncate(size)
+        new = known[self.saved :]
+        if new:
+            self.unsynced = True
+            file.append([_packed(entry) for entry in new])
+            self.saved += len(new)
+
+
+def _packed(entry: AbortedTransaction) -> bytes:
+    return _TRANSACTION.pack(
+        0, entry.producer_id, entry.first_offset, entry.last_offset, entry.last_stable_offset
+    )

@@ -300,11 +300,16 @@ class Log(LogState):
             f"in the range {self.log_start_offset} to {self.log_end_offset}."
         )
 
-    def aborted_transactions(self, start_offset: int, end_offset: int) -> list[tuple[int, int]]:
-        """Producer id and first offset of each aborted transaction that overlaps the range. May wait."""
+    def aborted_transactions(
+        self, start_offset: int, end_offset: int, blocking: bool
+    ) -> list[tuple[int, int]]:
+        """Producer id and first offset of each aborted transaction that overlaps the range.
+
+        Without `blocking` it never waits, but raises `WouldBlock` if an index is only in its file.
+        """
         found: list[tuple[int, int]] = []
         for segment in self.segments[self._segment_number(start_offset) :]:
-            for entry in segment.transaction_index.entries():
+            for entry in segment.transaction_index.entries(blocking):
                 if entry.last_offset >= start_offset and entry.first_offset < end_offset:
                     found.append((int(entry.producer_id), int(entry.first_offset)))
                 if entry.last_stable_offset >= end_offset:

@@ -105,7 +105,7 @@ class Segment:
 
     def start_empty(self) -> None:
         """Forget what all indexes know; `note_batch` tells them anew, and who passes markers."""
-        self.transaction_index.truncate_to(0)
+        self.transaction_index.start_empty()
         self.start_walk()
 
     def start_walk(self) -> None:
@@ -130,6 +130,7 @@ class Segment:
         """Take the ends of the indexes into memory, because the segment is about to be written. May wait."""
         self.offset_index.load()
         self.time_index.load()
+        self.transaction_index.load()
         self.load_timestamps()
 
     def indexes_are_plausible(self) -> bool:
@@ -246,6 +247,7 @@ class Segment:
         if self.offset_index.memory is not None:
             self.offset_index.save(sync=False)
             self.time_index.save(sync=False)
+            self.transaction_index.save(sync=False)
 
     def sync_indexes(self) -> bool:
         """Bring the indexes to the device: the next start will trust them. Whether they were not there yet.
@@ -256,7 +258,7 @@ class Segment:
         unsynced = self.offset_index.unsynced or self.time_index.unsynced or self.transaction_index.unsynced
         self.offset_index.save(sync=True)
         self.time_index.save(sync=True)
-        self.transaction_index.sync()
+        self.transaction_index.save(sync=True)
         return unsynced
 
     def seal_indexes(self) -> None:
@@ -303,9 +305,10 @@ class Segment:
         paths = [self.file_path(LOG_SUFFIX) + DELETED_SUFFIX]
         self.file.rename(paths[0])
         self.file.retire()
-        if self.transaction_index.file is not None:
+        if self.transaction_index.exists:
             paths.append(self.transaction_index.path + DELETED_SUFFIX)
-            self.transaction_index.rename(paths[-1])
+        self.transaction_index.rename(self.transaction_index.path + DELETED_SUFFIX)
+        if self.transaction_index.file is not None:
             self.transaction_index.file.retire()
         for index in (self.offset_index, self.time_index):
             if index.exists:

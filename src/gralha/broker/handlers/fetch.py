@@ -198,7 +198,7 @@ class Fetch(Waiter):
             high_watermark=high_watermark,
             last_stable_offset=partition_log.last_stable_offset(),
             log_start_offset=partition_log.log_start_offset,
-            aborted_transactions=self._aborted(partition, wanted, end_offset)
+            aborted_transactions=self._aborted(partition, wanted, end_offset, blocking)
             if self.read_committed
             else None,
             records=records,
@@ -311,11 +311,13 @@ class Fetch(Waiter):
         if wanted.fetch_offset > partition.log.log_end_offset:
             raise OffsetNotAvailableError()
 
-    def _aborted(self, partition: Partition, wanted: Wanted, end_offset: int) -> list[AbortedTransaction]:
+    def _aborted(
+        self, partition: Partition, wanted: Wanted, end_offset: int, blocking: bool
+    ) -> list[AbortedTransaction]:
         return [
             AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
             for producer_id, first_offset in partition.log.aborted_transactions(
-                wanted.fetch_offset, end_offset
+                wanted.fetch_offset, end_offset, blocking
             )
         ]
 
