@@ -120,3 +120,25 @@ async def test_a_node_of_a_quorum_that_it_must_look_for_does_not_choose_a_cluste
     node = Node(config, RealDisk(), lambda: 1000, Random(1))
     with pytest.raises(StartError, match="kafka-storage format --cluster-id ID --no-initial-controllers"):
         await node.run(asyncio.Event(), never_ready)
+
+
+async def start_and_stop(node: Node) -> None:
+    stop = asyncio.Event()
+    await node.run(stop, lambda _: stop.set())
+
+
+async def test_a_partition_that_the_cluster_does_not_know_is_set_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its topic was deleted while the broker was down. Its files stay, under a name that nobody opens."""
+    leave_a_crashed_log(tmp_path)
+    text = f"process.roles=broker,controller\nnode.id=1\nlisteners=PLAINTEXT://127.0.0.1:0\nlog.dirs={tmp_path}\n"
+    config, _ = NodeConfig.parse(text, "test", lambda: "127.0.0.1")
+    for _ in range(2):
+        await start_and_stop(Node(config, RealDisk(), lambda: 1000, Random(1)))
+        (stray,) = tmp_path.glob("t-0*")
+        assert stray.name.startswith("t-0.")
+        assert stray.name.endswith("-stray")
+        assert (stray / f"{0:020d}.log").exists()
+    (line,) = [line for line in caplog.messages if "stray" in line]
+    assert line.startswith("t-0 is not placed on this broker any more")

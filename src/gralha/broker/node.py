@@ -202,7 +202,7 @@ class Node:
         self._watch(lifecycle.run())
         controller.subscribe(self._follow)
         await self._replicas.settled()
-        self._report_strays()
+        await self._set_strays_aside()
         lifecycle.ready()
         await lifecycle.wait_until_running()
         await self._server.serve(broker, self._neighbours.presence)
@@ -394,11 +394,25 @@ class Node:
             config.number("initial.broker.registration.timeout.ms"),
         )
 
-    def _report_strays(self) -> None:
-        """Logs without a topic are left alone: they may be all that remains of somebody's data."""
-        for topic, index in self._logs.logs:
-            if self._replicas.find(topic, index) is None:
-                log.warning("The folder of %s-%d belongs to no topic; it is left as it is", topic, index)
+    async def _set_strays_aside(self) -> None:
+        """Rename the folders of partitions that are not placed here any more, as Kafka does.
+
+        Their topic was deleted, or they were moved, while this broker was down. That is certain, because the
+        metadata is as new as this broker's registration. But nobody deletes them: they may be all that
+        remains of somebody's data.
+        """
+        assert self._controller is not None
+        for topic, index in [*self._logs.logs, *self._logs.offline]:
+            partition = self._controller.image.partition(topic, index)
+            if partition is None or self.config.node_id not in partition.replicas:
+                path = await self._logs.set_aside_in_thread(topic, index)
+                log.warning(
+                    "%s-%d is not placed on this broker any more. Its folder was renamed to %s; remove it if "
+                    "nobody needs its records.",
+                    topic,
+                    index,
+                    path,
+                )
 
     # Running
 

@@ -6,9 +6,8 @@ their order; who answers a client waits until they have `settled`. To cut a log 
 becomes leader meanwhile. Requests find partitions by topic name (`by_name`) or topic id (`by_id`).
 
 The log of a partition that this broker has served goes when its topic is deleted or the partition is placed
-elsewhere. Logs that the metadata does not mention are left alone: they may be all that remains of somebody's
-data. The first change must be as new as this broker's registration: in old metadata a partition may be
-elsewhere that came here since.
+elsewhere. The node sets other logs aside when it starts. The first change must be as new as this broker's
+registration: in old metadata a partition may be elsewhere that came here since.
 """
 
 import asyncio

@@ -50,8 +50,14 @@ def alive_node(image: MetadataImage, broker_id: int, listener: str) -> Node | No
 
 
 def controller_id(broker: Broker, nodes: Collection[Node]) -> int:
-    """Whom clients are told to send controller requests to: any broker will do, since each passes them on."""
+    """The broker to which clients send controller requests; each broker passes them on.
+
+    Kafka names any living broker. The one that was asked is the best choice: the client has a connection to
+    it. librdkafka waits for a broker that was named and has died since, without asking anew.
+    """
     alive = [node.id for node in nodes if not node.fenced]
+    if broker.config.node_id in alive:
+        return broker.config.node_id
     return broker.random.choice(alive) if alive else -1
 
 
