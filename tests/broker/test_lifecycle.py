@@ -25,6 +25,7 @@ class Controller:
     def __init__(self) -> None:
         self.is_there = True
         self.refusals: int | None = None
+        self.has_quorum = True
 
     async def ask(self, request: Message, *, timeout_ms: int, lane: str) -> Message:
         if not self.is_there:
@@ -41,7 +42,8 @@ class Controller:
 async def running(controller: Controller, session_ms: int) -> tuple[Lifecycle, "asyncio.Task[None]"]:
     channel = cast(ControllerChannel, controller)
     introduction = BrokerRegistrationRequest(broker_id=1)
-    lifecycle = Lifecycle(channel, introduction, lambda: 0, LifecycleTimes(10, session_ms, 1000))
+    times = LifecycleTimes(10, session_ms, 1000)
+    lifecycle = Lifecycle(channel, introduction, lambda: 0, times, lambda: controller.has_quorum)
     await lifecycle.register()
     lifecycle.ready()
     task = asyncio.create_task(lifecycle.run())
@@ -72,4 +74,19 @@ async def test_a_controller_that_answers_is_waited_for() -> None:
 async def test_it_does_not_wait_for_ever() -> None:
     lifecycle, task = await running(Controller(), session_ms=PATIENCE_S * 1000)
     assert not await lifecycle.stop(0.1)
+    task.cancel()
+
+
+@pytest.mark.timeout(PATIENCE_S)
+async def test_it_does_not_wait_when_most_controllers_have_died() -> None:
+    controller = Controller()
+    lifecycle, task = await running(controller, session_ms=PATIENCE_S * 1000)
+    controller.is_there = False
+    stopping = asyncio.ensure_future(lifecycle.stop(LONG_S))
+    lifecycle.peer_died()
+    await asyncio.sleep(0.01)
+    assert not stopping.done()
+    controller.has_quorum = False
+    lifecycle.peer_died()
+    assert not await stopping
     task.cancel()

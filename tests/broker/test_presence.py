@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
+from gralha.broker import presence
 from gralha.broker.presence import Address, Life, Presence
 
 BROKER: Address = ("host", 9092)
@@ -54,9 +55,18 @@ async def test_a_node_that_nobody_listens_for_is_dead(neighbourhood: Neighbourho
     assert neighbourhood.presence.dead == {2}
 
 
+LOOKS = 1 + len(presence.PAUSES_S)
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(presence, "PAUSES_S", (0.0,) * len(presence.PAUSES_S))
+    monkeypatch.setattr(presence, "SECOND_LOOK_S", 0.0)
+
+
 @pytest.mark.parametrize("sign", [Life.ANSWERED, Life.SILENT])
 async def test_a_node_that_may_live_is_not_dead(neighbourhood: Neighbourhood, sign: Life) -> None:
-    neighbourhood.signs[CONTROLLER] = [sign]
+    neighbourhood.signs = {BROKER: [Life.REFUSED] * LOOKS, CONTROLLER: [sign] * LOOKS}
     await search(neighbourhood)
     assert (neighbourhood.suspects, neighbourhood.dead) == ([2], [])
     assert neighbourhood.presence.dead == set()
@@ -66,9 +76,15 @@ async def test_a_connection_that_ends_before_an_answer_is_tried_twice(neighbourh
     neighbourhood.signs = {BROKER: [Life.CLOSED, Life.CLOSED], CONTROLLER: [Life.CLOSED, Life.REFUSED]}
     await search(neighbourhood)
     assert neighbourhood.dead == [2]
-    neighbourhood.signs = {BROKER: [Life.CLOSED, Life.ANSWERED]}
+    neighbourhood.signs = {BROKER: [Life.CLOSED, Life.ANSWERED] * LOOKS}
     await search(neighbourhood)
     assert neighbourhood.dead == [2], "the second time it lives"
+
+
+async def test_a_node_that_answers_a_last_time_and_ends_is_dead(neighbourhood: Neighbourhood) -> None:
+    neighbourhood.signs = {CONTROLLER: [Life.ANSWERED, Life.SILENT, Life.REFUSED]}
+    await search(neighbourhood)
+    assert neighbourhood.dead == [2]
 
 
 async def test_a_node_whose_address_is_not_known_is_not_dead(neighbourhood: Neighbourhood) -> None:
@@ -78,16 +94,16 @@ async def test_a_node_whose_address_is_not_known_is_not_dead(neighbourhood: Neig
 
 
 async def test_only_the_last_connection_counts(neighbourhood: Neighbourhood) -> None:
-    presence = neighbourhood.presence
+    connections = neighbourhood.presence
     for lane in ("one", "other", "third"):
-        presence.connected(2, lane)
-    presence.disconnected(2, "one", closed_here=False)
-    presence.disconnected(2, "never up", closed_here=False)
-    presence.disconnected(2, "other", closed_here=True)
+        connections.connected(2, lane)
+    connections.disconnected(2, "one", closed_here=False)
+    connections.disconnected(2, "never up", closed_here=False)
+    connections.disconnected(2, "other", closed_here=True)
     assert neighbourhood.suspects == []
-    presence.disconnected(2, "third", closed_here=False)
+    connections.disconnected(2, "third", closed_here=False)
     assert neighbourhood.suspects == [2]
-    presence.close()
+    connections.close()
 
 
 async def test_a_connection_that_this_side_closes_makes_nobody_suspect(neighbourhood: Neighbourhood) -> None:
@@ -97,10 +113,10 @@ async def test_a_connection_that_this_side_closes_makes_nobody_suspect(neighbour
 
 
 async def test_a_node_that_connects_again_ends_the_search(neighbourhood: Neighbourhood) -> None:
-    presence = neighbourhood.presence
-    presence.connected(2, "lane")
-    presence.disconnected(2, "lane", closed_here=False)
-    presence.connected(2, "next")
+    connections = neighbourhood.presence
+    connections.connected(2, "lane")
+    connections.disconnected(2, "lane", closed_here=False)
+    connections.connected(2, "next")
     assert neighbourhood.searches == 0
     for _ in range(5):
         await asyncio.sleep(0)

@@ -88,9 +88,24 @@ def test_a_clean_stop_does_not_wait_for_the_next_heartbeats_of_the_others() -> N
         cluster.world.bury()
 
 
+@pytest.mark.parametrize("seed", [8, 13, 15, 16])
+def test_a_whole_cluster_that_is_stopped_ends_soon(seed: int) -> None:
+    """The last broker waits for no controller: the others have gone before it."""
+    with quiet(), no_threads():
+        cluster = three_nodes(seed)
+        cluster.run_for(5)
+        for node in cluster.nodes.values():
+            node.stays_down = True
+            node.stop()
+        assert cluster.run_until(
+            lambda: not any(node.is_running for node in cluster.nodes.values()), 4, "all have ended"
+        )
+        assert cluster.world.failures == []
+        cluster.world.bury()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_connection_that_breaks_fences_nobody(seed: int) -> None:
-    """The controller hears of the broker again before its grace is over."""
     with quiet(), no_threads():
         cluster = three_nodes(seed)
         cluster.run_for(5)

@@ -77,7 +77,10 @@ class Lifecycle:
         introduction: BrokerRegistrationRequest,
         metadata_offset: Callable[[], int],
         times: LifecycleTimes,
+        has_quorum: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`has_quorum` is False when so many controllers have died that no controller can be elected."""
+        self._has_quorum = has_quorum
         self._channel = channel
         self._introduction = introduction
         self._metadata_offset = metadata_offset
@@ -189,6 +192,10 @@ class Lifecycle:
         """A connection to the active controller broke, and it may fear for our life: let it hear of us."""
         self._wake.set()
 
+    def peer_died(self) -> None:
+        """The process of a node has ended: perhaps nobody is left who could relieve this broker."""
+        self._changed.set()
+
     def others_wait(self) -> None:
         """A broker that stops waits until all have followed the metadata that relieved it: say so at once."""
         self._wake.set()
@@ -200,8 +207,9 @@ class Lifecycle:
     async def stop(self, timeout_s: float) -> bool:
         """Ask to be relieved of everything this broker leads. Whether that was granted in time.
 
-        Who has heard of no controller for as long as a session lasts need not wait any more: the controller,
-        if there is one, has given to others what this broker led.
+        A broker that has heard of no controller for as long as a session lasts waits no longer: the
+        controller, if there is one, has given to others what this broker led. Nor does it wait when most
+        controllers have died, as when a whole cluster is stopped at once.
         """
         if not self._is_ready:
             return True  # it was never let in, so it leads nothing
@@ -215,11 +223,12 @@ class Lifecycle:
         loop = asyncio.get_running_loop()
         while self.standing is not Standing.STOPPED:
             until_s = min(deadline_s, self._heard_s + self._times.session_timeout_ms / 1000)
-            if loop.time() >= until_s:
+            if loop.time() >= until_s or not self._has_quorum():
                 return False
+            self._changed.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout_at(until_s):
-                    await self._wait_for(Standing.STOPPED)
+                    await self._changed.wait()
         return True
 
     async def _wait_for(self, standing: Standing) -> None:

@@ -187,6 +187,7 @@ class Node:
             self._introduction(broker.cluster_id, folders, previous_epoch),
             lambda: controller.image.offset,
             self._lifecycle_times(),
+            self._has_quorum,
         )
         try:
             await lifecycle.register()
@@ -481,6 +482,15 @@ class Node:
         self._controller.context.liveness.died(node_id)
         self._controller.driver.peer_lost(node_id)
         self._duties.wake()
+        if self._lifecycle is not None:
+            self._lifecycle.peer_died()
+
+    def _has_quorum(self) -> bool:
+        """Whether enough controllers may live to elect one of them."""
+        assert self._controller is not None
+        voters = self._controller.driver.voter_ids
+        dead = self._neighbours.presence.dead
+        return 2 * sum(voter not in dead for voter in voters) > len(voters)
 
     def _fail(self, error: BaseException) -> None:
         if self._failure is not None and not self._failure.done():

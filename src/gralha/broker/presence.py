@@ -5,9 +5,12 @@ for replication. A connection that ends says little about the process behind it:
 connections, clients give up slow ones, routers forget some. So a node becomes suspect only when the other
 side has closed its last connection. This node then connects to the addresses where the suspect listens:
 
-    somebody answers             the process lives
     every address refuses        the process has ended; that is reported at once, long before any timeout
+    somebody answers             the process lives
     anything else (silence)      the process may hang, or the network may be cut: the timeouts decide
+
+A process that is about to end may close its connections first and answer for a moment longer. So this node
+looks a few times more, with growing pauses, until the suspect connects again.
 
 An address may belong to a proxy, which accepts a connection and closes it again because nobody listens behind
 it. So a connection that ends before its first answer counts as a refusal when that happens twice.
@@ -27,6 +30,8 @@ Address = tuple[str, int]
 
 # The second look at an address that has closed the first connection.
 SECOND_LOOK_S: Final = 0.1
+# After a look that did not find the process dead.
+PAUSES_S: Final = (0.2, 0.4, 0.8, 1.6, 3.2)
 
 
 class Life(Enum):
@@ -96,13 +101,22 @@ class Presence:
             search.cancel()
 
     async def _search(self, node_id: int) -> None:
-        addresses = self._addresses_of(node_id)
-        signs = await asyncio.gather(*(self._look_twice(address) for address in addresses))
+        is_dead = await self._is_dead(node_id)
+        for pause_s in PAUSES_S:
+            if is_dead:
+                break
+            await asyncio.sleep(pause_s)
+            is_dead = await self._is_dead(node_id)
         del self._searches[node_id]
-        if signs and all(sign is Life.REFUSED for sign in signs):
-            log.info("node %d has died: nobody listens at its addresses", node_id)
+        if is_dead:
+            log.info("the process of node %d has ended: nobody listens at its addresses", node_id)
             self.dead.add(node_id)
             self._on_death(node_id)
+
+    async def _is_dead(self, node_id: int) -> bool:
+        addresses = self._addresses_of(node_id)
+        signs = await asyncio.gather(*(self._look_twice(address) for address in addresses))
+        return bool(signs) and all(sign is Life.REFUSED for sign in signs)
 
     async def _look_twice(self, address: Address) -> Life:
         sign = await self._look(address)
