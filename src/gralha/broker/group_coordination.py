@@ -13,6 +13,7 @@ from gralha.metadata.image import GROUP_RESOURCE, ImageChange, MetadataImage, To
 from gralha.metadata.topic_names import OFFSETS_TOPIC
 from gralha.replication.manager import ReplicaManager
 from gralha.replication.partition import Partition
+from gralha.storage.disk import DiskError
 
 if TYPE_CHECKING:
     from gralha.groups.shard import Shard
@@ -133,12 +134,18 @@ def coordinate_groups(
 
         return Shard(settings, topics, times_of, random)
 
+    def failed(error: BaseException) -> None:
+        """A failed sync ends the broker. The coordinator survives everything else: it loads anew."""
+        if isinstance(error, DiskError) and error.is_fatal:
+            replicas.on_failure(error)
+
     coordinator = GroupCoordinator(
         new_shard,
         partition_count,
         clock,
         readers,
         settings.offsets_commit_timeout_ms,
+        failed,
     )
 
     def leader_changed(partition: Partition) -> None:

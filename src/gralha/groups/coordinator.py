@@ -30,6 +30,7 @@ class GroupCoordinator:
         clock: Callable[[], int],
         readers: Executor,
         commit_timeout_ms: int,
+        on_failure: Callable[[BaseException], None],
     ) -> None:
         """`partition_count` tells how many partitions `__consumer_offsets` has, 0 before it is made."""
         self._new_shard = new_shard
@@ -37,6 +38,7 @@ class GroupCoordinator:
         self._clock = clock
         self._readers = readers
         self._commit_timeout_ms = commit_timeout_ms
+        self._on_failure = on_failure
         self._loading_turn = asyncio.Semaphore(1)
         self._runtimes: dict[int, Runtime] = {}
 
@@ -53,6 +55,7 @@ class GroupCoordinator:
                 self._readers,
                 self._loading_turn,
                 self._commit_timeout_ms,
+                self._on_failure,
             )
 
     def call(

@@ -28,6 +28,7 @@ from gralha.protocol.errors import (
     CoordinatorNotAvailableError,
     ErrorCode,
     KafkaError,
+    KafkaStorageError,
     NotCoordinatorError,
     UnknownServerError,
     error_for,
@@ -63,6 +64,17 @@ _ANSWERED_AS: Final = {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
+
+# These say that nothing at all can be written for now.
+_OUTAGES: Final = frozenset({ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_ENOUGH_REPLICAS})
+
+
+class _LogBrokeError(Exception):
+    """An append failed in a way that is no answer. The records may be in the log, or not."""
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
 
 
 class State(Enum):
@@ -130,8 +142,12 @@ class Runtime(Waiter):
         readers: Executor,
         loading_turn: asyncio.Semaphore,
         commit_timeout_ms: int,
+        on_failure: Callable[[BaseException], None],
     ) -> None:
-        """`loading_turn` is shared: a broker that starts has many partitions to load, and clients to hear."""
+        """`loading_turn` is shared: a broker that starts has many partitions to load, and clients to hear.
+
+        `on_failure` is told when an append fails in a way that is no answer.
+        """
         super().__init__()
         self.state = State.LOADING
         self.shard = new_shard()
@@ -142,6 +158,8 @@ class Runtime(Waiter):
         self._readers = readers
         self._loading_turn = loading_turn
         self._commit_timeout_ms = commit_timeout_ms
+        self._on_failure = on_failure
+        self._cannot_write: int | None = None  # the error code of the last append
         self._loop = asyncio.get_running_loop()
         self._drift_ms = clock() - self._steady_ms()
         self._sent: list[tuple[Call, Struct]] = []  # in the step that runs
@@ -225,9 +243,13 @@ class Runtime(Waiter):
         except KafkaError as error:
             if call is not None:
                 call.fail(_as_answered(error))
+        except _LogBrokeError as broken:
+            self._on_failure(broken.reason)
+            self._start_again(call, _as_answered(KafkaStorageError(str(broken.reason))))
+            return
         except Exception:
             log.exception("%s: a request failed; the groups are loaded anew", self._name)
-            self._start_again(call)
+            self._start_again(call, UnknownServerError())
             return
         self._release_sent()
         self._arm_timer(now_ms)
@@ -255,12 +277,31 @@ class Runtime(Waiter):
         except ProtocolError as error:
             # An id that a client made so long that a record has no room for it.
             raise UnknownServerError(f"A record cannot be written: {error}") from error
-        self._partition.append_own(RecordBytes(batch, 0, len(batch)), now_ms)
+        try:
+            self._partition.append_own(RecordBytes(batch, 0, len(batch)), now_ms)
+        except KafkaError as refusal:
+            self._note_refusal(refusal)
+            raise
+        except Exception as error:
+            log.exception("%s: an append failed; the groups are loaded anew", self._name)
+            raise _LogBrokeError(error) from error
+        if self._cannot_write is not None:
+            self._cannot_write = None
+            log.info("%s can be written again", self._name)
 
-    def _start_again(self, call: Call | None) -> None:
-        """A state machine broke. What it has in memory may be wrong, what is in the log is not."""
+    def _note_refusal(self, error: KafkaError) -> None:
+        """Say once why the partition cannot be written, not with each request that fails for that reason."""
+        if error.code in _OUTAGES:
+            if self._cannot_write != error.code:
+                self._cannot_write = error.code
+                log.error("%s cannot be written: %s", self._name, error.message)
+        elif error.code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            log.warning("%s: the log refuses a record: %s", self._name, error.message)
+
+    def _start_again(self, call: Call | None, error: KafkaError) -> None:
+        """What is in memory may be wrong, what is in the log is not."""
         if call is not None:
-            call.leave(call.failure(UnknownServerError()))
+            call.leave(call.failure(error))
         self._forget_everything(CoordinatorLoadInProgressError())
         self.shard = self._new_shard()
         self._load()

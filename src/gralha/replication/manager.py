@@ -66,7 +66,8 @@ class ReplicaManager:
         self._logs = logs
         self._config_for = config_for
         self._clock = clock
-        self._on_failure = on_failure
+        # Ends the node. Coordinators call it, too, when the log of a partition cannot be trusted any more.
+        self.on_failure = on_failure
         self._changes: deque[tuple[ImageChange, asyncio.Future[None]]] = deque()
         self._following: asyncio.Task[None] | None = None
         # Told of every partition that has a new leader epoch. Coordinators follow their topics that way.
@@ -87,7 +88,7 @@ class ReplicaManager:
         """Have others around."""
         self._lag_time_max_ms = ports.lag_time_max_ms
         self._isr_changes = IsrChanges(
-            self._broker_id, ports.broker_epoch, ports.ask_controller, self.find_by_id, self._on_failure
+            self._broker_id, ports.broker_epoch, ports.ask_controller, self.find_by_id, self.on_failure
         )
         self._cluster = Cluster(
             LoopClock(), ports.broker, ports.broker_epoch, self._isr_changes.propose, ports.lag_time_max_ms
@@ -99,7 +100,7 @@ class ReplicaManager:
             self._logs,
             self._clock,
             ports.fetch,
-            self._on_failure,
+            self.on_failure,
             self.follower_quota,
         )
 
@@ -189,7 +190,7 @@ class ReplicaManager:
 
     def _give_up(self, error: BaseException) -> None:
         """The disk failed: the node ends, and nobody waits for what will not come."""
-        self._on_failure(error)
+        self.on_failure(error)
         for _, done in self._changes:
             done.set_exception(error)
             done.exception()  # who waits gets it; if nobody does, that is no news

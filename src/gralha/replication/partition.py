@@ -20,6 +20,7 @@ from mypy_extensions import mypyc_attr
 
 from gralha.protocol.errors import (
     FencedLeaderEpochError,
+    KafkaStorageError,
     NotEnoughReplicasError,
     NotLeaderOrFollowerError,
     OffsetOutOfRangeError,
@@ -35,6 +36,7 @@ from gralha.replication.followers import (
     Follower,
     IsrProposal,
 )
+from gralha.storage.disk import DiskError
 from gralha.storage.log import COORDINATOR, AppendResult, Log
 
 NO_EPOCH: Final = -1
@@ -207,12 +209,21 @@ class Partition:
         return result
 
     def append_own(self, records: RecordBytes, now_ms: int) -> AppendResult:
-        """Append what a coordinator of this broker has decided, for all in-sync replicas to have."""
+        """Append what a coordinator of this broker has decided, for all in-sync replicas to have.
+
+        A KafkaError says that nothing was written. A full disk is KAFKA_STORAGE_ERROR; a failed sync is
+        raised as it is, because it ends the broker.
+        """
         if self.leader_id != self.broker_id:
             raise NotLeaderOrFollowerError()
         self._check_enough_replicas()
         end_before = self.log.log_end_offset
-        result = self.log.append_as_leader(records, self.leader_epoch, now_ms, origin=COORDINATOR)
+        try:
+            result = self.log.append_as_leader(records, self.leader_epoch, now_ms, origin=COORDINATOR)
+        except DiskError as error:
+            if error.is_fatal:
+                raise
+            raise KafkaStorageError(str(error)) from error
         self._appended(end_before, records.end - records.start)
         return result
 

@@ -21,16 +21,24 @@ from gralha.protocol.messages.join_group import JoinGroupRequest, JoinGroupReque
 from gralha.protocol.messages.list_groups import ListGroupsResponse
 from gralha.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from gralha.storage.config import LogConfig
+from gralha.storage.disk import DiskError
 from tests.broker.handlers.door import Client, create_topic, make_broker
 from tests.broker.handlers.group_messages import REQUESTS, offset_commit, offset_fetch
+from tests.storage.disks import QuietDisk, failing
 
 OFFSETS = "__consumer_offsets"
 NEWEST = 10
 
 
 @pytest.fixture
-def broker(tmp_path):
-    broker = make_broker(tmp_path, group_initial_rebalance_delay_ms=0)
+def disk():
+    """The broker's disk; `disk.before` makes it fail."""
+    return QuietDisk()
+
+
+@pytest.fixture
+def broker(tmp_path, disk):
+    broker = make_broker(tmp_path, disk=disk, group_initial_rebalance_delay_ms=0)
     yield broker
     broker.logs.release()
 
@@ -278,6 +286,36 @@ async def test_a_commit_that_cannot_be_written_changes_nothing(broker, client, t
     assert await commit(client, topic_id, 43) == ErrorCode.NOT_COORDINATOR
     log.closed = False
     assert await fetched(client, topic_id) == 42
+
+
+async def test_a_full_disk_refuses_requests_until_it_has_room(disk, client, topic_id, caplog):
+    caplog.set_level("INFO", "gralha.groups")
+    await commit(client, topic_id, 42)
+    disk.before = failing("append", ".log")
+    assert await commit(client, topic_id, 43) == ErrorCode.NOT_COORDINATOR
+    assert await commit(client, topic_id, 43) == ErrorCode.NOT_COORDINATOR
+    assert await fetched(client, topic_id) == 42  # at once: nothing was loaded anew
+    disk.before = None
+    assert await commit(client, topic_id, 44) == 0
+    assert await fetched(client, topic_id) == 44
+    messages = [record.getMessage() for record in caplog.records if record.name == "gralha.groups"]
+    assert len([one for one in messages if "the test says so" in one]) == 1
+    assert messages[-1] == "__consumer_offsets-3 can be written again"
+    assert len(messages) == 2
+
+
+async def test_a_sync_that_fails_ends_the_broker(broker, disk, client, topic_id):
+    failures = []
+    broker.replicas.on_failure = failures.append
+    disk.before = sync_fails
+    assert await commit(client, topic_id, 43) == ErrorCode.NOT_COORDINATOR
+    assert [error.is_fatal for error in failures] == [True]
+
+
+def sync_fails(action, path):
+    """As a log does that has to sync something before it can be written to."""
+    if action == "append":
+        raise DiskError("sync", path, "the test says so")
 
 
 async def test_a_record_that_cannot_be_written_costs_only_its_own_request(broker, client, topic_id):
