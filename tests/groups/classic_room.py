@@ -4,14 +4,14 @@ from typing import Any
 
 from tests.groups.harness import Machine, Recorder, numbered_ids
 
+from gralha.coordination.timers import Timers
+from gralha.groups.caller import Caller
 from gralha.groups.classic import ClassicProtocol
 from gralha.groups.classic_group import ClassicGroup
 from gralha.groups.config import GroupsConfig
 from gralha.groups.consumer_protocol import write_subscription
 from gralha.groups.group import Group
-from gralha.groups.outcome import Caller
 from gralha.groups.records import GroupRecord
-from gralha.groups.timers import Timers
 from gralha.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
 from gralha.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue
 from gralha.protocol.messages.heartbeat import HeartbeatRequest

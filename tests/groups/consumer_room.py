@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from tests.groups.harness import Machine, Recorder, numbered_ids
 
+from gralha.coordination.timers import Timers
+from gralha.groups.caller import Caller
 from gralha.groups.config import ConsumerGroupTimes, GroupsConfig
 from gralha.groups.consumer import ConsumerProtocol
 from gralha.groups.consumer_group import ConsumerGroup
 from gralha.groups.consumer_member import ConsumerMember, Holdings
 from gralha.groups.group import Group
-from gralha.groups.outcome import Caller
 from gralha.groups.records import GroupRecord
-from gralha.groups.timers import Timers
 from gralha.groups.topics import Topic
 from gralha.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,

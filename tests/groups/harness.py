@@ -1,4 +1,4 @@
-"""What tests of groups share: a Reply that remembers, a Machine that applies outcomes like the coordinator.
+"""What tests of groups share: a Reply that remembers, a Machine that applies decisions like the coordinator.
 
     machine = Machine(lambda timers: ClassicProtocol({}, timers, config, new_id), replay)
     reply = Recorder()
@@ -6,19 +6,20 @@
     machine.advance(3_000)          # runs the timers that fall due, each at its own time
     reply.response                  # the answer, whichever way it came
 
-A "room" is any object whose methods return an Outcome. The machine keeps the log, appends to it (or fails to,
+A "room" is any object whose methods return a Decision. The machine keeps the log, appends to it (or fails to,
 if told so), replays or calls `on_appended`, and can throw the room away and load a new one from the log.
+A timer whose decision cannot be written runs again after a pause, as in the coordinator's runtime.
 Records go through their bytes, so that nothing in the log is shared with the state that wrote it.
 """
 
-import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from gralha.groups.outcome import Outcome, Reply
-from gralha.groups.records import GroupRecord, decode_record, encode_record
-from gralha.groups.timers import Timers
+from gralha.coordination.decision import NOTHING, Decision, Reply
+from gralha.coordination.runtime import TIMER_RETRY_MS
+from gralha.coordination.timers import Timers
+from gralha.groups.records import GroupDecision, GroupRecord, decode_record, encode_record
 from gralha.protocol.errors import KafkaError, NotCoordinatorError
 from gralha.protocol.message import Message
 
@@ -78,15 +79,15 @@ class Machine(Generic[Room]):
         self.timers = Timers()
         self.room = build(self.timers)
 
-    def ask(self, decide: Callable[[Room], Outcome], reply: Recorder | None = None) -> Recorder:
-        """Have the room decide on a request, and apply the outcome; errors become the answer."""
+    def ask(self, decide: Callable[[Room], GroupDecision], reply: Recorder | None = None) -> Recorder:
+        """Have the room decide on a request, and apply the decision; errors become the answer."""
         reply = reply or Recorder()
         self.open.append(reply)
         try:
-            outcome = decide(self.room)
-            self._apply(outcome)
-            if outcome.response is not None:
-                reply.send(outcome.response)
+            decision = decide(self.room)
+            self._apply(decision)
+            if decision.response is not None:
+                reply.send(decision.response)
         except KafkaError as error:
             reply.fail(error)
         self._forget_answered()
@@ -123,27 +124,29 @@ class Machine(Generic[Room]):
         return room
 
     def _run_due(self) -> None:
-        while (action := self.timers.pop_due(self.now_ms)) is not None:
-            outcome = action(self.now_ms)
-            if outcome is not None:
-                with contextlib.suppress(KafkaError):  # nobody waits for the outcome of a timer
-                    self._apply(outcome)
+        while (due := self.timers.pop_due(self.now_ms)) is not None:
+            key, action = due
+            try:
+                self._apply(action(self.now_ms) or NOTHING)
+            except KafkaError:
+                if self.timers.deadline_ms(key) is None:
+                    self.timers.schedule(key, self.now_ms + TIMER_RETRY_MS, action)
         self._forget_answered()
 
     def _forget_answered(self) -> None:
         self.open = [reply for reply in self.open if not reply.answered]
 
-    def _apply(self, outcome: Outcome) -> None:
+    def _apply(self, decision: Decision) -> None:
         """As the coordinator does it: append all or nothing, then replay, or let the room do its own."""
-        records = [round_trip(record) for record in outcome.records]
+        records = [round_trip(record) for record in decision.records]
         if records and self.append_error is not None:
             self.failed_appends += 1
-            if outcome.on_failed is not None:
-                outcome.on_failed(self.append_error)
+            if decision.on_failed is not None:
+                decision.on_failed(self.append_error)
             raise self.append_error
         self.log += records
-        if outcome.on_appended is not None:
-            outcome.on_appended()
+        if decision.on_appended is not None:
+            decision.on_appended()
         else:
             for record in records:
                 self._replay(self.room, record)

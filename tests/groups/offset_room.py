@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable
 
 from tests.groups.harness import Machine
 
+from gralha.coordination.decision import Decision
+from gralha.groups.caller import Caller
 from gralha.groups.config import GroupsConfig
 from gralha.groups.group import Group, GroupType
 from gralha.groups.offsets import Offsets
-from gralha.groups.outcome import Caller, Outcome
 from gralha.groups.records import GroupRecord
 from gralha.groups.topics import Topic
 from gralha.protocol.errors import IllegalGenerationError, NonEmptyGroupError, UnknownMemberIdError
@@ -174,7 +175,7 @@ class OffsetMachine(Machine[OffsetRoom]):
         self.write(GroupRecord(GroupMetadataKey(group_id), value))
 
     def write(self, *records: GroupRecord) -> None:
-        assert self.ask(lambda _room: Outcome(records=records)).error is None
+        assert self.ask(lambda _room: Decision(records=records)).error is None
 
     def commit(self, request: OffsetCommitRequest, version: int = 8) -> list[int]:
         """The error codes, partition by partition."""
@@ -198,11 +199,11 @@ class OffsetMachine(Machine[OffsetRoom]):
         }
 
     def expire(self) -> None:
-        self.ask(lambda room: Outcome(records=room.offsets.expire(self.now_ms)))
+        self.ask(lambda room: Decision(records=room.offsets.expire(self.now_ms)))
 
     def delete_topic(self, name: str) -> None:
         topic = self.topics.delete(name)
-        self.ask(lambda room: Outcome(records=room.offsets.topics_deleted([(topic.name, topic.id)])))
+        self.ask(lambda room: Decision(records=room.offsets.topics_deleted([(topic.name, topic.id)])))
 
 
 def commit_request(

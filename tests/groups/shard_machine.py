@@ -4,14 +4,15 @@ from random import Random
 
 from tests.groups.harness import Machine, Recorder
 
+from gralha.coordination.timers import Timers
+from gralha.groups.caller import Caller
 from gralha.groups.classic_group import ClassicGroup, ClassicState
 from gralha.groups.classic_records import group_record
 from gralha.groups.config import GroupsConfig
 from gralha.groups.consumer_group import ConsumerGroup
 from gralha.groups.group import Group
-from gralha.groups.outcome import Caller, Outcome
-from gralha.groups.shard import Shard
-from gralha.groups.timers import Timers
+from gralha.groups.records import GroupDecision
+from gralha.groups.shard import GroupShard
 from gralha.groups.topics import Topics
 from gralha.protocol.message import Message
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -22,16 +23,16 @@ from gralha.protocol.messages.leave_group import LeaveGroupRequest
 from gralha.protocol.messages.sync_group import SyncGroupRequest
 
 
-class ShardMachine(Machine[Shard]):
+class ShardMachine(Machine[GroupShard]):
     def __init__(self, config: GroupsConfig, topics: Topics) -> None:
         random = Random(0)
 
-        def build(_timers: Timers) -> Shard:
-            return Shard(config, topics, lambda _group_id: config.consumer_times, random)
+        def build(_timers: Timers) -> GroupShard:
+            return GroupShard(config, topics, lambda _group_id: config.consumer_times, random)
 
-        super().__init__(build, Shard.replay, self._load)
+        super().__init__(build, GroupShard.replay, self._load)
 
-    def _load(self, shard: Shard, now_ms: int) -> None:
+    def _load(self, shard: GroupShard, now_ms: int) -> None:
         self._apply(shard.on_loaded(now_ms))
 
     # A shard brings its own timers.
@@ -51,7 +52,7 @@ class ShardMachine(Machine[Shard]):
         reply = Recorder()
         now_ms = self.now_ms
 
-        def decide(shard: Shard) -> Outcome:
+        def decide(shard: GroupShard) -> GroupDecision:
             match request:
                 case JoinGroupRequest():
                     return shard.join_group(caller, request, reply, now_ms)

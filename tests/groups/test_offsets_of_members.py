@@ -6,8 +6,8 @@ from tests.groups.mixed_members import SESSION_TIMEOUT_MS, ClassicClient, Client
 from tests.groups.offset_room import commit_request, fetch_request
 from tests.groups.shard_machine import ShardMachine
 
+from gralha.groups.caller import Caller
 from gralha.groups.config import ConsumerGroupTimes, GroupsConfig
-from gralha.groups.outcome import Caller
 from gralha.groups.records import GroupRecord, encode_record
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.delete_groups import DeleteGroupsResponse

@@ -6,8 +6,9 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from gralha.broker.config import NodeConfig
+from gralha.coordination.coordinator import Coordinator
+from gralha.coordination.runtime import CoordinatorPorts
 from gralha.groups.config import ConsumerGroupTimes, GroupsConfig, MigrationPolicy
-from gralha.groups.coordinator import GroupCoordinator
 from gralha.groups.topics import Topic
 from gralha.metadata.image import GROUP_RESOURCE, ImageChange, MetadataImage, TopicImage
 from gralha.metadata.topic_names import OFFSETS_TOPIC
@@ -16,7 +17,10 @@ from gralha.replication.partition import Partition
 from gralha.storage.disk import DiskError
 
 if TYPE_CHECKING:
-    from gralha.groups.shard import Shard
+    from gralha.groups.shard import GroupShard
+
+# The code of the shards is loaded with the first group: a broker without groups starts sooner.
+GroupCoordinator = Coordinator["GroupShard"]
 
 
 class ImageTopics:
@@ -129,24 +133,18 @@ def coordinate_groups(
         topic = image().topics.get(OFFSETS_TOPIC)
         return 0 if topic is None else len(topic.partitions)
 
-    def new_shard() -> "Shard":
-        from gralha.groups.shard import Shard  # when the first group comes: the broker starts sooner
+    def new_shard() -> "GroupShard":
+        from gralha.groups.shard import GroupShard
 
-        return Shard(settings, topics, times_of, random)
+        return GroupShard(settings, topics, times_of, random)
 
-    def failed(error: BaseException) -> None:
-        """A failed sync ends the broker. The coordinator survives everything else: it loads anew."""
+    def log_broken(error: BaseException) -> None:
+        """A failed sync ends the broker; the coordinator survives everything else."""
         if isinstance(error, DiskError) and error.is_fatal:
             replicas.on_failure(error)
 
-    coordinator = GroupCoordinator(
-        new_shard,
-        partition_count,
-        clock,
-        readers,
-        settings.offsets_commit_timeout_ms,
-        failed,
-    )
+    ports = CoordinatorPorts(new_shard, clock, readers, settings.offsets_commit_timeout_ms, log_broken)
+    coordinator = Coordinator(ports, partition_count)
 
     def leader_changed(partition: Partition) -> None:
         if partition.topic == OFFSETS_TOPIC:

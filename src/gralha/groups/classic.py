@@ -10,14 +10,16 @@ its member has sent again) it is answered here with an error.
 
 from collections.abc import Callable
 
+from gralha.coordination.decision import NOTHING, Decision, Reply
+from gralha.coordination.timers import Timers
+from gralha.groups.caller import Caller
 from gralha.groups.classic_group import ClassicGroup, ClassicState
 from gralha.groups.classic_join import ClassicJoin
 from gralha.groups.classic_rebalance import ClassicRebalance, assigned
 from gralha.groups.classic_records import group_from_record, group_record
 from gralha.groups.config import GroupsConfig
 from gralha.groups.group import Group
-from gralha.groups.outcome import NOTHING, Caller, Outcome, Reply
-from gralha.groups.timers import Timers
+from gralha.groups.records import GroupDecision
 from gralha.protocol.errors import (
     ErrorCode,
     InconsistentGroupProtocolError,
@@ -57,12 +59,16 @@ class ClassicProtocol:
 
     # Requests
 
-    def join_group(self, caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int) -> Outcome:
+    def join_group(
+        self, caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int
+    ) -> GroupDecision:
         """A member joins, or joins again."""
         _check_group_id(request.group_id)
         return self._join.join(caller, request, reply, now_ms)
 
-    def sync_group(self, caller: Caller, request: SyncGroupRequest, reply: Reply, now_ms: int) -> Outcome:
+    def sync_group(
+        self, caller: Caller, request: SyncGroupRequest, reply: Reply, now_ms: int
+    ) -> GroupDecision:
         """A member asks for its part; the leader brings everybody's."""
         group = self._find(request.group_id)
         member_id = request.member_id
@@ -73,13 +79,13 @@ class ClassicProtocol:
         _check_protocol(group, request)
         self.rebalance.synced(group, member_id)
         if group.state is ClassicState.STABLE:
-            return Outcome(assigned(group, group.members[member_id]))
+            return Decision(assigned(group, group.members[member_id]))
         group.wait_for_sync(member_id, reply)
         if not group.is_leader(member_id):
             return NOTHING
         return self._assign(group, request, now_ms)
 
-    def _assign(self, group: ClassicGroup, request: SyncGroupRequest, now_ms: int) -> Outcome:
+    def _assign(self, group: ClassicGroup, request: SyncGroupRequest, now_ms: int) -> GroupDecision:
         """Write the leader's assignment; only then anybody gets to see it."""
         assignments = {assignment.member_id: assignment.assignment for assignment in request.assignments}
 
@@ -87,28 +93,28 @@ class ClassicProtocol:
             self.rebalance.fail_assignment(group, error, now_ms)
             self.rebalance.prepare(group, now_ms)
 
-        return Outcome(
+        return Decision(
             records=[group_record(group, assignments)],
             on_appended=lambda: self.rebalance.assign(group, assignments, now_ms),
             on_failed=on_failed,
         )
 
-    def heartbeat(self, caller: Caller, request: HeartbeatRequest, now_ms: int) -> Outcome:
+    def heartbeat(self, caller: Caller, request: HeartbeatRequest, now_ms: int) -> GroupDecision:
         """A member is alive, and learns whether it must join again."""
         group = self._find(request.group_id)
         group.check_member(request.member_id, request.group_instance_id)
         group.check_generation(request.generation_id)
         self.touch(group, request.member_id, now_ms)
         if group.state is ClassicState.PREPARING_REBALANCE:
-            return Outcome(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
-        return Outcome(HeartbeatResponse())
+            return Decision(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+        return Decision(HeartbeatResponse())
 
     def touch(self, group: Group, member_id: str, now_ms: int) -> None:
         """A member is alive: it has sent a heartbeat, or has committed offsets."""
         if isinstance(group, ClassicGroup) and member_id in group.members:
             self.rebalance.start_session(group, group.members[member_id], now_ms)
 
-    def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> Outcome:
+    def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> GroupDecision:
         """Members leave; from version 3 on several at once, also by their instance ids alone."""
         _check_group_id(request.group_id)
         group = self._groups.get(request.group_id)
@@ -116,12 +122,12 @@ class ClassicProtocol:
         if caller.api_version < 3:
             leaving = [MemberIdentity(member_id=request.member_id)]
         responses = [self._leave(group, member) for member in leaving]
-        outcome = NOTHING
+        decision = NOTHING
         if isinstance(group, ClassicGroup) and any(response.error_code == 0 for response in responses):
-            outcome = self._members_left(group, now_ms)
+            decision = self._members_left(group, now_ms)
         if caller.api_version < 3:
-            return outcome._replace(response=LeaveGroupResponse(error_code=responses[0].error_code))
-        return outcome._replace(response=LeaveGroupResponse(members=responses))
+            return decision._replace(response=LeaveGroupResponse(error_code=responses[0].error_code))
+        return decision._replace(response=LeaveGroupResponse(members=responses))
 
     def _leave(self, group: Group | None, leaving: MemberIdentity) -> MemberResponse:
         response = MemberResponse(member_id=leaving.member_id, group_instance_id=leaving.group_instance_id)
@@ -135,7 +141,7 @@ class ClassicProtocol:
             response.error_code = error.code
         return response
 
-    def _members_left(self, group: ClassicGroup, now_ms: int) -> Outcome:
+    def _members_left(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
         if group.is_empty:
             return NOTHING
         return self.rebalance.prepare_or_complete(group, now_ms)

@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final
 
+from gralha.coordination.decision import Reply
 from gralha.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE, protocol_version
 from gralha.groups.group import Group, GroupType
-from gralha.groups.outcome import Reply
 from gralha.groups.records import GroupRecord
 from gralha.protocol.errors import (
     FencedInstanceIdError,

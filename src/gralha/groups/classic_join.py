@@ -8,12 +8,14 @@ instance id: if it comes without a member id it has started again, and takes the
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from gralha.coordination.decision import Decision, Reply
+from gralha.groups.caller import Caller
 from gralha.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
 from gralha.groups.classic_rebalance import ClassicRebalance, joined, nothing_more
 from gralha.groups.classic_records import group_record
 from gralha.groups.config import GroupsConfig
 from gralha.groups.group import Group
-from gralha.groups.outcome import Caller, Outcome, Reply
+from gralha.groups.records import GroupDecision
 from gralha.protocol.errors import (
     ErrorCode,
     GroupMaxSizeReachedError,
@@ -53,7 +55,7 @@ class ClassicJoin:
         self._config = config
         self._new_id = new_id
 
-    def join(self, caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int) -> Outcome:
+    def join(self, caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int) -> GroupDecision:
         """Decide on a JoinGroup. Mostly the reply is kept until everybody has joined."""
         joining = joining_of(caller, request, reply, now_ms, self._config)
         group = self._groups.get(request.group_id)
@@ -65,14 +67,14 @@ class ClassicJoin:
             raise UnknownMemberIdError()
         return self._join_new_group(group, joining)
 
-    def _join_new_group(self, replaced: Group | None, joining: Joining) -> Outcome:
+    def _join_new_group(self, replaced: Group | None, joining: Joining) -> GroupDecision:
         """The first member makes the group, in the place of a group of another kind if that one is empty.
 
         An empty generation is written, so that the group outlives its coordinator even before it is stable.
         """
         group = ClassicGroup(joining.request.group_id, joining.now_ms)
         records = [*(replaced.tombstones() if replaced is not None else []), group_record(group)]
-        outcome = self._join(group, joining)
+        decision = self._join(group, joining)
         self._groups[group.group_id] = group
 
         def take_back(_error: KafkaError) -> None:
@@ -81,9 +83,9 @@ class ClassicJoin:
             if replaced is not None:
                 self._groups[group.group_id] = replaced
 
-        return outcome._replace(records=records, on_appended=nothing_more, on_failed=take_back)
+        return decision._replace(records=records, on_appended=nothing_more, on_failed=take_back)
 
-    def _join(self, group: ClassicGroup, joining: Joining) -> Outcome:
+    def _join(self, group: ClassicGroup, joining: Joining) -> GroupDecision:
         request = joining.request
         if not self._has_room(group, request.member_id):
             self._rebalance.end_session(group, request.member_id)
@@ -104,7 +106,7 @@ class ClassicJoin:
 
     # Members without an id
 
-    def _join_without_id(self, group: ClassicGroup, joining: Joining) -> Outcome:
+    def _join_without_id(self, group: ClassicGroup, joining: Joining) -> GroupDecision:
         instance_id = joining.request.group_instance_id
         client_id = joining.caller.client_id
         member_id = f"{client_id if instance_id is None else instance_id}-{self._new_id()}"
@@ -114,7 +116,7 @@ class ClassicJoin:
             return self._require_member_id(group, joining, member_id)
         return self._add_member(group, joining, member_id)
 
-    def _require_member_id(self, group: ClassicGroup, joining: Joining, member_id: str) -> Outcome:
+    def _require_member_id(self, group: ClassicGroup, joining: Joining, member_id: str) -> GroupDecision:
         """The id is kept for as long as a session; rebalances wait for its owner."""
         group.pending_members.add(member_id)
         self._rebalance.start_session_of_id(
@@ -122,7 +124,7 @@ class ClassicJoin:
         )
         return member_id_required(joining.caller, member_id)
 
-    def _add_member(self, group: ClassicGroup, joining: Joining, member_id: str) -> Outcome:
+    def _add_member(self, group: ClassicGroup, joining: Joining, member_id: str) -> GroupDecision:
         request = joining.request
         member = ClassicMember(
             member_id=member_id,
@@ -144,7 +146,7 @@ class ClassicJoin:
 
     # Members that have one
 
-    def _join_with_id(self, group: ClassicGroup, joining: Joining) -> Outcome:
+    def _join_with_id(self, group: ClassicGroup, joining: Joining) -> GroupDecision:
         request = joining.request
         member_id = request.member_id
         if member_id in group.pending_members and request.group_instance_id is None:
@@ -152,14 +154,14 @@ class ClassicJoin:
         group.check_member(member_id, request.group_instance_id)
         member = group.members[member_id]
         if _changes_nothing(group, member, joining.protocols):
-            return Outcome(joined(group, member_id))
+            return Decision(joined(group, member_id))
         group.update(member, joining.protocols, joining.rebalance_timeout_ms, request.session_timeout_ms)
         group.wait_for_join(member_id, joining.reply)
         return self._rebalance.prepare_or_complete(group, joining.now_ms)
 
     # Static members that start again
 
-    def _replace_static_member(self, group: ClassicGroup, joining: Joining, member_id: str) -> Outcome:
+    def _replace_static_member(self, group: ClassicGroup, joining: Joining, member_id: str) -> GroupDecision:
         instance_id = joining.request.group_instance_id
         assert instance_id is not None
         before = group.members[group.static_members[instance_id]]
@@ -178,7 +180,7 @@ class ClassicJoin:
             self._change_id(group, member, before.member_id, joining.now_ms)
             group.update_subscribed_topics()
 
-        return Outcome(
+        return Decision(
             response=_returned(group, member, leader_before, joining.caller.api_version),
             records=[group_record(group)],
             on_appended=nothing_more,
@@ -242,11 +244,11 @@ def _returned(
     return response
 
 
-def member_id_required(caller: Caller, member_id: str) -> Outcome:
+def member_id_required(caller: Caller, member_id: str) -> GroupDecision:
     """A new member is told its id, and has to join with it (KIP-394)."""
     # From version 7 on there is a null for no protocol (KIP-559).
     protocol_name = None if caller.api_version >= NULL_PROTOCOL_FROM else ""
-    return Outcome(
+    return Decision(
         JoinGroupResponse(
             error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id, protocol_name=protocol_name
         )

@@ -19,6 +19,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from gralha.coordination.decision import NOTHING, Decision, Reply
+from gralha.coordination.timers import Timers
+from gralha.groups.caller import Caller
 from gralha.groups.classic_join import (
     MEMBER_ID_REQUIRED_FROM,
     Joining,
@@ -26,14 +29,13 @@ from gralha.groups.classic_join import (
     member_id_required,
 )
 from gralha.groups.config import GroupsConfig
-from gralha.groups.consumer import RETRY_MS, ConsumerProtocol, Draft
+from gralha.groups.consumer import ConsumerProtocol, Draft
 from gralha.groups.consumer_group import ConsumerGroup, GroupState
 from gralha.groups.consumer_member import ConsumerMember, MemberState
 from gralha.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE, read_subscription
 from gralha.groups.conversion import Conversion, assignment_bytes, partitions_by_id
 from gralha.groups.group import Group
-from gralha.groups.outcome import NOTHING, Caller, Outcome, Reply
-from gralha.groups.timers import Timers
+from gralha.groups.records import GroupDecision
 from gralha.groups.topics import Topics
 from gralha.protocol.errors import (
     ErrorCode,
@@ -82,7 +84,9 @@ class ClassicMembers:
 
     # JoinGroup
 
-    def join_group(self, caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int) -> Outcome:
+    def join_group(
+        self, caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int
+    ) -> GroupDecision:
         """A member joins, or joins again."""
         group = self._group(request.group_id)
         joining = joining_of(caller, request, reply, now_ms, self._config)
@@ -100,7 +104,9 @@ class ClassicMembers:
             before = self._consumer.present_member(group, member_id, request.group_instance_id)
         return self._join(group, draft, before, joining)
 
-    def _join(self, group: ConsumerGroup, draft: Draft, before: ConsumerMember, joining: Joining) -> Outcome:
+    def _join(
+        self, group: ConsumerGroup, draft: Draft, before: ConsumerMember, joining: Joining
+    ) -> GroupDecision:
         try:
             subscription = read_subscription(next(iter(joining.protocols.values())))
         except ProtocolError:
@@ -123,11 +129,11 @@ class ClassicMembers:
         self._cancel(_join_key(group, after))
         self._start_session(group, after, joining.now_ms)
         self._expect(_sync_key(group, after), after, joining.now_ms)
-        return Outcome(_joined(after, next(iter(joining.protocols))), draft.records)
+        return Decision(_joined(after, next(iter(joining.protocols))), draft.records)
 
     def _join_as_last(
         self, group: ConsumerGroup, changed: ConsumerGroup, member: ConsumerMember, joining: Joining
-    ) -> Outcome:
+    ) -> GroupDecision:
         """A static member took the place of the last one that spoke the consumer protocol.
 
         If everybody has what it should have, and knows it, the group goes on as a classic one. Else it has to
@@ -138,14 +144,16 @@ class ClassicMembers:
             self._timers.deadline_ms(_sync_key(group, each)) is None for each in group.members.values()
         )
         if have_synced and changed.state is GroupState.STABLE:
-            outcome = self._conversion.turn(group, classic, False, joining.now_ms)
-            return outcome._replace(response=_joined(member, classic.protocol_name))
+            decision = self._conversion.turn(group, classic, False, joining.now_ms)
+            return decision._replace(response=_joined(member, classic.protocol_name))
         classic.wait_for_join(member.member_id, joining.reply)
         return self._conversion.turn(group, classic, True, joining.now_ms)
 
     # SyncGroup
 
-    def sync_group(self, caller: Caller, request: SyncGroupRequest, reply: Reply, now_ms: int) -> Outcome:
+    def sync_group(
+        self, caller: Caller, request: SyncGroupRequest, reply: Reply, now_ms: int
+    ) -> GroupDecision:
         """A member asks what it may own now."""
         group = self._group(request.group_id)
         member = self._member(group, request.member_id, request.group_instance_id, request.generation_id)
@@ -160,7 +168,7 @@ class ClassicMembers:
         assigned = [
             (topic_id, each) for topic_id, partitions in member.assigned.items() for each in partitions
         ]
-        return Outcome(
+        return Decision(
             SyncGroupResponse(
                 protocol_type=request.protocol_type,
                 protocol_name=request.protocol_name,
@@ -170,15 +178,15 @@ class ClassicMembers:
 
     # Heartbeat
 
-    def heartbeat(self, caller: Caller, request: HeartbeatRequest, now_ms: int) -> Outcome:
+    def heartbeat(self, caller: Caller, request: HeartbeatRequest, now_ms: int) -> GroupDecision:
         """A member is alive, and learns whether it must join again."""
         group = self._group(request.group_id)
         member = self._member(group, request.member_id, request.group_instance_id, request.generation_id)
         self._start_session(group, member, now_ms)
         if not self._must_join(group, member, now_ms):
-            return Outcome(HeartbeatResponse())
+            return Decision(HeartbeatResponse())
         self._expect_join(group, member, now_ms)
-        return Outcome(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+        return Decision(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
 
     def _must_join(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> bool:
         """Is there something for it to give back, to get, or (a new target) to find out?"""
@@ -190,7 +198,7 @@ class ClassicMembers:
 
     # LeaveGroup
 
-    def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> Outcome:
+    def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> GroupDecision:
         """Members leave, of either protocol: an administrator may remove them, too."""
         group = self._group(request.group_id)
         has_list = caller.api_version >= 3
@@ -207,10 +215,10 @@ class ClassicMembers:
             except KafkaError as error:
                 response.error_code = error.code
             responses.append(response)
-        outcome = self._consumer.remove(group, list(leaving.values()), now_ms) if leaving else NOTHING
+        decision = self._consumer.remove(group, list(leaving.values()), now_ms) if leaving else NOTHING
         if has_list:
-            return outcome._replace(response=LeaveGroupResponse(members=responses))
-        return outcome._replace(response=LeaveGroupResponse(error_code=responses[0].error_code))
+            return decision._replace(response=LeaveGroupResponse(members=responses))
+        return decision._replace(response=LeaveGroupResponse(error_code=responses[0].error_code))
 
     def _leaving(self, group: ConsumerGroup, identity: MemberIdentity) -> ConsumerMember:
         instance_id = identity.group_instance_id
@@ -258,18 +266,14 @@ class ClassicMembers:
     def _cancel(self, key: TimerKey) -> None:
         self._timers.cancel(key)
 
-    def _is_late(self, key: TimerKey, now_ms: int) -> Outcome:
+    def _is_late(self, key: TimerKey, now_ms: int) -> GroupDecision:
         """The member has not done what it was expected to do."""
         _, group_id, member_id = key
         group = self._groups.get(group_id)
         member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
         if not isinstance(group, ConsumerGroup) or member is None or member.classic is None:
             return NOTHING
-
-        def on_failed(error: KafkaError) -> None:
-            self._timers.schedule(key, now_ms + RETRY_MS, partial(self._is_late, key))
-
-        return self._consumer.remove(group, [member], now_ms)._replace(on_failed=on_failed)
+        return self._consumer.remove(group, [member], now_ms)
 
 
 def _join_key(group: ConsumerGroup, member: ConsumerMember) -> TimerKey:

@@ -10,12 +10,13 @@ Nothing here is written, except a generation without members: the others are wri
 from collections.abc import Hashable
 from typing import Final
 
+from gralha.coordination.decision import NOTHING, Decision
+from gralha.coordination.timers import Timers
 from gralha.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
 from gralha.groups.classic_records import group_record
 from gralha.groups.config import GroupsConfig
 from gralha.groups.group import Group
-from gralha.groups.outcome import NOTHING, Outcome
-from gralha.groups.timers import Timers
+from gralha.groups.records import GroupDecision
 from gralha.protocol.errors import KafkaError, RebalanceInProgressError
 from gralha.protocol.messages.join_group import JoinGroupResponse
 from gralha.protocol.messages.sync_group import SyncGroupResponse
@@ -63,7 +64,7 @@ class ClassicRebalance:
         self._timers.cancel(_join_key(group.group_id))
         self._timers.cancel(_sync_key(group.group_id))
 
-    def _session_ended(self, group_id: str, member_id: str, now_ms: int) -> Outcome:
+    def _session_ended(self, group_id: str, member_id: str, now_ms: int) -> GroupDecision:
         group = self._group(group_id)
         if group is None:
             return NOTHING
@@ -79,20 +80,20 @@ class ClassicRebalance:
 
     # Joining
 
-    def prepare_or_complete(self, group: ClassicGroup, now_ms: int) -> Outcome:
+    def prepare_or_complete(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
         """The members have changed: start a rebalance, or see whether that ends the one under way."""
         if group.can_rebalance:
             return self.prepare(group, now_ms)
         return self._complete_if_everybody_joined(group, now_ms)
 
-    def _complete_if_everybody_joined(self, group: ClassicGroup, now_ms: int) -> Outcome:
+    def _complete_if_everybody_joined(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
         if group.state is not ClassicState.PREPARING_REBALANCE or group.is_initial_rebalance:
             return NOTHING  # a first rebalance has its delay, which others may use
         if group.has_everybody_joined:
             return self._complete_join(group, now_ms)
         return NOTHING
 
-    def prepare(self, group: ClassicGroup, now_ms: int) -> Outcome:
+    def prepare(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
         """Start a rebalance: everybody must join again. They learn it from their next heartbeat."""
         if group.state is ClassicState.COMPLETING_REBALANCE:
             self.fail_assignment(group, RebalanceInProgressError(), now_ms)
@@ -115,7 +116,7 @@ class ClassicRebalance:
             lambda later_ms: self._joins_ended(group_id, later_ms),
         )
 
-    def _joins_ended(self, group_id: str, now_ms: int) -> Outcome:
+    def _joins_ended(self, group_id: str, now_ms: int) -> GroupDecision:
         group = self._group(group_id, ClassicState.PREPARING_REBALANCE)
         return NOTHING if group is None else self._complete_join(group, now_ms)
 
@@ -128,7 +129,7 @@ class ClassicRebalance:
             lambda later_ms: self._delay_ended(group_id, delay_ms, remaining_ms, later_ms),
         )
 
-    def _delay_ended(self, group_id: str, delay_ms: int, remaining_ms: int, now_ms: int) -> Outcome:
+    def _delay_ended(self, group_id: str, delay_ms: int, remaining_ms: int, now_ms: int) -> GroupDecision:
         group = self._group(group_id, ClassicState.PREPARING_REBALANCE)
         if group is None:
             return NOTHING
@@ -139,7 +140,7 @@ class ClassicRebalance:
         self._delay_join(group, next_delay_ms, max(remaining_ms - delay_ms, 0), now_ms)
         return NOTHING
 
-    def _complete_join(self, group: ClassicGroup, now_ms: int) -> Outcome:
+    def _complete_join(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
         """Who has joined is the next generation, together with static members, who may be away."""
         self._timers.cancel(_join_key(group.group_id))
         for member in list(group.members.values()):
@@ -151,7 +152,7 @@ class ClassicRebalance:
             return NOTHING
         group.start_generation(now_ms)
         if not group.members:
-            return Outcome(records=[group_record(group)], on_appended=nothing_more)
+            return Decision(records=[group_record(group)], on_appended=nothing_more)
         self._announce_generation(group, now_ms)
         return NOTHING
 
@@ -192,7 +193,7 @@ class ClassicRebalance:
                 reply.fail(error)
                 self.start_session(group, member, now_ms)
 
-    def _syncs_ended(self, group_id: str, generation: int, now_ms: int) -> Outcome:
+    def _syncs_ended(self, group_id: str, generation: int, now_ms: int) -> GroupDecision:
         """Who has joined but does not sync is stuck, and with the leader the whole group is."""
         group = self._group(group_id)
         if group is None or group.generation != generation or not group.pending_sync_members:

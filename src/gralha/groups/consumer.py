@@ -14,8 +14,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from gralha.coordination.decision import NOTHING, Decision
+from gralha.coordination.timers import Timers
 from gralha.groups import consumer_records, reconciliation, subscriptions, target_assignment
 from gralha.groups.assignors import ASSIGNORS, Assignment
+from gralha.groups.caller import Caller
 from gralha.groups.config import ConsumerGroupTimes, GroupsConfig
 from gralha.groups.consumer_describe import described_group
 from gralha.groups.consumer_group import ConsumerGroup
@@ -29,15 +32,12 @@ from gralha.groups.consumer_member import (
 )
 from gralha.groups.consumer_request import check_member_epoch, check_request, owned_partitions, updated_member
 from gralha.groups.group import Group
-from gralha.groups.outcome import NOTHING, Caller, Outcome
-from gralha.groups.records import GroupRecord
-from gralha.groups.timers import Timers
+from gralha.groups.records import GroupDecision, GroupRecord
 from gralha.groups.topics import Topics
 from gralha.protocol.errors import (
     FencedInstanceIdError,
     GroupIdNotFoundError,
     GroupMaxSizeReachedError,
-    KafkaError,
     UnknownMemberIdError,
     UnreleasedInstanceIdError,
 )
@@ -60,9 +60,6 @@ from gralha.protocol.messages.group_records import (
     ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupTargetAssignmentMetadataKey,
 )
-
-# When the log did not take the removal of a member it is tried again.
-RETRY_MS: Final = 500
 
 _KEYS: Final = (
     ConsumerGroupMetadataKey
@@ -102,7 +99,8 @@ class ConsumerProtocol:
         times_of: Callable[[str], ConsumerGroupTimes],
         new_id: Callable[[], str],
         upgrade: Callable[[Group], Sequence[GroupRecord]] | None = None,
-        downgrade: Callable[[ConsumerGroup, Collection[ConsumerMember], int], Outcome | None] | None = None,
+        downgrade: Callable[[ConsumerGroup, Collection[ConsumerMember], int], GroupDecision | None]
+        | None = None,
     ) -> None:
         """`groups` is shared with the other protocols; `times_of` a group may have been set for it alone.
 
@@ -122,7 +120,7 @@ class ConsumerProtocol:
 
     # Heartbeats
 
-    def heartbeat(self, caller: Caller, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> Outcome:
+    def heartbeat(self, caller: Caller, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> GroupDecision:
         """A member joins, is there, has given partitions back, subscribes to other topics, or leaves."""
         check_request(request, caller.api_version, self._config)
         if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
@@ -146,7 +144,7 @@ class ConsumerProtocol:
         )
         if joins or _says_everything(request) or after.assigned != before.assigned:
             response.assignment = ResponseAssignment(topic_partitions=_topic_partitions(after.assigned))
-        return Outcome(response, draft.records)
+        return Decision(response, draft.records)
 
     def _draft(self, group_id: str, joins: bool, now_ms: int) -> Draft:
         """The group that a heartbeat is for. Its first member makes it; a classic group is replaced."""
@@ -302,7 +300,7 @@ class ConsumerProtocol:
 
     # Leaving, on purpose or not
 
-    def _leave(self, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> Outcome:
+    def _leave(self, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> GroupDecision:
         group = self._consumer_group(request.group_id)
         member = self.present_member(group, request.member_id, request.instance_id)
         response = ConsumerGroupHeartbeatResponse(
@@ -313,9 +311,9 @@ class ConsumerProtocol:
         # Its next life will not know what epochs these partitions had.
         assigned = {topic_id: dict.fromkeys(each, 0) for topic_id, each in member.assigned.items()}
         absent = replace(member, epoch=LEAVE_STATIC_EPOCH, assigned=assigned, pending_revocation={})
-        return Outcome(response, [consumer_records.current_assignment(group.group_id, absent)])
+        return Decision(response, [consumer_records.current_assignment(group.group_id, absent)])
 
-    def remove(self, group: ConsumerGroup, members: Collection[ConsumerMember], now_ms: int) -> Outcome:
+    def remove(self, group: ConsumerGroup, members: Collection[ConsumerMember], now_ms: int) -> GroupDecision:
         """Members are gone; the others share what they had, once there is a new target assignment."""
         if self._downgrade is not None:
             downgraded = self._downgrade(group, members, now_ms)
@@ -328,7 +326,7 @@ class ConsumerProtocol:
             draft.add(consumer_records.no_regex(group.group_id, expression))
         metadata_hash = self._metadata_hash.of(draft.group.subscribed_topics)
         draft.add(consumer_records.group(group.group_id, group.epoch + 1, metadata_hash))
-        return Outcome(records=draft.records)
+        return Decision(records=draft.records)
 
     def schedule_session(
         self, group_id: str, member_id: str, now_ms: int, timeout_ms: int | None = None
@@ -340,31 +338,19 @@ class ConsumerProtocol:
         action = partial(self._session_expired, group_id, member_id)
         self._timers.schedule(key, now_ms + timeout_ms, action)
 
-    def _session_expired(self, group_id: str, member_id: str, now_ms: int) -> Outcome:
-        retry = partial(self.schedule_session, group_id, member_id, now_ms, RETRY_MS)
-        return self._fence(group_id, member_id, None, now_ms, retry)
+    def _session_expired(self, group_id: str, member_id: str, now_ms: int) -> GroupDecision:
+        return self._fence(group_id, member_id, None, now_ms)
 
-    def _schedule_revocation(
-        self, group_id: str, member: ConsumerMember, now_ms: int, timeout_ms: int | None = None
-    ) -> None:
+    def _schedule_revocation(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
         """The member must have given partitions back by then. Until it has, its epoch does not change."""
-        if timeout_ms is None:
-            timeout_ms = member.rebalance_timeout_ms
         key = ("consumer revocation", group_id, member.member_id)
-        self._timers.schedule(key, now_ms + timeout_ms, partial(self._revocation_expired, group_id, member))
+        action = partial(self._revocation_expired, group_id, member)
+        self._timers.schedule(key, now_ms + member.rebalance_timeout_ms, action)
 
-    def _revocation_expired(self, group_id: str, member: ConsumerMember, now_ms: int) -> Outcome:
-        retry = partial(self._schedule_revocation, group_id, member, now_ms, RETRY_MS)
-        return self._fence(group_id, member.member_id, member.epoch, now_ms, retry)
+    def _revocation_expired(self, group_id: str, member: ConsumerMember, now_ms: int) -> GroupDecision:
+        return self._fence(group_id, member.member_id, member.epoch, now_ms)
 
-    def _fence(
-        self,
-        group_id: str,
-        member_id: str,
-        revoking_epoch: int | None,
-        now_ms: int,
-        retry: Callable[[], None],
-    ) -> Outcome:
+    def _fence(self, group_id: str, member_id: str, revoking_epoch: int | None, now_ms: int) -> GroupDecision:
         """Remove a member that is late, or with a `revoking_epoch` only if it still revokes in that epoch."""
         group = self._groups.get(group_id)
         if not isinstance(group, ConsumerGroup) or member_id not in group.members:
@@ -374,11 +360,7 @@ class ConsumerProtocol:
             member.epoch != revoking_epoch or member.state is not MemberState.UNREVOKED_PARTITIONS
         ):
             return NOTHING
-
-        def on_failed(error: KafkaError) -> None:
-            retry()
-
-        return self.remove(group, [member], now_ms)._replace(on_failed=on_failed)
+        return self.remove(group, [member], now_ms)
 
     # Others look at groups
 

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from gralha.groups.assignors import Assignment
+from gralha.groups.caller import Caller
 from gralha.groups.config import GroupsConfig
 from gralha.groups.consumer_member import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH, ConsumerMember
-from gralha.groups.outcome import Caller
 from gralha.groups.subscriptions import regex_matcher
 from gralha.protocol.errors import (
     FencedMemberEpochError,

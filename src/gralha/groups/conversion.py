@@ -14,6 +14,7 @@ classic group is its member epoch in a consumer group, and goes on from there.
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
+from gralha.coordination.decision import Decision
 from gralha.groups import consumer_records
 from gralha.groups.classic_group import ClassicGroup, ClassicMember
 from gralha.groups.classic_rebalance import ClassicRebalance
@@ -29,8 +30,7 @@ from gralha.groups.consumer_protocol import (
     write_assignment,
 )
 from gralha.groups.group import Group
-from gralha.groups.outcome import Outcome
-from gralha.groups.records import GroupRecord
+from gralha.groups.records import GroupDecision, GroupRecord
 from gralha.groups.subscriptions import MetadataHash
 from gralha.groups.topics import Topics
 from gralha.protocol.errors import GroupIdNotFoundError
@@ -106,7 +106,7 @@ class Conversion:
 
     def downgrade(
         self, group: ConsumerGroup, leaving: Collection[ConsumerMember], now_ms: int
-    ) -> Outcome | None:
+    ) -> GroupDecision | None:
         """Members leave: if the others can go on as a classic group, that is what they do."""
         gone = {member.member_id for member in leaving}
         staying = [member for member in group.members.values() if member.member_id not in gone]
@@ -138,7 +138,9 @@ class Conversion:
             now_ms,
         )
 
-    def turn(self, group: ConsumerGroup, classic: ClassicGroup, must_rebalance: bool, now_ms: int) -> Outcome:
+    def turn(
+        self, group: ConsumerGroup, classic: ClassicGroup, must_rebalance: bool, now_ms: int
+    ) -> GroupDecision:
         """Put a classic group in the place of a consumer group."""
         if must_rebalance:
             # If this coordinator ends before they have rebalanced, the next one sees that nobody leads them.
@@ -154,7 +156,7 @@ class Conversion:
             if must_rebalance:
                 self._rebalance.prepare(classic, now_ms)
 
-        return Outcome(records=[*tombstones, group_record(classic)], on_appended=on_appended)
+        return Decision(records=[*tombstones, group_record(classic)], on_appended=on_appended)
 
 
 def epoch_of(group: ClassicGroup) -> int:

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Mapping
 
+from gralha.coordination.decision import Decision
 from gralha.groups.group import Group
 from gralha.groups.offsets import Offsets
-from gralha.groups.outcome import Outcome
-from gralha.groups.records import GroupRecord
+from gralha.groups.records import GroupDecision, GroupRecord
 from gralha.protocol.errors import GroupIdNotFoundError, KafkaError
 from gralha.protocol.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 
 
-def delete_groups(groups: Mapping[str, Group], offsets: Offsets, group_ids: Iterable[str]) -> Outcome:
+def delete_groups(groups: Mapping[str, Group], offsets: Offsets, group_ids: Iterable[str]) -> GroupDecision:
     """Each group has a result of its own: one that cannot be deleted does not keep the others."""
     response = DeleteGroupsResponse()
     records: list[GroupRecord] = []
@@ -21,7 +21,7 @@ def delete_groups(groups: Mapping[str, Group], offsets: Offsets, group_ids: Iter
             records.extend(_tombstones(groups, offsets, group_id))
         except KafkaError as error:
             result.error_code = error.code
-    return Outcome(response, records)
+    return Decision(response, records)
 
 
 def _tombstones(groups: Mapping[str, Group], offsets: Offsets, group_id: str) -> list[GroupRecord]:

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable
 from sys import intern
 from typing import Final, NamedTuple
 
+from gralha.coordination.decision import Decision
+from gralha.groups.caller import Caller
 from gralha.groups.config import GroupsConfig
 from gralha.groups.group import Group, GroupType
-from gralha.groups.outcome import Caller, Outcome
-from gralha.groups.records import GroupRecord
+from gralha.groups.records import GroupDecision, GroupRecord
 from gralha.groups.topics import Topic, Topics
 from gralha.protocol.errors import (
     ErrorCode,
@@ -103,21 +104,21 @@ class Offsets:
 
     # OffsetCommit
 
-    def commit(self, caller: Caller, request: OffsetCommitRequest, now_ms: int) -> Outcome:
+    def commit(self, caller: Caller, request: OffsetCommitRequest, now_ms: int) -> GroupDecision:
         """An error of the group concerns all partitions that exist; too much metadata only its own."""
         response = OffsetCommitResponse()
         commits: list[_Commit] = []
         for requested in request.topics:
             response.topics.append(self._look_up(requested, caller.api_version, commits))
         if not commits:
-            return Outcome(response)
+            return Decision(response)
         try:
             records = self._commit_records(caller, request, commits, now_ms)
         except KafkaError as error:
             for commit in commits:
                 commit.answer.error_code = error.code
-            return Outcome(response)
-        return Outcome(response, records)
+            return Decision(response)
+        return Decision(response, records)
 
     def _look_up(
         self, requested: OffsetCommitRequestTopic, api_version: int, commits: list[_Commit]
@@ -243,7 +244,7 @@ class Offsets:
 
     # OffsetDelete
 
-    def delete(self, request: OffsetDeleteRequest) -> Outcome:
+    def delete(self, request: OffsetDeleteRequest) -> GroupDecision:
         """Forget offsets of topics that nobody in the group subscribes to (KIP-496)."""
         if not request.group_id:
             raise InvalidGroupIdError
@@ -255,7 +256,7 @@ class Offsets:
         response = OffsetDeleteResponse()
         for requested in request.topics:
             response.topics.append(self._delete_in_topic(group, requested, records))
-        return Outcome(response, records)
+        return Decision(response, records)
 
     def _delete_in_topic(
         self, group: Group, requested: OffsetDeleteRequestTopic, records: list[GroupRecord]

@@ -3,8 +3,10 @@
 They are written in the versions that Kafka 4.3 writes, and read in all that it reads.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from gralha.coordination.decision import Decision
+from gralha.coordination.shard import Codec
 from gralha.protocol import coordinator_records
 from gralha.protocol.coordinator_records import GROUP_RECORDS, UnknownKindError
 from gralha.protocol.message import Message
@@ -22,6 +24,10 @@ class GroupRecord(NamedTuple):
 
     key: Message
     value: Message | None
+
+
+# The result of a request to a group, or of one of its timers.
+GroupDecision = Decision[GroupRecord]
 
 
 def encode_record(record: GroupRecord) -> tuple[bytes, bytes | None]:
@@ -45,6 +51,9 @@ def decode_record(key: bytes, value: bytes | None) -> GroupRecord | None:
     if isinstance(decoded.key, LegacyOffsetCommitKey):
         return _from_legacy(decoded.key, decoded.value)
     return GroupRecord(decoded.key, decoded.value)
+
+
+GROUP_CODEC: Final = Codec(encode_record, decode_record)
 
 
 def _written_version(value: Message) -> int:

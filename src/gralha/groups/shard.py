@@ -11,7 +11,11 @@ from random import Random
 from typing import Final, cast
 from uuid import UUID
 
+from gralha.coordination.decision import Decision, Reply
+from gralha.coordination.shard import Producer
+from gralha.coordination.timers import Timers
 from gralha.groups import deletion, listing
+from gralha.groups.caller import Caller
 from gralha.groups.classic import ClassicProtocol
 from gralha.groups.classic_group import ClassicGroup
 from gralha.groups.classic_members import ClassicMembers
@@ -21,9 +25,7 @@ from gralha.groups.consumer_group import ConsumerGroup
 from gralha.groups.conversion import Conversion
 from gralha.groups.group import Group
 from gralha.groups.offsets import Offsets
-from gralha.groups.outcome import Caller, Outcome, Reply
-from gralha.groups.records import GroupRecord
-from gralha.groups.timers import Timers
+from gralha.groups.records import GROUP_CODEC, GroupDecision, GroupRecord
 from gralha.groups.topics import Topics
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from gralha.protocol.messages.group_records import (
@@ -44,7 +46,9 @@ from gralha.protocol.messages.sync_group import SyncGroupRequest
 EXPIRY: Final = "offsets.retention"
 
 
-class Shard:
+class GroupShard:
+    codec = GROUP_CODEC
+
     def __init__(
         self,
         config: GroupsConfig,
@@ -78,19 +82,23 @@ class Shard:
 
     # The classic protocol
 
-    def join_group(self, caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int) -> Outcome:
+    def join_group(
+        self, caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int
+    ) -> GroupDecision:
         """A member joins; its answer comes with the next generation."""
         return self._classic_side(request.group_id).join_group(caller, request, reply, now_ms)
 
-    def sync_group(self, caller: Caller, request: SyncGroupRequest, reply: Reply, now_ms: int) -> Outcome:
+    def sync_group(
+        self, caller: Caller, request: SyncGroupRequest, reply: Reply, now_ms: int
+    ) -> GroupDecision:
         """A member asks for its assignment; the leader brings everyone's."""
         return self._classic_side(request.group_id).sync_group(caller, request, reply, now_ms)
 
-    def heartbeat(self, caller: Caller, request: HeartbeatRequest, now_ms: int) -> Outcome:
+    def heartbeat(self, caller: Caller, request: HeartbeatRequest, now_ms: int) -> GroupDecision:
         """A member is alive."""
         return self._classic_side(request.group_id).heartbeat(caller, request, now_ms)
 
-    def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> Outcome:
+    def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> GroupDecision:
         """Members leave."""
         return self._classic_side(request.group_id).leave_group(caller, request, now_ms)
 
@@ -103,31 +111,31 @@ class Shard:
 
     def consumer_group_heartbeat(
         self, caller: Caller, request: ConsumerGroupHeartbeatRequest, now_ms: int
-    ) -> Outcome:
+    ) -> GroupDecision:
         """A member joins, is alive, has given partitions back, or leaves."""
         return self._consumer.heartbeat(caller, request, now_ms)
 
     # Offsets
 
-    def commit_offsets(self, caller: Caller, request: OffsetCommitRequest, now_ms: int) -> Outcome:
+    def commit_offsets(self, caller: Caller, request: OffsetCommitRequest, now_ms: int) -> GroupDecision:
         """A group notes how far it has come."""
         return self._offsets.commit(caller, request, now_ms)
 
-    def fetch_offsets(self, caller: Caller, request: OffsetFetchRequestGroup) -> Outcome:
+    def fetch_offsets(self, caller: Caller, request: OffsetFetchRequestGroup) -> GroupDecision:
         """How far a group has come."""
-        return Outcome(self._offsets.fetch(caller, request))
+        return Decision(self._offsets.fetch(caller, request))
 
-    def delete_offsets(self, request: OffsetDeleteRequest) -> Outcome:
+    def delete_offsets(self, request: OffsetDeleteRequest) -> GroupDecision:
         """Forget offsets of topics that nobody subscribes to."""
-        return self._offsets.delete(request)._replace(in_parts=True)
+        return self._offsets.delete(request)._replace(is_atomic=False)
 
-    def topics_deleted(self, deleted: Iterable[tuple[str, bytes]]) -> Outcome:
+    def topics_deleted(self, deleted: Iterable[tuple[str, bytes]]) -> GroupDecision:
         """Topics, by name and id, are gone: so are their offsets."""
-        return Outcome(records=self._offsets.topics_deleted(deleted), in_parts=True)
+        return Decision(records=self._offsets.topics_deleted(deleted), is_atomic=False)
 
-    def _expire_offsets(self, now_ms: int) -> Outcome:
+    def _expire_offsets(self, now_ms: int) -> GroupDecision:
         self._arm_expiry(now_ms)
-        return Outcome(records=self._offsets.expire(now_ms), in_parts=True)
+        return Decision(records=self._offsets.expire(now_ms), is_atomic=False)
 
     def _arm_expiry(self, now_ms: int) -> None:
         next_ms = now_ms + self._config.offsets_retention_check_interval_ms
@@ -135,27 +143,29 @@ class Shard:
 
     # Groups as such
 
-    def list_groups(self, request: ListGroupsRequest) -> Outcome:
+    def list_groups(self, request: ListGroupsRequest) -> GroupDecision:
         """The groups, by state and type if so asked."""
         groups = listing.list_groups(self.groups.values(), request.states_filter, request.types_filter)
-        return Outcome(ListGroupsResponse(groups=groups))
+        return Decision(ListGroupsResponse(groups=groups))
 
-    def describe_group(self, caller: Caller, group_id: str) -> Outcome:
+    def describe_group(self, caller: Caller, group_id: str) -> GroupDecision:
         """A group as classic clients see it."""
-        return Outcome(self._classic.describe(group_id, caller.api_version))
+        return Decision(self._classic.describe(group_id, caller.api_version))
 
-    def describe_consumer_group(self, group_id: str) -> Outcome:
+    def describe_consumer_group(self, group_id: str) -> GroupDecision:
         """A consumer group with its members."""
-        return Outcome(self._consumer.describe(group_id))
+        return Decision(self._consumer.describe(group_id))
 
-    def delete_groups(self, group_ids: Sequence[str]) -> Outcome:
+    def delete_groups(self, group_ids: Sequence[str]) -> GroupDecision:
         """Forget groups without members, and their offsets."""
-        return deletion.delete_groups(self.groups, self._offsets, group_ids)._replace(in_parts=True)
+        return deletion.delete_groups(self.groups, self._offsets, group_ids)._replace(is_atomic=False)
 
     # The log
 
-    def replay(self, record: GroupRecord) -> None:
+    def replay(self, record: GroupRecord, producer: Producer | None = None) -> None:
         """Take over what a record says."""
+        if producer is not None:
+            return  # Offsets that are committed in transactions come with transactions.
         key, value = record
         if isinstance(key, OffsetCommitKey):
             self._offsets.replay_offset_commit(key, cast(OffsetCommitValue | None, value))
@@ -164,9 +174,12 @@ class Shard:
         else:
             self._consumer.replay(record)
 
-    def on_loaded(self, now_ms: int) -> Outcome:
+    def replay_end_of_transaction(self, producer: Producer, is_commit: bool) -> None:
+        """A producer's transaction has ended in this partition. None of its offsets are kept yet."""
+
+    def on_loaded(self, now_ms: int) -> GroupDecision:
         """All records are replayed: time begins to run."""
         self._arm_expiry(now_ms)
         self._classic.on_loaded(now_ms)
         self._consumer.on_loaded(now_ms)
-        return Outcome()
+        return Decision()

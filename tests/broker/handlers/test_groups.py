@@ -1,24 +1,16 @@
 """Group requests through the door: Kafka's codes, and what a coordinator owes when it moves or fails."""
 
 import asyncio
-import time
 
 import pytest
 
-from gralha.groups import runtime
-from gralha.groups.loading import read_records
-from gralha.groups.outcome import Outcome
-from gralha.groups.records import GroupRecord
-from gralha.groups.runtime import TIMERS_AT_ONCE_S
 from gralha.protocol.apis import APIS, ApiKey
 from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from gralha.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest
-from gralha.protocol.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from gralha.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from gralha.protocol.messages.list_groups import ListGroupsResponse
 from gralha.protocol.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from gralha.storage.config import LogConfig
 from gralha.storage.disk import DiskError
@@ -228,28 +220,6 @@ async def test_a_new_leader_epoch_loads_what_was_committed(broker, client, topic
     assert await fetched(client, topic_id) == 42
 
 
-async def test_partitions_are_loaded_one_at_a_time(broker, client, topic_id, monkeypatch):
-    groups = [f"g{number}" for number in range(20)]
-    for group_id in groups:
-        await commit(client, topic_id, 7, group_id)
-    reading, most = 0, 0
-
-    def read_slowly(*arguments):
-        nonlocal reading, most
-        reading += 1
-        most = max(most, reading)
-        time.sleep(0.01)
-        reading -= 1
-        return read_records(*arguments)
-
-    monkeypatch.setattr(runtime, "read_records", read_slowly)
-    for group_id in groups:
-        load_again(broker, group_id)
-    await loaded(broker)
-    assert most == 1
-    assert [await fetched(client, topic_id, group_id) for group_id in groups] == [7] * len(groups)
-
-
 async def test_a_heartbeat_succeeds_while_the_coordinator_loads(broker, client, topic_id):
     await commit(client, topic_id)
     load_again(broker)
@@ -289,7 +259,7 @@ async def test_a_commit_that_cannot_be_written_changes_nothing(broker, client, t
 
 
 async def test_a_full_disk_refuses_requests_until_it_has_room(disk, client, topic_id, caplog):
-    caplog.set_level("INFO", "gralha.groups")
+    caplog.set_level("INFO", "gralha.coordination")
     await commit(client, topic_id, 42)
     disk.before = failing("append", ".log")
     assert await commit(client, topic_id, 43) == ErrorCode.NOT_COORDINATOR
@@ -298,7 +268,7 @@ async def test_a_full_disk_refuses_requests_until_it_has_room(disk, client, topi
     disk.before = None
     assert await commit(client, topic_id, 44) == 0
     assert await fetched(client, topic_id) == 44
-    messages = [record.getMessage() for record in caplog.records if record.name == "gralha.groups"]
+    messages = [record.getMessage() for record in caplog.records if record.name == "gralha.coordination"]
     assert len([one for one in messages if "the test says so" in one]) == 1
     assert messages[-1] == "__consumer_offsets-3 can be written again"
     assert len(messages) == 2
@@ -316,18 +286,6 @@ def sync_fails(action, path):
     """As a log does that has to sync something before it can be written to."""
     if action == "append":
         raise DiskError("sync", path, "the test says so")
-
-
-async def test_a_record_that_cannot_be_written_costs_only_its_own_request(broker, client, topic_id):
-    await commit(client, topic_id, 42)
-    too_long = GroupRecord(OffsetCommitKey("g" * 40_000, "a", 0), OffsetCommitValue(offset=1))
-    answer = broker.groups.call(
-        "g",
-        lambda _shard, _reply, _now_ms: Outcome(ListGroupsResponse(), [too_long]),
-        lambda error: ListGroupsResponse(error_code=error.code),
-    )
-    assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert await fetched(client, topic_id) == 42  # at once: nothing had to be loaded anew
 
 
 async def test_without_enough_replicas_nothing_is_written(broker, client, topic_id):
@@ -358,59 +316,12 @@ async def test_answers_wait_until_what_they_rest_on_is_committed(broker, client,
 
 async def test_a_commit_that_is_not_replicated_in_time_is_not_acknowledged(tmp_path):
     broker = make_broker(tmp_path, offsets_commit_timeout_ms=20)
-    loop = asyncio.get_running_loop()
-    broker.groups._clock = lambda: int(loop.time() * 1000)
     client = Client(broker)
     topic_id = await create_topic(broker, "a")
     await client.ask(FindCoordinatorRequest(coordinator_keys=["g"]))
     await loaded(broker)
     acknowledge_slowly(log_partition(broker))
     assert await commit(client, topic_id, 42) == ErrorCode.COORDINATOR_NOT_AVAILABLE
-
-
-async def test_a_clock_that_is_set_back_keeps_nobody_waiting(tmp_path):
-    broker = make_broker(tmp_path, offsets_commit_timeout_ms=20)
-    client = Client(broker)
-    topic_id = await create_topic(broker, "a")
-    await client.ask(FindCoordinatorRequest(coordinator_keys=["g"]))
-    await loaded(broker)
-    partition = log_partition(broker)
-    acknowledge_slowly(partition)
-    committing = asyncio.ensure_future(commit(client, topic_id, 42))
-    await asyncio.sleep(0)
-    broker.groups._runtimes[partition.index]._clock = lambda: -3_600_000
-    assert await asyncio.wait_for(committing, 10) == ErrorCode.COORDINATOR_NOT_AVAILABLE
-
-
-async def test_a_clock_that_is_slow_does_not_make_timers_come_again_and_again(broker, topic_id):
-    runtime = broker.groups._runtimes[log_partition(broker).index]
-    loop = asyncio.get_running_loop()
-    before_ms = runtime._now_ms()
-    runtime._clock = lambda: before_ms - 900
-    runtime.shard.timers.clear()
-    runtime.shard.timers.schedule("soon", before_ms, lambda _now_ms: None)
-    runtime._timers_due()
-    assert runtime._timer.when() > loop.time() + 0.5
-
-
-async def test_others_have_their_turn_while_many_timers_run_out(broker, topic_id):
-    runtime = broker.groups._runtimes[log_partition(broker).index]
-    ran = []
-
-    def slowly(name):
-        def action(_now_ms):
-            time.sleep(2 * TIMERS_AT_ONCE_S)
-            ran.append(name)
-
-        return action
-
-    for name in ("first", "second", "third"):
-        runtime.shard.timers.schedule(name, 0, slowly(name))
-    asyncio.get_running_loop().call_soon(ran.append, "a request")
-    runtime._timers_due()
-    while len(ran) < 4:
-        await asyncio.sleep(0)
-    assert ran == ["first", "a request", "second", "third"]
 
 
 async def test_a_state_machine_that_breaks_is_loaded_anew(broker, client, topic_id, monkeypatch):

@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.group_requests import caller, gathered
 from gralha.broker.pipeline import RequestContext
-from gralha.groups.outcome import Caller
+from gralha.groups.caller import Caller
 from gralha.protocol.errors import KafkaError
 from gralha.protocol.messages.describe_groups import (
     DescribedGroup,

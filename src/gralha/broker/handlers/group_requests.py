@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 from typing import TypeVar
 
 from gralha.broker.pipeline import RequestContext
-from gralha.groups.outcome import Caller
+from gralha.groups.caller import Caller
 from gralha.protocol.message import Struct
 
 Answer = TypeVar("Answer", bound=Struct)

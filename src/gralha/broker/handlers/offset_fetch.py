@@ -9,8 +9,8 @@ from collections.abc import Awaitable
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.group_requests import caller, gathered
 from gralha.broker.pipeline import RequestContext
+from gralha.groups.caller import Caller
 from gralha.groups.offset_messages import fetch_error, fetch_groups, fetch_response
-from gralha.groups.outcome import Caller
 from gralha.protocol.errors import KafkaError
 from gralha.protocol.messages.offset_fetch import (
     OffsetFetchRequest,

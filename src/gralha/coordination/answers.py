@@ -1,0 +1,167 @@
+"""Answers that wait until what they rest on is committed.
+
+A client must not hear of a record that the next coordinator might not have. So the answers of a step leave
+when the high watermark has passed everything that was in the log at the end of that step, also if the step
+itself wrote nothing. Usually it has passed already, and the answer leaves at once.
+
+An answer counts only in the leader epoch in which it was given: the records of an epoch that has ended may be
+gone. When the epoch ends, every client that waits is sent to the next coordinator.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from gralha.coordination.decision import Reply
+from gralha.protocol.errors import CoordinatorNotAvailableError, KafkaError
+from gralha.protocol.message import Struct
+from gralha.replication.partition import Partition, Waiter
+
+Failed = Callable[[KafkaError], Struct]
+
+
+class Call(Reply):
+    """One request, from its decision until its answer leaves."""
+
+    __slots__ = ("_answers", "_failed", "_future", "_response", "_sent")
+
+    def __init__(self, answers: "Answers", failed: Failed) -> None:
+        """`failed` makes the answer that carries an error."""
+        self._answers = answers
+        self._failed = failed
+        self._sent = False
+        self._response: Struct | None = None
+        self._future: asyncio.Future[Struct] | None = None
+
+    def send(self, response: Struct) -> None:
+        """Answer as soon as everything that is written so far is committed."""
+        if not self._sent:
+            self._sent = True
+            self._answers.hold(self, response)
+
+    def fail(self, error: KafkaError) -> None:
+        """Answer with an error."""
+        self.send(self._failed(error))
+
+    def leave(self, response: Struct) -> None:
+        """Let the answer go to the client."""
+        self._sent = True
+        self._response = response
+        if self._future is not None and not self._future.done():
+            self._future.set_result(response)
+
+    def leave_with(self, error: KafkaError) -> None:
+        """Let an error go to the client, without waiting for anything."""
+        self.leave(self._failed(error))
+
+    def answer(self) -> Struct | Awaitable[Struct]:
+        """The answer if it has left, else a future."""
+        if self._response is not None:
+            return self._response
+        self._future = asyncio.get_running_loop().create_future()
+        self._future.add_done_callback(lambda _: self._answers.forget(self))
+        self._answers.remember(self)
+        return self._future
+
+
+class _Held(NamedTuple):
+    """An answer that waits for the high watermark to reach an offset, but not for ever."""
+
+    end_offset: int
+    deadline_s: float  # by the clock of the event loop
+    call: Call
+    response: Struct
+
+
+class Answers(Waiter):
+    """The answers that one partition owes in one leader epoch."""
+
+    def __init__(self, partition: Partition, commit_timeout_ms: int, on_lost: Callable[[], None]) -> None:
+        """`on_lost` is called when the leader epoch has ended."""
+        super().__init__()
+        self._partition = partition
+        self._leader_epoch = partition.leader_epoch
+        self._commit_timeout_s = commit_timeout_ms / 1000
+        self._on_lost = on_lost
+        self._loop = asyncio.get_running_loop()
+        self._sent: list[tuple[Call, Struct]] = []  # in the step that runs
+        self._held: deque[_Held] = deque()
+        self._waiting: dict[Call, None] = {}  # the calls whose clients wait
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_closed = False
+        partition.add_waiter(self)
+
+    # A step
+
+    def hold(self, call: Call, response: Struct) -> None:
+        """Keep an answer until the step that runs has ended, and its records are committed."""
+        self._sent.append((call, response))
+
+    def release(self) -> None:
+        """The step has ended. Its answers leave when the high watermark has passed the end of the log."""
+        if not self._sent:
+            return
+        sent, self._sent = self._sent, []
+        end_offset = self._partition.log.log_end_offset
+        if end_offset <= self._partition.log.high_watermark:
+            for call, response in sent:
+                call.leave(response)
+            return
+        deadline_s = self._loop.time() + self._commit_timeout_s
+        self._held.extend(_Held(end_offset, deadline_s, call, response) for call, response in sent)
+        if self._timer is None:
+            self._timer = self._loop.call_at(deadline_s, self._commit_is_late)
+
+    # Clients that wait
+
+    def remember(self, call: Call) -> None:
+        """A client waits for the answer to its call."""
+        self._waiting[call] = None
+
+    def forget(self, call: Call) -> None:
+        """A client has its answer, or has gone."""
+        self._waiting.pop(call, None)
+
+    # The partition
+
+    def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
+        """The high watermark has moved, or the leader has changed."""
+        if not self._is_closed and (
+            not partition.is_leader() or partition.leader_epoch != self._leader_epoch
+        ):
+            self._on_lost()
+        if self._is_closed:
+            return True
+        high_watermark = partition.log.high_watermark
+        while self._held and self._held[0].end_offset <= high_watermark:
+            held = self._held.popleft()
+            held.call.leave(held.response)
+        return False
+
+    def _commit_is_late(self) -> None:
+        """The records stay in the log, and may still be committed. The client may ask again."""
+        self._timer = None
+        now_s = self._loop.time()
+        while self._held and self._held[0].deadline_s <= now_s:
+            self._held.popleft().call.leave_with(CoordinatorNotAvailableError())
+        if self._held:
+            self._timer = self._loop.call_at(self._held[0].deadline_s, self._commit_is_late)
+
+    # The end
+
+    def close(self) -> None:
+        """Wait for the partition no longer."""
+        self._is_closed = True
+        self._partition.remove_waiter(self)
+
+    def fail_all(self, error: KafkaError) -> None:
+        """Send all clients away that wait."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._sent.clear()
+        self._held.clear()
+        for call in list(self._waiting):
+            call.leave_with(error)
+        self._waiting.clear()

@@ -1,0 +1,90 @@
+"""Appends a coordinator's records to its partition. Errors of the log become answers here and nowhere else.
+
+An append that fails is one of two things:
+
+    refused   The log says why, with a KafkaError: a full disk, too few in-sync replicas, a record that is too
+              large, lost leadership. Nothing was written, and the state stays as it was.
+    broken    Any other exception. Nobody knows whether the records are in the log, so the state has to be
+              loaded again from there. A failed sync is such a case; it ends the broker as well.
+"""
+
+import logging
+from collections.abc import Sequence
+from typing import Final, Generic
+
+from gralha.coordination.decision import Record
+from gralha.coordination.shard import Codec
+from gralha.protocol.errors import ErrorCode, KafkaError, UnknownServerError, error_for
+from gralha.protocol.primitives import ProtocolError, RecordBytes
+from gralha.protocol.records import Record as StoredRecord
+from gralha.protocol.records import encode_batch
+from gralha.replication.partition import Partition
+
+log = logging.getLogger("gralha.coordination")
+
+# The answers of Kafka's coordinators to errors of their log.
+_ANSWERS: Final = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+# With these errors the log takes no records at all for a while.
+_OUTAGES: Final = frozenset({ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_ENOUGH_REPLICAS})
+
+
+class LogBrokenError(Exception):
+    """An append failed, and nobody knows whether its records are in the log."""
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+def answer_to(error: KafkaError) -> KafkaError:
+    """The error that a client is told when the log says this one."""
+    code = _ANSWERS.get(ErrorCode(error.code))
+    return error if code is None else error_for(code, error.message)
+
+
+class Appender(Generic[Record]):
+    def __init__(self, partition: Partition, codec: Codec[Record]) -> None:
+        self._partition = partition
+        self._codec = codec
+        self._outage: int | None = None  # the error code of the appends that fail now
+        self._name = f"{partition.topic}-{partition.index}"
+
+    def append(self, records: Sequence[Record], now_ms: int) -> KafkaError | None:
+        """Write records as one batch. Returns the answer if the log refuses them; raises LogBrokenError."""
+        try:
+            batch = encode_batch([self._stored(record, now_ms) for record in records])
+        except ProtocolError as error:
+            # A client sent an id that is longer than a record can hold.
+            return UnknownServerError(f"A record cannot be written: {error}")
+        try:
+            self._partition.append_own(RecordBytes(batch, 0, len(batch)), now_ms)
+        except KafkaError as refusal:
+            self._note_refusal(refusal)
+            return answer_to(refusal)
+        except Exception as broken:
+            raise LogBrokenError(broken) from broken
+        if self._outage is not None:
+            self._outage = None
+            log.info("%s can be written again", self._name)
+        return None
+
+    def _stored(self, record: Record, now_ms: int) -> StoredRecord:
+        key, value = self._codec.encode(record)
+        return StoredRecord(key, value, now_ms)
+
+    def _note_refusal(self, refusal: KafkaError) -> None:
+        """Log an outage once, not with each of the requests that fail because of it."""
+        if refusal.code in _OUTAGES:
+            if self._outage != refusal.code:
+                self._outage = refusal.code
+                log.error("%s cannot be written: %s", self._name, refusal.message)
+        elif refusal.code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            log.warning("%s refuses a record: %s", self._name, refusal.message)

@@ -1,0 +1,62 @@
+"""A coordinator of a broker: one runtime for each partition of the coordinator's topic that this broker
+leads.
+
+A key (a group id, a transactional id) names the partition, and with it the broker that coordinates it. When a
+partition gets another leader, its state moves along: the new leader loads what the old one has written.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic
+
+from gralha.coordination.decision import Decision
+from gralha.coordination.runtime import Answer, AnyShard, CoordinatorPorts, Decide, Runtime
+from gralha.protocol.coordinators import partition_for
+from gralha.protocol.errors import CoordinatorNotAvailableError, KafkaError, NotCoordinatorError
+from gralha.replication.partition import Partition
+
+
+class Coordinator(Generic[AnyShard]):
+    def __init__(self, ports: CoordinatorPorts[AnyShard], partition_count: Callable[[], int]) -> None:
+        """`partition_count` tells how many partitions the topic has, 0 before it is created."""
+        self._ports = ports
+        self._partition_count = partition_count
+        self._loading_turn = asyncio.Semaphore(1)
+        self._runtimes: dict[int, Runtime[AnyShard]] = {}
+
+    def leader_changed(self, partition: Partition) -> None:
+        """A partition of the topic has a new leader epoch."""
+        before = self._runtimes.pop(partition.index, None)
+        if before is not None:
+            before.close()
+        if partition.is_leader():
+            self._runtimes[partition.index] = Runtime(partition, self._ports, self._loading_turn)
+
+    def call(
+        self, key: str, decide: Decide[AnyShard], failed: Callable[[KafkaError], Answer]
+    ) -> Answer | Awaitable[Answer]:
+        """Let the shard of a key decide on a request. `failed` makes the answer that carries an error."""
+        partition_count = self._partition_count()
+        if partition_count == 0:
+            return failed(CoordinatorNotAvailableError())
+        runtime = self._runtimes.get(partition_for(key, partition_count))
+        if runtime is None:
+            return failed(NotCoordinatorError())
+        return runtime.call(decide, failed)
+
+    def call_all(
+        self, decide: Decide[AnyShard], failed: Callable[[KafkaError], Answer]
+    ) -> list[Answer | Awaitable[Answer]]:
+        """Let every shard of this broker decide on a request."""
+        return [runtime.call(decide, failed) for runtime in self._runtimes.values() if runtime.is_open]
+
+    def run_all(self, decide: Callable[[AnyShard, int], Decision[Any]]) -> None:
+        """Let every shard decide on something that nobody waits for."""
+        for runtime in self._runtimes.values():
+            runtime.run(decide)
+
+    def close(self) -> None:
+        """Forget all state, and send all clients away that wait."""
+        for runtime in self._runtimes.values():
+            runtime.close()
+        self._runtimes.clear()

@@ -1,0 +1,54 @@
+"""The result of a request to a coordinator, or of one of its timers.
+
+The state machines of a coordinator do no I/O. A request *decides*: it reads the state and returns a
+`Decision`, which has the answer and the records that make the decision last. The runtime appends the records
+as one batch and then replays them into the state. The answer leaves when the records are committed. Only a
+successful append changes durable state, so a full disk loses nothing. An answer waits for everything that was
+written before it, so a client never learns anything that the next coordinator might not know.
+
+Some answers come later: a member that joins a group waits for the others. The state machine keeps the `Reply`
+of such a request and sends the answer in a later step. That answer waits for everything that the partition
+had written at the end of that step.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from gralha.protocol.errors import KafkaError
+from gralha.protocol.message import Struct
+
+Record = TypeVar("Record")
+
+
+class Reply:
+    """The way back to one client. The first answer counts; later ones are dropped."""
+
+    __slots__ = ()
+
+    def send(self, response: Struct) -> None:
+        """Answer as soon as everything that is written so far is committed."""
+        raise NotImplementedError
+
+    def fail(self, error: KafkaError) -> None:
+        """Answer with an error."""
+        raise NotImplementedError
+
+
+class Decision(NamedTuple, Generic[Record]):
+    """What to write, and what to answer once it is committed.
+
+    `response` is None if nobody waits (a timer), or if the answer comes later through a Reply. `on_appended`
+    is called after the append, instead of a replay of the records. `on_failed` is called if the append failed
+    and nothing was written. The client gets that error as its answer. The records are one batch, all or none,
+    unless `is_atomic` is False: then each record stands for itself, and there may be more of them than a
+    batch can hold.
+    """
+
+    response: Struct | None = None
+    records: Sequence[Record] = ()
+    on_appended: Callable[[], None] | None = None
+    on_failed: Callable[[KafkaError], None] | None = None
+    is_atomic: bool = True
+
+
+NOTHING: Final[Decision[Any]] = Decision()
