@@ -1,10 +1,14 @@
-"""Groups on three brokers: their coordinator is killed, and no committed offset goes back."""
+"""Groups on three brokers: their coordinator is killed.
 
+No committed offset goes back, and no member that has left comes back.
+"""
+
+import time
 from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupState, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, NewTopic
 
 from gralha.testing import GralhaCluster
 
@@ -12,6 +16,8 @@ TOPIC = "work"
 GROUP = "workers"
 RECORDS = 150
 TIMEOUT_S = 60.0
+SESSION_S = 45.0
+KILL_INTERVAL_S = 5.0
 
 
 @pytest.fixture
@@ -24,21 +30,29 @@ def admin(cluster: GralhaCluster) -> AdminClient:
     return AdminClient({"bootstrap.servers": cluster.bootstrap})
 
 
-def fill(cluster: GralhaCluster) -> None:
-    topic = NewTopic(TOPIC, 1, 3, config={"min.insync.replicas": "2"})
+def create(cluster: GralhaCluster, partitions: int = 1) -> None:
+    topic = NewTopic(TOPIC, partitions, 3, config={"min.insync.replicas": "2"})
     client = admin(cluster)
     client.create_topics([topic])[TOPIC].result(TIMEOUT_S)
+
+
+def fill(cluster: GralhaCluster) -> None:
+    create(cluster)
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all"})
     for number in range(RECORDS):
         producer.produce(TOPIC, str(number))
     assert producer.flush(TIMEOUT_S) == 0
 
 
-def coordinator_of(cluster: GralhaCluster) -> int:
+def described(cluster: GralhaCluster) -> ConsumerGroupDescription:
     # Each time a new client: librdkafka keeps a group's coordinator in mind after that broker has left its
     # metadata, and a second call may then wait for a connection that it has closed for good.
     client = admin(cluster)
-    description = client.describe_consumer_groups([GROUP])[GROUP].result(TIMEOUT_S)
+    return client.describe_consumer_groups([GROUP])[GROUP].result(TIMEOUT_S)
+
+
+def coordinator_of(cluster: GralhaCluster) -> int:
+    description = described(cluster)
     assert description.state is ConsumerGroupState.STABLE
     return int(description.coordinator.id)
 
@@ -109,3 +123,50 @@ def test_a_committed_offset_outlives_its_coordinator(cluster: GralhaCluster, pro
         assert worker.values == [str(number) for number in range(RECORDS)]
     finally:
         worker.close()
+
+
+def classic_member(cluster: GralhaCluster) -> Consumer:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "group.id": GROUP,
+            "session.timeout.ms": int(1000 * SESSION_S),
+            "heartbeat.interval.ms": 3000,
+        }
+    )
+    consumer.subscribe([TOPIC])
+    return consumer
+
+
+def wait_for_partitions(members: list[Consumer], count: int) -> None:
+    """Poll until each member owns so many partitions."""
+    deadline_s = time.monotonic() + TIMEOUT_S
+    while any(len(member.assignment()) != count for member in members):
+        assert time.monotonic() < deadline_s, [member.assignment() for member in members]
+        for member in members:
+            member.poll(0.1)
+
+
+def test_a_member_that_has_left_does_not_come_back(cluster: GralhaCluster) -> None:
+    """Its coordinator is killed at once, and so are the next ones, before any session can expire."""
+    create(cluster, partitions=2)
+    goes, stays = classic_member(cluster), classic_member(cluster)
+    try:
+        wait_for_partitions([goes, stays], 1)
+        goes.close()
+        while len((description := described(cluster)).members) == 2:
+            pass  # LeaveGroup is still under way
+        left_s = time.monotonic()
+        killed = int(description.coordinator.id)
+        cluster.kill(killed)
+        killed_s = time.monotonic()
+        while len(stays.assignment()) < 2:
+            assert time.monotonic() < left_s + SESSION_S, "no rebalance within a session"
+            stays.poll(0.1)
+            if time.monotonic() > killed_s + KILL_INTERVAL_S:
+                cluster.restart(killed)
+                killed = int(described(cluster).coordinator.id)
+                cluster.kill(killed)
+                killed_s = time.monotonic()
+    finally:
+        stays.close()

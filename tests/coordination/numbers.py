@@ -11,6 +11,7 @@ play(folder, scenario, follower=True)       # a second replica lags behind until
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,8 +79,12 @@ class NumberShard:
         self.failures: list[KafkaError] = []
 
     def set(self, key: str, value: int | None) -> Decision[Number]:
-        """Write a number."""
-        return Decision(Told(value), [Number(key, value)], on_failed=self.failures.append)
+        """Write a number, and tell everybody that waits for it."""
+        return Decision(Told(value), [Number(key, value)], partial(self._announce, key), self.failures.append)
+
+    def _announce(self, key: str) -> None:
+        for reply in self.waiting.pop(key, []):
+            reply.send(Told(self.numbers.get(key)))
 
     def set_many(self, keys: list[str], value: int) -> Decision[Number]:
         """Write many numbers, which need not be one batch."""
@@ -90,14 +95,8 @@ class NumberShard:
         return Decision(Told(self.numbers.get(key)))
 
     def wait_for(self, key: str, reply: Reply) -> Decision[Number]:
-        """Answer when somebody calls `announce`."""
+        """Answer when somebody sets the number."""
         self.waiting.setdefault(key, []).append(reply)
-        return NOTHING
-
-    def announce(self, key: str) -> Decision[Number]:
-        """Tell everybody that waits for a key its number."""
-        for reply in self.waiting.pop(key, []):
-            reply.send(Told(self.numbers.get(key)))
         return NOTHING
 
     def set_at(self, deadline_ms: int, key: str, value: int) -> Decision[Number]:

@@ -33,6 +33,20 @@ def test_a_decision_is_written_then_replayed_then_answered(tmp_path: Path) -> No
     play(tmp_path, scenario)
 
 
+def test_what_follows_a_decision_sees_what_was_replayed(tmp_path: Path) -> None:
+    async def scenario(room: Room) -> None:
+        waiting = room.wait_for("a")
+        room.disk.before = failing("append", ".log")
+        room.set("a", 1)
+        assert is_waiting(waiting)  # nothing follows a decision that was not written
+        room.disk.before = None
+        room.set("a", 2)
+        assert not isinstance(waiting, Told)
+        assert await waiting == Told(2)
+
+    play(tmp_path, scenario)
+
+
 def test_an_error_that_a_decision_raises_is_the_answer(tmp_path: Path) -> None:
     def refuse(*_: object) -> Decision[Number]:
         raise UnknownMemberIdError
@@ -213,7 +227,6 @@ def test_answers_wait_until_what_they_rest_on_is_committed(tmp_path: Path) -> No
         writing, reading = room.set("a", 1), room.get("a")
         assert is_waiting(writing)
         assert is_waiting(reading)
-        room.ask(lambda shard, _reply, _now_ms: shard.announce("a"))
         assert is_waiting(waiting)
         room.fetch(1)
         assert not isinstance(writing, Told)
@@ -285,7 +298,7 @@ def test_a_client_that_has_gone_is_forgotten(tmp_path: Path) -> None:
         waiting.cancel()
         await asyncio.sleep(0)
         assert room.runtime._answers._waiting == {}
-        room.ask(lambda shard, _reply, _now_ms: shard.announce("a"))
+        assert room.set("a", 1) == Told(1)
 
     play(tmp_path, scenario)
 

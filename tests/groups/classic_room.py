@@ -205,3 +205,36 @@ class Classic:
             reply = self.sync(member.member_id, member.generation, assignments if member.leads else None)
             assert reply.code in (None, 0)
         assert self.state == "Stable"
+
+
+def lasting(group: ClassicGroup) -> object:
+    """All that a new coordinator knows of a stable or empty group."""
+    members = {
+        member.member_id: (
+            member.instance_id,
+            member.client_id,
+            member.client_host,
+            member.rebalance_timeout_ms,
+            member.session_timeout_ms,
+            group.metadata_of(member),
+            member.assignment,
+        )
+        for member in group.members.values()
+    }
+    return (
+        group.state,
+        group.generation,
+        group.protocol_type,
+        group.protocol_name,
+        group.leader_id,
+        group.subscribed_topics,
+        group.static_members,
+        members,
+    )
+
+
+def loaded_group(value: GroupMetadataValue) -> ClassicGroup:
+    """The group of which the log says no more than this."""
+    group = ClassicGroup(GROUP)
+    group.replay(value)
+    return group

@@ -7,7 +7,7 @@
     reply.response                  # the answer, whichever way it came
 
 A "room" is any object whose methods return a Decision. The machine keeps the log, appends to it (or fails to,
-if told so), replays or calls `on_appended`, and can throw the room away and load a new one from the log.
+if told so), replays, and can throw the room away and load a new one from the log.
 A timer whose decision cannot be written runs again after a pause, as in the coordinator's runtime.
 Records go through their bytes, so that nothing in the log is shared with the state that wrote it.
 """
@@ -137,7 +137,7 @@ class Machine(Generic[Room]):
         self.open = [reply for reply in self.open if not reply.answered]
 
     def _apply(self, decision: Decision) -> None:
-        """As the coordinator does it: append all or nothing, then replay, or let the room do its own."""
+        """As the coordinator does it: append all or nothing, then replay, then do what follows."""
         records = [round_trip(record) for record in decision.records]
         if records and self.append_error is not None:
             self.failed_appends += 1
@@ -145,11 +145,10 @@ class Machine(Generic[Room]):
                 decision.on_failed(self.append_error)
             raise self.append_error
         self.log += records
-        if decision.on_appended is not None:
-            decision.on_appended()
-        else:
-            for record in records:
-                self._replay(self.room, record)
+        for record in records:
+            self._replay(self.room, record)
+        if decision.then is not None:
+            decision.then()
 
 
 def round_trip(record: GroupRecord) -> GroupRecord:

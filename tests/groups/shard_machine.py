@@ -2,12 +2,12 @@
 
 from random import Random
 
+from tests.groups.classic_room import lasting
 from tests.groups.harness import Machine, Recorder
 
 from gralha.coordination.timers import Timers
 from gralha.groups.caller import Caller
 from gralha.groups.classic_group import ClassicGroup, ClassicState
-from gralha.groups.classic_records import group_record
 from gralha.groups.config import GroupsConfig
 from gralha.groups.consumer_group import ConsumerGroup
 from gralha.groups.group import Group
@@ -16,7 +16,6 @@ from gralha.groups.shard import GroupShard
 from gralha.groups.topics import Topics
 from gralha.protocol.message import Message
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from gralha.protocol.messages.group_records import GroupMetadataValue
 from gralha.protocol.messages.heartbeat import HeartbeatRequest
 from gralha.protocol.messages.join_group import JoinGroupRequest
 from gralha.protocol.messages.leave_group import LeaveGroupRequest
@@ -83,12 +82,7 @@ class ShardMachine(Machine[GroupShard]):
 def written_state(group: Group) -> object:
     """All that a new coordinator knows of a group."""
     if isinstance(group, ClassicGroup):
-        # A group is written when it is about to become stable. When that was matters to empty groups only.
-        record = group_record(group)
-        assert isinstance(record.value, GroupMetadataValue)
-        if group.members:
-            record.value.current_state_timestamp = 0
-        return record
+        return lasting(group)
     assert isinstance(group, ConsumerGroup)
     return {
         name: value for name, value in vars(group).items() if name != "checks" and not name.startswith("_")

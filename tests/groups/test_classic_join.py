@@ -240,16 +240,26 @@ def test_an_id_is_worth_nothing_when_the_group_is_full_by_then():
     assert room.join(ids[2]).code == ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
+def test_an_id_that_comes_too_late_does_not_disturb_a_stable_group():
+    room = Classic(group_max_size=2)
+    ids = [room.new_id_for() for _ in range(3)]
+    replies = [room.join(member_id) for member_id in ids[:2]]
+    room.advance(2 * DELAY_MS)
+    room.settle(sorted(map(Joined, replies), key=lambda each: not each.leads))
+    assert room.join(ids[2]).code == ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert (room.state, room.group.pending_members) == ("Stable", set())
+
+
 def test_in_a_rebalance_the_first_to_join_have_the_places():
     room, (leader, follower) = full_group()
-    assert not room.join(leader.member_id).answered
+    room.join(leader.member_id)
     newcomer = room.new_id_for()
-    assert not room.join(newcomer).answered
+    replies = [room.join(newcomer), room.join(leader.member_id)]
+    assert not any(reply.answered for reply in replies), "whoever has joined may join again"
     assert room.join(follower.member_id).code == ErrorCode.GROUP_MAX_SIZE_REACHED
-    assert follower.member_id not in room.group.members
-    assert room.state == "PreparingRebalance"
-    assert Joined(room.join(leader.member_id)).generation == 2, "whoever has joined may join again"
+    assert [Joined(reply).generation for reply in replies] == [2, 2]
     assert set(room.group.members) == {leader.member_id, newcomer}
+    assert [member.member_id for member in room.last_value.members] == [leader.member_id]
 
 
 # Writing

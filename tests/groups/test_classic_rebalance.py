@@ -2,6 +2,7 @@
 
 from tests.groups.classic_room import DELAY_MS, REBALANCE_MS, Classic, Joined, subscription
 
+from gralha.coordination.runtime import TIMER_RETRY_MS
 from gralha.protocol.errors import ErrorCode, NotCoordinatorError
 
 
@@ -97,18 +98,40 @@ def test_timers_that_run_late_still_run_once():
     before = len(room.machine.log)
     room.machine.jump(100 * REBALANCE_MS)
     assert (room.state, room.group.generation) == ("Empty", 2)
-    assert len(room.machine.log) == before + 1
+    assert len(room.machine.log) == before + 2
     room.machine.jump(100 * REBALANCE_MS)
-    assert len(room.machine.log) == before + 1
+    assert len(room.machine.log) == before + 2
 
 
-def test_an_empty_generation_that_cannot_be_written_is_empty_all_the_same():
+def test_joins_wait_until_late_members_can_be_removed():
     room = Classic()
-    room.stable(1)
+    leader, late = room.stable(2, session_timeout_ms=3 * REBALANCE_MS)
+    reply = room.join(leader.member_id, session_timeout_ms=3 * REBALANCE_MS)
     room.machine.append_error = NotCoordinatorError()
-    room.advance(REBALANCE_MS)
-    assert (room.state, room.group.generation) == ("Empty", 2)
-    assert room.last_value.generation == 1
+    room.advance(REBALANCE_MS + 10_000)
+    assert not reply.answered
+    assert late.member_id in room.group.members
+    room.machine.append_error = None
+    room.advance(TIMER_RETRY_MS)
+    assert Joined(reply).generation == 2
+    room.machine.reload()
+    assert set(room.group.members) == {leader.member_id}
+
+
+def test_members_that_do_not_sync_go_when_that_can_be_written():
+    room = Classic()
+    leader, *_ = room.stable(2, session_timeout_ms=3 * REBALANCE_MS)
+    for member_id in list(room.group.members):
+        room.join(member_id, session_timeout_ms=3 * REBALANCE_MS)
+    room.sync(leader.member_id, 2, {})
+    room.machine.append_error = NotCoordinatorError()
+    room.advance(REBALANCE_MS + 10_000)
+    assert (room.state, len(room.group.members)) == ("Stable", 2)
+    room.machine.append_error = None
+    room.advance(TIMER_RETRY_MS)
+    assert (room.state, set(room.group.members)) == ("PreparingRebalance", {leader.member_id})
+    room.machine.reload()
+    assert (room.state, set(room.group.members)) == ("PreparingRebalance", {leader.member_id})
 
 
 def test_an_id_that_nobody_uses_does_not_cut_the_delay_short():

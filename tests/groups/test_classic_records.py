@@ -8,12 +8,15 @@ from tests.groups.classic_room import (
     SESSION_MS,
     Classic,
     Joined,
+    lasting,
+    loaded_group,
     subscription,
 )
 from tests.groups.harness import START_MS
 
-from gralha.groups.classic_group import ClassicGroup, ClassicMember
-from gralha.groups.classic_records import group_from_record, group_record
+from gralha.groups.classic_group import ClassicGroup
+from gralha.groups.classic_member import ClassicMember
+from gralha.groups.classic_records import removal_record, turned_group_record
 from gralha.groups.config import GroupsConfig
 from gralha.groups.group import Group
 from gralha.groups.records import GroupRecord
@@ -81,9 +84,9 @@ def test_a_group_that_is_too_large_after_a_reload_rebalances():
     room.machine.reload()
     assert room.state == "PreparingRebalance"
     replies = [room.join(member.member_id) for member in members]
-    assert [reply.code for reply in replies] == [None, None, ErrorCode.GROUP_MAX_SIZE_REACHED]
-    room.advance(REBALANCE_MS)
+    assert replies[2].code == ErrorCode.GROUP_MAX_SIZE_REACHED
     assert [Joined(reply).generation for reply in replies[:2]] == [2, 2]
+    assert len(room.last_value.members) == 2
 
 
 def test_a_group_of_just_the_largest_size_does_not():
@@ -97,8 +100,7 @@ def test_a_group_of_just_the_largest_size_does_not():
 def test_a_group_that_nobody_leads_rebalances_after_a_reload():
     room = Classic()
     members = room.stable(2)
-    room.group.leader_id = None
-    room.machine.log.append(group_record(room.group))
+    room.machine.log.append(removal_record(room.group, [], room.machine.now_ms))
     room.machine.reload()
     assert room.state == "PreparingRebalance"
     replies = [room.join(member.member_id) for member in members]
@@ -120,22 +122,28 @@ def test_records_of_version_0_have_no_rebalance_timeout():
     value = GroupMetadataValue(
         protocol_type="connect", generation=4, protocol="p", leader="m", members=[member]
     )
-    group = group_from_record(GROUP, value)
+    group = loaded_group(value)
     assert group.members["m"].rebalance_timeout_ms == 7_000
     assert (group.state_name, group.generation, group.leader_id) == ("Stable", 4, "m")
     assert group.members["m"].protocols == {"p": b"x"}
     assert group.members["m"].assignment == b"y"
 
 
+def test_the_same_members_with_another_protocol():
+    member = MemberMetadata(member_id="m", session_timeout=7_000, subscription=subscription("t"))
+    group = ClassicGroup(GROUP)
+    for protocol in ("range", "sticky"):
+        group.replay(GroupMetadataValue("consumer", 4, protocol, "m", 0, [member]))
+        assert group.metadata_of(group.members["m"]) == subscription("t")
+        assert group.supports("consumer", {protocol: b""})
+    assert not group.supports("consumer", {"range": b""})
+
+
 def test_a_group_is_what_its_record_says():
     room = Classic()
     room.stable_static("a", "b")
-    value = group_record(room.group).value
-    assert isinstance(value, GroupMetadataValue)
-    loaded = group_from_record(GROUP, value)
-    assert group_record(loaded) == group_record(room.group)
-    assert loaded.static_members == room.group.static_members
-    assert loaded.subscribed_topics == room.group.subscribed_topics
+    assert room.group.written == room.last_value
+    assert lasting(loaded_group(room.last_value)) == lasting(room.group)
 
 
 # In the place of another kind of group
@@ -206,16 +214,18 @@ def test_a_group_of_another_kind_with_members_does_not():
     )
 
 
-def test_a_stable_group_can_be_made_of_members():
+def test_members_of_another_kind_of_group_can_go_on_as_a_classic_one():
     members = [
         ClassicMember("m1", None, "c", "h", 1, 2, {"range": subscription("t"), "sticky": subscription("t")}),
         ClassicMember("m2", "i", "c", "h", 1, 2, {"range": subscription("u")}),
     ]
-    group = ClassicGroup.stable(GROUP, 7, "consumer", members, 5)
+    group = loaded_group(turned_group_record(GROUP, 7, "consumer", members, False, 5).value)
     assert (group.state_name, group.generation, group.protocol_name) == ("Stable", 7, "range")
     assert (group.leader_id, group.static_members) == ("m1", {"i": "m2"})
     assert group.subscribed_topics == {"t", "u"}
     assert group.metadata_of(members[1]) == subscription("u")
+    waiting = loaded_group(turned_group_record(GROUP, 7, "consumer", members, True, 5).value)
+    assert (waiting.state_name, waiting.leader_id) == ("PreparingRebalance", None)
 
 
 # Offsets
@@ -316,7 +326,6 @@ def test_the_metadata_of_others_is_not_looked_into():
 
 def test_when_offsets_begin_to_expire():
     simple = ClassicGroup(GROUP)
-    assert simple.is_simple
     assert simple.offsets_expire_from_ms(5) == 5
     room = Classic()
     (only,) = room.stable(1)
@@ -326,10 +335,9 @@ def test_when_offsets_begin_to_expire():
     assert room.group.offsets_expire_from_ms(5) is None
     room.leave(MemberIdentity(member_id=only.member_id))
     assert room.group.offsets_expire_from_ms(5) == room.machine.now_ms
-    assert not room.group.is_simple
     room.machine.reload()
     assert room.group.offsets_expire_from_ms(5) == room.machine.now_ms
-    old = group_from_record(GROUP, GroupMetadataValue(protocol_type="consumer"))
+    old = loaded_group(GroupMetadataValue(protocol_type="consumer"))
     assert old.offsets_expire_from_ms(5) == 5
 
 

@@ -77,6 +77,7 @@ def test_what_cannot_be_written_has_not_happened(instance_id):
         kept = room.group.members[member.member_id]
         assert (kept.session_timeout_ms, kept.protocols) == (SESSION_MS, {"range": subscription("t")})
         assert kept.assignment == member.member_id.encode()
+    room.machine.append_error = None
     room.advance(SESSION_MS)
     assert room.group.members == {}
 
@@ -127,6 +128,24 @@ def test_starting_again_while_the_others_wait_for_the_leader_rebalances():
     assert room.state == "PreparingRebalance"
     again = room.join(leader.member_id, instance_id="a")
     assert Joined(reply).generation == Joined(again).generation == 2
+
+
+@pytest.mark.parametrize("phase", ["PreparingRebalance", "CompletingRebalance"])
+def test_a_new_id_that_was_told_in_a_rebalance_is_known_to_the_next_coordinator(phase):
+    """Otherwise the member would be fenced, which ends its process."""
+    room = Classic()
+    leader, _, other = room.stable_static("a", "b", "c")
+    room.join(leader.member_id, instance_id="a", protocols={"range": subscription("u")})
+    reply = room.join(instance_id="b")
+    if phase == "CompletingRebalance":
+        room.join(other.member_id, instance_id="c")
+        assert Joined(reply).member_id == room.group.static_members["b"]
+    assert room.state == phase
+    ids = dict(room.group.static_members)
+    room.machine.reload()
+    assert (room.group.static_members, room.state) == (ids, "PreparingRebalance")
+    replies = [room.join(member_id, instance_id=instance_id) for instance_id, member_id in ids.items()]
+    assert [Joined(each).member_id for each in replies] == list(ids.values())
 
 
 def test_starting_again_during_a_rebalance_fences_the_join_that_waits():

@@ -46,7 +46,7 @@ class Decision(NamedTuple, Generic[Record]):
 
     response: Struct | None = None
     records: Sequence[Record] = ()
-    on_appended: Callable[[], None] | None = None
+    then: Callable[[], None] | None = None
     on_failed: Callable[[KafkaError], None] | None = None
     is_atomic: bool = True
 

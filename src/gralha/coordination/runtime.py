@@ -186,8 +186,8 @@ class Runtime(Generic[AnyShard]):
                 decision.on_failed(refusal)
             reply.fail(refusal)
             return refusal
-        if decision.on_appended is not None:
-            decision.on_appended()
+        if decision.then is not None:
+            decision.then()
         if decision.response is not None:
             reply.send(decision.response)
         return None
@@ -201,9 +201,8 @@ class Runtime(Generic[AnyShard]):
             refusal = self._appender.append(batch, now_ms)
             if refusal is not None:
                 return refusal
-            if decision.on_appended is None:
-                for record in batch:
-                    self.shard.replay(record)
+            for record in batch:
+                self.shard.replay(record)
         return None
 
     def _start_again(self, call: Call | None, error: KafkaError) -> None:

@@ -16,7 +16,7 @@ from gralha.groups.caller import Caller
 from gralha.groups.classic_group import ClassicGroup, ClassicState
 from gralha.groups.classic_join import ClassicJoin
 from gralha.groups.classic_rebalance import ClassicRebalance, assigned
-from gralha.groups.classic_records import group_from_record, group_record
+from gralha.groups.classic_records import assignment_record
 from gralha.groups.config import GroupsConfig
 from gralha.groups.group import Group
 from gralha.groups.records import GroupDecision
@@ -94,8 +94,8 @@ class ClassicProtocol:
             self.rebalance.prepare(group, now_ms)
 
         return Decision(
-            records=[group_record(group, assignments)],
-            on_appended=lambda: self.rebalance.assign(group, assignments, now_ms),
+            records=[assignment_record(group, assignments, now_ms)],
+            then=lambda: self.rebalance.announce_assignment(group, now_ms),
             on_failed=on_failed,
         )
 
@@ -121,30 +121,14 @@ class ClassicProtocol:
         leaving = request.members
         if caller.api_version < 3:
             leaving = [MemberIdentity(member_id=request.member_id)]
-        responses = [self._leave(group, member) for member in leaving]
-        decision = NOTHING
-        if isinstance(group, ClassicGroup) and any(response.error_code == 0 for response in responses):
-            decision = self._members_left(group, now_ms)
+        leaving_ids: list[str] = []
+        responses = [_leaving(group, member, leaving_ids) for member in leaving]
+        decision: GroupDecision = NOTHING
+        if isinstance(group, ClassicGroup) and leaving_ids:
+            decision = self.rebalance.remove(group, leaving_ids, now_ms)
         if caller.api_version < 3:
             return decision._replace(response=LeaveGroupResponse(error_code=responses[0].error_code))
         return decision._replace(response=LeaveGroupResponse(members=responses))
-
-    def _leave(self, group: Group | None, leaving: MemberIdentity) -> MemberResponse:
-        response = MemberResponse(member_id=leaving.member_id, group_instance_id=leaving.group_instance_id)
-        try:
-            if not isinstance(group, ClassicGroup):
-                raise UnknownMemberIdError()
-            member_id = _id_of_leaving(group, leaving)
-            self.rebalance.end_session(group, member_id)
-            group.remove(member_id)
-        except KafkaError as error:
-            response.error_code = error.code
-        return response
-
-    def _members_left(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
-        if group.is_empty:
-            return NOTHING
-        return self.rebalance.prepare_or_complete(group, now_ms)
 
     # Descriptions
 
@@ -178,27 +162,30 @@ class ClassicProtocol:
     def replay_group_metadata(self, key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:
         """A record says what the group is now, or that it is gone.
 
-        Nobody waits in a group that is deleted; in one that becomes a consumer group they have to join again.
+        Nobody waits in a group that is deleted. The members of one that becomes a consumer group have to join
+        again.
         """
-        before = self._groups.pop(key.group, None)
-        if isinstance(before, ClassicGroup):
-            self.rebalance.cancel_timers(before)
-            before.fail_all_requests(RebalanceInProgressError())
-        if value is not None:
-            self._groups[key.group] = group_from_record(key.group, value)
+        group = self._groups.get(key.group)
+        if value is None:
+            self._groups.pop(key.group, None)
+            if isinstance(group, ClassicGroup):
+                self.rebalance.cancel_timers(group)
+                group.fail_all_requests(RebalanceInProgressError())
+            return
+        if not isinstance(group, ClassicGroup):
+            group = self._groups[key.group] = ClassicGroup(key.group)
+        for member_id in group.replay(value):
+            self.rebalance.end_session(group, member_id)
 
     def on_loaded(self, now_ms: int) -> None:
-        """Sessions start anew. A group that is larger than allowed rebalances; who comes last is left out.
-
-        One without a leader rebalances too: it was a consumer group, and had no time to (conversion.py).
-        """
+        """Sessions start anew. A group rebalances if its record says so, or if it is larger than allowed."""
         for group in list(self._groups.values()):
             if not isinstance(group, ClassicGroup):
                 continue
             for member in group.members.values():
                 self.rebalance.start_session(group, member, now_ms)
-            is_leaderless = bool(group.members) and group.leader_id is None
-            if is_leaderless or len(group.members) > self._config.group_max_size:
+            is_too_large = len(group.members) > self._config.group_max_size
+            if is_too_large or group.state is ClassicState.PREPARING_REBALANCE:
                 self.rebalance.prepare(group, now_ms)
 
     def _find(self, group_id: str) -> ClassicGroup:
@@ -221,6 +208,21 @@ def _check_protocol(group: ClassicGroup, request: SyncGroupRequest) -> None:
         raise InconsistentGroupProtocolError()
     if request.protocol_name not in (None, group.protocol_name):
         raise InconsistentGroupProtocolError()
+
+
+def _leaving(group: Group | None, leaving: MemberIdentity, leaving_ids: list[str]) -> MemberResponse:
+    """Note the id of a member that leaves; the answer says whether there is such a member."""
+    response = MemberResponse(member_id=leaving.member_id, group_instance_id=leaving.group_instance_id)
+    try:
+        if not isinstance(group, ClassicGroup):
+            raise UnknownMemberIdError()
+        member_id = _id_of_leaving(group, leaving)
+        if member_id in leaving_ids:
+            raise UnknownMemberIdError()
+        leaving_ids.append(member_id)
+    except KafkaError as error:
+        response.error_code = error.code
+    return response
 
 
 def _id_of_leaving(group: ClassicGroup, leaving: MemberIdentity) -> str:

@@ -3,25 +3,31 @@
     Empty ───────────────> PreparingRebalance      a first member joins; others get a moment to join too
     PreparingRebalance ──> CompletingRebalance     everybody has joined, or those who have not are removed:
                                                    a new generation, its leader is told who is in it
-    PreparingRebalance ──> Empty                   nobody is left: an empty generation
+    PreparingRebalance ──> Empty                   the last member has gone: an empty generation
     CompletingRebalance ─> Stable                  the leader has sent the assignment, which is written
     CompletingRebalance, Stable ─> PreparingRebalance   a member joins, leaves, dies or wants something else
+    CompletingRebalance, Stable ─> Empty           the last member has gone
 
-What is written, at the end of a rebalance, is the generation with its members; a coordinator that loads a
-group knows it as Stable or Empty. All the rest (who waits for an answer, who has been given an id but has not
-joined with it) is lost with the coordinator, and the clients start again.
+The state of a group has two parts. `written` is what the log says: a generation, its members and what they
+were assigned. Only `replay` changes it. The rest is in memory alone: members that have joined and are in no
+record yet, the requests that wait for an answer, ids that were handed out, the phase of the rebalance. It is
+lost with the coordinator, and the clients start again. `replay` keeps this rest, as far as the record does
+not contradict.
+
+Records are written when a leader has assigned, and when members go (see classic_records.py). A coordinator
+that loads a group finds it Stable, Empty, or, if members had gone, in PreparingRebalance.
 
 This module is the state and its rules. What requests and timers do with it is in classic.py, classic_join.py
-and classic_rebalance.py, what is written of it in classic_records.py.
+and classic_rebalance.py.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
 from typing import Final
 
 from gralha.coordination.decision import Reply
+from gralha.groups.classic_member import ClassicMember, loaded_member
 from gralha.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE, protocol_version
 from gralha.groups.group import Group, GroupType
 from gralha.groups.records import GroupRecord
@@ -35,7 +41,7 @@ from gralha.protocol.errors import (
 )
 from gralha.protocol.message import Message
 from gralha.protocol.messages.consumer_protocol import ConsumerProtocolSubscription
-from gralha.protocol.messages.group_records import GroupMetadataKey
+from gralha.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from gralha.protocol.messages.join_group import JoinGroupResponseMember
 from gralha.protocol.primitives import ProtocolError, Reader
 
@@ -52,53 +58,16 @@ class ClassicState(Enum):
     DEAD = "Dead"
 
 
-NEXT_STATES: Final = {
-    ClassicState.EMPTY: {ClassicState.PREPARING_REBALANCE},
-    ClassicState.PREPARING_REBALANCE: {ClassicState.COMPLETING_REBALANCE, ClassicState.EMPTY},
-    ClassicState.COMPLETING_REBALANCE: {ClassicState.STABLE, ClassicState.PREPARING_REBALANCE},
-    ClassicState.STABLE: {ClassicState.PREPARING_REBALANCE},
-    ClassicState.DEAD: set(),
-}
-
-
-@dataclass(slots=True)
-class ClassicMember:
-    """A member, as it described itself when it last joined.
-
-    `protocols` has its metadata for each protocol (assignor) that it supports, the one it likes best first.
-    With an `instance_id` it is a static member (KIP-345): it may go and come back within its session.
-    """
-
-    member_id: str
-    instance_id: str | None
-    client_id: str
-    client_host: str
-    rebalance_timeout_ms: int
-    session_timeout_ms: int
-    protocols: dict[str, bytes]
-    assignment: bytes = b""
-    is_new: bool = False  # has joined, but was in no generation yet
-
-    @property
-    def is_static(self) -> bool:
-        """Does it keep its place while it is away?"""
-        return self.instance_id is not None
-
-    def speaks_as_before(self, protocols: Mapping[str, bytes]) -> bool:
-        """Would these protocols change nothing? Their order counts."""
-        return list(protocols.items()) == list(self.protocols.items())
-
-
 class ClassicGroup(Group):
     """Everything a coordinator knows of a classic group. Times are handed in, answers are sent by others."""
 
-    def __init__(self, group_id: str, now_ms: int = NO_TIMESTAMP, protocol_type: str = "") -> None:
+    def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.type = GroupType.CLASSIC
         self.state = ClassicState.EMPTY
-        self.state_timestamp_ms = (
-            now_ms  # when it came into this state; NO_TIMESTAMP: an old record did not say
-        )
+        # When the group came into this state; NO_TIMESTAMP if an old record did not say.
+        self.state_timestamp_ms = NO_TIMESTAMP
+        self.written = GroupMetadataValue("", 0, None, None)  # what the log says
         self.generation = 0
         self.protocol_name: str | None = None
         self.leader_id: str | None = None
@@ -111,25 +80,8 @@ class ClassicGroup(Group):
         self.is_initial_rebalance = False  # the rebalance under way began in an empty group
         self.has_joined_during_delay = False  # somebody has joined since the initial delay (again) began
         self.subscribed_topics: frozenset[str] | None = None  # None: not known
-        self._protocol_type = protocol_type
+        self._protocol_type = ""
         self._supporters: Counter[str] = Counter()  # how many members support a protocol
-
-    @classmethod
-    def stable(
-        cls, group_id: str, generation: int, protocol_type: str, members: Iterable[ClassicMember], now_ms: int
-    ) -> "ClassicGroup":
-        """A group in the middle of its life, made of the members of another kind of group.
-
-        The protocol is chosen; the first member leads until they rebalance. Assignments come from the caller.
-        """
-        group = cls(group_id, now_ms)
-        group.generation = generation
-        for member in members:
-            group.add(member, protocol_type)
-        group.protocol_name = group.choose_protocol()
-        group.state = ClassicState.STABLE
-        group.update_subscribed_topics()
-        return group
 
     # As other rooms see it
 
@@ -145,13 +97,8 @@ class ClassicGroup(Group):
 
     @property
     def is_empty(self) -> bool:
-        """Is it in state Empty? While a rebalance is under way it is not, even if all members have gone."""
+        """Whether it has no members. Ids that were handed out do not count."""
         return self.state is ClassicState.EMPTY
-
-    @property
-    def is_simple(self) -> bool:
-        """Is it there only because somebody committed offsets under its name?"""
-        return not self._protocol_type and self.is_empty and not self.pending_members
 
     @property
     def is_of_consumers(self) -> bool:
@@ -280,6 +227,8 @@ class ClassicGroup(Group):
             del self.static_members[member.instance_id]
         if self.is_leader(member_id):
             self.leader_id = next(iter(self.members), None)
+        if not self.members:
+            self.state = ClassicState.EMPTY
         # Kafka leaves a SyncGroup of a member that was removed unanswered.
         self.fail_requests(member_id, UnknownMemberIdError())
 
@@ -298,14 +247,16 @@ class ClassicGroup(Group):
         member.session_timeout_ms = session_timeout_ms
 
     def replace_static_member(self, instance_id: str, member_id: str) -> ClassicMember:
-        """A static member is back under a new id and takes over what the old one had.
+        """A static member is back under a new id, and takes over everything that the old one had.
 
-        Whoever still waits under the old id is a second process with the same instance id, and fenced.
+        A request that waits under the old id comes from a second process with that instance id: it is fenced.
         """
         old_id = self.static_members[instance_id]
         self.fail_requests(old_id, FencedInstanceIdError())
-        member = replace(self.members.pop(old_id), member_id=member_id, is_new=False)
-        self.members[member_id] = member
+        member = self.members[old_id]
+        member.member_id, member.is_new = member_id, False
+        # In the same place: the order of members is the order in the record.
+        self.members = {each.member_id: each for each in self.members.values()}
         self.static_members[instance_id] = member_id
         if self.is_leader(old_id):
             self.leader_id = member_id
@@ -344,17 +295,17 @@ class ClassicGroup(Group):
 
     # A generation
 
-    @property
-    def can_rebalance(self) -> bool:
-        """Is no rebalance being prepared yet?"""
-        return ClassicState.PREPARING_REBALANCE in NEXT_STATES[self.state]
-
     def prepare_rebalance(self, now_ms: int) -> None:
         """From now on everybody has to join again."""
         self.is_initial_rebalance = self.is_empty
         self.has_joined_during_delay = False
         self.pending_sync_members.clear()
-        self._move_to(ClassicState.PREPARING_REBALANCE, now_ms)
+        self.state, self.state_timestamp_ms = ClassicState.PREPARING_REBALANCE, now_ms
+
+    def keep_leader(self, leader_id: str | None) -> None:
+        """Let a member go on to lead, if it is still there, after a record without a leader."""
+        if leader_id in self.members:
+            self.leader_id = leader_id
 
     def elect_joined_leader(self) -> bool:
         """Keep the leader if it has joined, else take another who has. False if nobody has."""
@@ -363,18 +314,13 @@ class ClassicGroup(Group):
         return self.leader_id in self.waiting_joins
 
     def start_generation(self, now_ms: int) -> None:
-        """All who are members now are the next generation; without members, an empty one."""
+        """The present members are the next generation."""
+        assert self.state is ClassicState.PREPARING_REBALANCE, f"{self.group_id} is {self.state_name}"
         self.generation += 1
-        self.protocol_name = self.choose_protocol() if self.members else None
-        self.update_subscribed_topics()
-        self._move_to(ClassicState.COMPLETING_REBALANCE if self.members else ClassicState.EMPTY, now_ms)
+        self.protocol_name = choose_protocol([member.protocols for member in self.members.values()])
+        self._note_topics(self.metadata_of(member) for member in self.members.values())
+        self.state, self.state_timestamp_ms = ClassicState.COMPLETING_REBALANCE, now_ms
         self.pending_sync_members = set(self.members)
-
-    def complete_rebalance(self, assignments: Mapping[str, bytes], now_ms: int) -> None:
-        """The leader has assigned; whom it forgot gets nothing."""
-        for member in self.members.values():
-            member.assignment = assignments.get(member.member_id, b"")
-        self._move_to(ClassicState.STABLE, now_ms)
 
     def member_list(self) -> list[JoinGroupResponseMember]:
         """What a leader has to know to assign."""
@@ -392,29 +338,67 @@ class ClassicGroup(Group):
         assert self.protocol_name is not None, "no protocol is chosen in an empty group"
         return member.protocols[self.protocol_name]
 
-    def choose_protocol(self) -> str:
-        """Every member votes for the first of its protocols that everybody supports."""
-        candidates = {name for name, count in self._supporters.items() if count == len(self.members)}
-        votes = Counter(
-            next(name for name in member.protocols if name in candidates) for member in self.members.values()
-        )
-        return max(votes, key=votes.__getitem__)
-
-    def update_subscribed_topics(self) -> None:
-        """Look into the members' subscriptions, if that is what they are."""
+    def _note_topics(self, subscriptions: Iterable[bytes]) -> None:
+        """Read the members' subscriptions, if they are consumers."""
         self.subscribed_topics = None
         if not self.is_of_consumers:
             return
         try:
-            topics = [_subscribed_topics(self.metadata_of(member)) for member in self.members.values()]
+            topics = [_subscribed_topics(subscription) for subscription in subscriptions]
         except ProtocolError:
             return  # clients may put anything there; the coordinator just knows less
         self.subscribed_topics = frozenset().union(*topics)
 
-    def _move_to(self, state: ClassicState, now_ms: int) -> None:
-        assert state in NEXT_STATES[self.state], f"{self.group_id}: from {self.state.value} to {state.value}"
-        self.state = state
-        self.state_timestamp_ms = now_ms
+    # The log
+
+    def replay(self, value: GroupMetadataValue) -> list[str]:
+        """Take over what a record says. Members that are in no record yet stay, and so do requests that wait.
+
+        Returns the ids of the members that are gone.
+        """
+        before = {member.member_id: member for member in self.written.members}
+        is_same_protocol = value.protocol == self.written.protocol
+        self._protocol_type = value.protocol_type
+        for stored in value.members:
+            # What a member has told us since the last record stays, unless this record is about the member.
+            if stored != before.pop(stored.member_id, None) or not is_same_protocol:
+                self._replay_member(stored, value.protocol or "")
+        for member_id in before:
+            self.remove(member_id)
+        self.written = value
+        self.generation = value.generation
+        self.protocol_name = value.protocol
+        self.leader_id = value.leader or None
+        self.state_timestamp_ms = value.current_state_timestamp
+        if self.leader_id is not None and value.members:
+            self.state = ClassicState.STABLE
+        else:
+            self.state = ClassicState.PREPARING_REBALANCE if self.members else ClassicState.EMPTY
+        self._note_topics(member.subscription for member in value.members)
+        return list(before)
+
+    def _replay_member(self, stored: MemberMetadata, protocol: str) -> None:
+        instance_id = stored.group_instance_id
+        if instance_id is not None and self.static_members.get(instance_id, "") not in ("", stored.member_id):
+            self.replace_static_member(instance_id, stored.member_id)
+        loaded = loaded_member(stored, protocol)
+        member = self.members.get(stored.member_id)
+        if member is None:
+            self.add(loaded, self._protocol_type)
+            return
+        # A record has one protocol only. The member may have told us of others.
+        is_known = member.protocols.get(protocol) == stored.subscription
+        protocols = member.protocols if is_known else loaded.protocols
+        self.update(member, protocols, loaded.rebalance_timeout_ms, loaded.session_timeout_ms)
+        member.client_id, member.client_host = loaded.client_id, loaded.client_host
+        member.assignment = loaded.assignment
+
+
+def choose_protocol(supported: Collection[Mapping[str, bytes]]) -> str:
+    """Each member votes for its favourite among the protocols that all members support."""
+    common = set.intersection(*(set(protocols) for protocols in supported))
+    votes = Counter(next(name for name in protocols if name in common) for protocols in supported)
+    return max(votes, key=votes.__getitem__)
 
 
 def _subscribed_topics(subscription: bytes) -> list[str]:

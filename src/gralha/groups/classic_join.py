@@ -6,13 +6,15 @@ instance id: if it comes without a member id it has started again, and takes the
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, NamedTuple
 
-from gralha.coordination.decision import Decision, Reply
+from gralha.coordination.decision import NOTHING, Decision, Reply
 from gralha.groups.caller import Caller
-from gralha.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
-from gralha.groups.classic_rebalance import ClassicRebalance, joined, nothing_more
-from gralha.groups.classic_records import group_record
+from gralha.groups.classic_group import ClassicGroup, ClassicState, choose_protocol
+from gralha.groups.classic_member import ClassicMember
+from gralha.groups.classic_rebalance import ClassicRebalance, joined
+from gralha.groups.classic_records import new_group_record, renaming_records, replacement_record
 from gralha.groups.config import GroupsConfig
 from gralha.groups.group import Group
 from gralha.groups.records import GroupDecision
@@ -21,7 +23,6 @@ from gralha.protocol.errors import (
     GroupMaxSizeReachedError,
     InconsistentGroupProtocolError,
     InvalidSessionTimeoutError,
-    KafkaError,
     UnknownMemberIdError,
 )
 from gralha.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -68,34 +69,50 @@ class ClassicJoin:
         return self._join_new_group(group, joining)
 
     def _join_new_group(self, replaced: Group | None, joining: Joining) -> GroupDecision:
-        """The first member makes the group, in the place of a group of another kind if that one is empty.
+        """The first member makes the group. If there is an empty group of another kind, it goes.
 
         An empty generation is written, so that the group outlives its coordinator even before it is stable.
         """
-        group = ClassicGroup(joining.request.group_id, joining.now_ms)
-        records = [*(replaced.tombstones() if replaced is not None else []), group_record(group)]
-        decision = self._join(group, joining)
-        self._groups[group.group_id] = group
+        group_id = joining.request.group_id
+        if not ClassicGroup(group_id).supports(joining.request.protocol_type, joining.protocols):
+            raise InconsistentGroupProtocolError()
 
-        def take_back(_error: KafkaError) -> None:
-            self._rebalance.cancel_timers(group)
-            del self._groups[group.group_id]
-            if replaced is not None:
-                self._groups[group.group_id] = replaced
+        def then() -> None:
+            group = self._groups[group_id]
+            assert isinstance(group, ClassicGroup)
+            self._join_without_id(group, joining)
 
-        return decision._replace(records=records, on_appended=nothing_more, on_failed=take_back)
+        tombstones = [] if replaced is None else replaced.tombstones()
+        return Decision(records=[*tombstones, new_group_record(group_id, joining.now_ms)], then=then)
 
     def _join(self, group: ClassicGroup, joining: Joining) -> GroupDecision:
         request = joining.request
         if not self._has_room(group, request.member_id):
-            self._rebalance.end_session(group, request.member_id)
-            group.remove(request.member_id)
-            raise GroupMaxSizeReachedError()
+            return self._turn_away(group, joining)
         if not group.supports(request.protocol_type, joining.protocols):
             raise InconsistentGroupProtocolError()
         if request.member_id:
-            return self._join_with_id(group, joining)
-        return self._join_without_id(group, joining)
+            self._join_with_id(group, joining)
+        elif request.group_instance_id in group.static_members:
+            return self._replace_static_member(group, joining)
+        else:
+            self._join_without_id(group, joining)
+        return NOTHING
+
+    def _turn_away(self, group: ClassicGroup, joining: Joining) -> GroupDecision:
+        """There is no room. A member that wanted to join again is one too many, and goes."""
+        member_id = joining.request.member_id
+        if member_id not in group.members:
+            self._rebalance.forget_id(group, member_id, joining.now_ms)
+            raise GroupMaxSizeReachedError()
+        removal = self._rebalance.remove(group, [member_id], joining.now_ms)
+
+        def then() -> None:
+            joining.reply.fail(GroupMaxSizeReachedError())
+            if removal.then is not None:
+                removal.then()
+
+        return removal._replace(then=then)
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
         """In a rebalance those who have joined count: whoever comes first stays, if there are too many."""
@@ -106,25 +123,27 @@ class ClassicJoin:
 
     # Members without an id
 
-    def _join_without_id(self, group: ClassicGroup, joining: Joining) -> GroupDecision:
+    def _join_without_id(self, group: ClassicGroup, joining: Joining) -> None:
         instance_id = joining.request.group_instance_id
-        client_id = joining.caller.client_id
-        member_id = f"{client_id if instance_id is None else instance_id}-{self._new_id()}"
-        if instance_id in group.static_members:
-            return self._replace_static_member(group, joining, member_id)
+        member_id = self._new_member_id(joining)
         if instance_id is None and joining.caller.api_version >= MEMBER_ID_REQUIRED_FROM:
-            return self._require_member_id(group, joining, member_id)
-        return self._add_member(group, joining, member_id)
+            self._require_member_id(group, joining, member_id)
+        else:
+            self._add_member(group, joining, member_id)
 
-    def _require_member_id(self, group: ClassicGroup, joining: Joining, member_id: str) -> GroupDecision:
-        """The id is kept for as long as a session; rebalances wait for its owner."""
+    def _new_member_id(self, joining: Joining) -> str:
+        instance_id = joining.request.group_instance_id
+        return f"{joining.caller.client_id if instance_id is None else instance_id}-{self._new_id()}"
+
+    def _require_member_id(self, group: ClassicGroup, joining: Joining, member_id: str) -> None:
+        """The id is kept for as long as a session. Rebalances wait for the member that got it."""
         group.pending_members.add(member_id)
         self._rebalance.start_session_of_id(
             group, member_id, joining.now_ms + joining.request.session_timeout_ms
         )
-        return member_id_required(joining.caller, member_id)
+        joining.reply.send(member_id_required(joining.caller, member_id))
 
-    def _add_member(self, group: ClassicGroup, joining: Joining, member_id: str) -> GroupDecision:
+    def _add_member(self, group: ClassicGroup, joining: Joining, member_id: str) -> None:
         request = joining.request
         member = ClassicMember(
             member_id=member_id,
@@ -142,59 +161,80 @@ class ClassicJoin:
         # this one must not keep the group waiting for ever.
         timeout_ms = self._config.new_member_join_timeout_ms
         self._rebalance.start_session(group, member, joining.now_ms, timeout_ms)
-        return self._rebalance.prepare_or_complete(group, joining.now_ms)
+        self._rebalance.prepare_or_complete(group, joining.now_ms)
 
     # Members that have one
 
-    def _join_with_id(self, group: ClassicGroup, joining: Joining) -> GroupDecision:
+    def _join_with_id(self, group: ClassicGroup, joining: Joining) -> None:
         request = joining.request
         member_id = request.member_id
         if member_id in group.pending_members and request.group_instance_id is None:
-            return self._add_member(group, joining, member_id)
+            self._add_member(group, joining, member_id)
+            return
         group.check_member(member_id, request.group_instance_id)
         member = group.members[member_id]
         if _changes_nothing(group, member, joining.protocols):
-            return Decision(joined(group, member_id))
+            joining.reply.send(joined(group, member_id))
+            return
         group.update(member, joining.protocols, joining.rebalance_timeout_ms, request.session_timeout_ms)
         group.wait_for_join(member_id, joining.reply)
-        return self._rebalance.prepare_or_complete(group, joining.now_ms)
+        self._rebalance.prepare_or_complete(group, joining.now_ms)
 
     # Static members that start again
 
-    def _replace_static_member(self, group: ClassicGroup, joining: Joining, member_id: str) -> GroupDecision:
-        instance_id = joining.request.group_instance_id
-        assert instance_id is not None
-        before = group.members[group.static_members[instance_id]]
+    def _replace_static_member(self, group: ClassicGroup, joining: Joining) -> GroupDecision:
+        """The member takes its old place under a new id.
+
+        The new id is written in any case. Otherwise the next coordinator would know the old id only, and
+        fence the member.
+        """
+        old = group.members[group.static_members[joining.request.group_instance_id or ""]]
+        new = replace(
+            old,
+            member_id=self._new_member_id(joining),
+            protocols=joining.protocols,
+            rebalance_timeout_ms=joining.rebalance_timeout_ms,
+            session_timeout_ms=joining.request.session_timeout_ms,
+        )
+        if group.state is ClassicState.STABLE and _keeps_protocol(group, old, new):
+            return self._return_to_generation(group, old, new, joining)
+
+        leader_id = new.member_id if group.is_leader(old.member_id) else group.leader_id
+        go_on = self._rebalance.next_phase(group)
+
+        def then() -> None:
+            self._take_place(group, old.member_id, new, joining.now_ms)
+            group.keep_leader(leader_id)
+            group.wait_for_join(new.member_id, joining.reply)
+            go_on(group, joining.now_ms)
+
+        records = renaming_records(group, old.member_id, new.member_id, joining.now_ms)
+        return Decision(records=records, then=then)
+
+    def _return_to_generation(
+        self, group: ClassicGroup, old: ClassicMember, new: ClassicMember, joining: Joining
+    ) -> GroupDecision:
+        """Nothing else has changed: the generation goes on without a rebalance."""
         leader_before = group.leader_id
-        member = self._change_id(group, before, member_id, joining.now_ms)
-        group.update(
-            member, joining.protocols, joining.rebalance_timeout_ms, joining.request.session_timeout_ms
-        )
-        if group.state is not ClassicState.STABLE or group.choose_protocol() != group.protocol_name:
-            group.wait_for_join(member_id, joining.reply)
-            return self._rebalance.prepare_or_complete(group, joining.now_ms)
-        group.update_subscribed_topics()  # Kafka does so only when it loads the record
+        leader_after = new.member_id if group.is_leader(old.member_id) else leader_before
+        stored = new.stored(group.protocol_name or "", old.assignment)
 
-        def take_back(_error: KafkaError) -> None:
-            group.update(member, before.protocols, before.rebalance_timeout_ms, before.session_timeout_ms)
-            self._change_id(group, member, before.member_id, joining.now_ms)
-            group.update_subscribed_topics()
+        def then() -> None:
+            member = self._take_place(group, old.member_id, new, joining.now_ms)
+            joining.reply.send(_returned(group, member, leader_before, joining.caller.api_version))
 
-        return Decision(
-            response=_returned(group, member, leader_before, joining.caller.api_version),
-            records=[group_record(group)],
-            on_appended=nothing_more,
-            on_failed=take_back,
-        )
+        record = replacement_record(group, old.member_id, stored, leader_after, joining.now_ms)
+        return Decision(records=[record], then=then)
 
-    def _change_id(
-        self, group: ClassicGroup, member: ClassicMember, member_id: str, now_ms: int
-    ) -> ClassicMember:
-        assert member.instance_id is not None
-        self._rebalance.end_session(group, member.member_id)
-        renamed = group.replace_static_member(member.instance_id, member_id)
-        self._rebalance.start_session(group, renamed, now_ms)
-        return renamed
+    def _take_place(self, group: ClassicGroup, old_id: str, new: ClassicMember, now_ms: int) -> ClassicMember:
+        """Finish what the replay of the new id began; do it all if no record had the old id."""
+        if old_id in group.members:
+            group.replace_static_member(new.instance_id or "", new.member_id)
+        member = group.members[new.member_id]
+        group.update(member, new.protocols, new.rebalance_timeout_ms, new.session_timeout_ms)
+        self._rebalance.end_session(group, old_id)
+        self._rebalance.start_session(group, member, now_ms)
+        return member
 
 
 def joining_of(
@@ -222,9 +262,15 @@ def _check_session_timeout(timeout_ms: int, config: GroupsConfig) -> None:
 
 def _changes_nothing(group: ClassicGroup, member: ClassicMember, protocols: dict[str, bytes]) -> bool:
     """Did it just not get our answer? A leader that joins a stable group again wants a rebalance."""
-    if group.state is ClassicState.PREPARING_REBALANCE or not member.speaks_as_before(protocols):
+    if group.state is ClassicState.PREPARING_REBALANCE or not member.supports_the_same(protocols):
         return False
     return group.state is ClassicState.COMPLETING_REBALANCE or not group.is_leader(member.member_id)
+
+
+def _keeps_protocol(group: ClassicGroup, old: ClassicMember, new: ClassicMember) -> bool:
+    """Whether the group would choose its present protocol with one member in the place of another."""
+    members = [new if member is old else member for member in group.members.values()]
+    return choose_protocol([member.protocols for member in members]) == group.protocol_name
 
 
 def _returned(
@@ -244,12 +290,10 @@ def _returned(
     return response
 
 
-def member_id_required(caller: Caller, member_id: str) -> GroupDecision:
+def member_id_required(caller: Caller, member_id: str) -> JoinGroupResponse:
     """A new member is told its id, and has to join with it (KIP-394)."""
     # From version 7 on there is a null for no protocol (KIP-559).
     protocol_name = None if caller.api_version >= NULL_PROTOCOL_FROM else ""
-    return Decision(
-        JoinGroupResponse(
-            error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id, protocol_name=protocol_name
-        )
+    return JoinGroupResponse(
+        error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id, protocol_name=protocol_name
     )

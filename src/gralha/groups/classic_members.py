@@ -22,6 +22,7 @@ from functools import partial
 from gralha.coordination.decision import NOTHING, Decision, Reply
 from gralha.coordination.timers import Timers
 from gralha.groups.caller import Caller
+from gralha.groups.classic_group import ClassicGroup
 from gralha.groups.classic_join import (
     MEMBER_ID_REQUIRED_FROM,
     Joining,
@@ -96,7 +97,7 @@ class ClassicMembers:
             raise InconsistentGroupProtocolError()
         is_dynamic = request.group_instance_id is None
         if is_dynamic and not request.member_id and caller.api_version >= MEMBER_ID_REQUIRED_FROM:
-            return member_id_required(caller, member_id)
+            return Decision(member_id_required(caller, member_id))
         draft = Draft(group)
         if is_dynamic or not request.member_id:
             before = self._consumer.joining_member(draft, member_id, request.group_instance_id, True)
@@ -139,15 +140,19 @@ class ClassicMembers:
         If everybody has what it should have, and knows it, the group goes on as a classic one. Else it has to
         rebalance, and this member is the first to have joined.
         """
-        classic = self._conversion.as_classic(changed, changed.members.values(), joining.now_ms)
+        members = changed.members.values()
         have_synced = all(
             self._timers.deadline_ms(_sync_key(group, each)) is None for each in group.members.values()
         )
-        if have_synced and changed.state is GroupState.STABLE:
-            decision = self._conversion.turn(group, classic, False, joining.now_ms)
-            return decision._replace(response=_joined(member, classic.protocol_name))
-        classic.wait_for_join(member.member_id, joining.reply)
-        return self._conversion.turn(group, classic, True, joining.now_ms)
+        must_rebalance = not have_synced or changed.state is not GroupState.STABLE
+
+        def on_turned(turned: ClassicGroup) -> None:
+            if must_rebalance:
+                turned.wait_for_join(member.member_id, joining.reply)
+            else:
+                joining.reply.send(_joined(member, turned.protocol_name))
+
+        return self._conversion.turn(group, members, joining.now_ms, must_rebalance, on_turned)
 
     # SyncGroup
 

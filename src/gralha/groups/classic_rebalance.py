@@ -1,29 +1,35 @@
 """How a classic group comes to its next generation, and the timers that see to it.
 
-    session   of a member: it has sent nothing for too long, and is removed
-    join      of a group: members had their time to join again; who has not is removed
-    sync      of a group: members had their time to ask for their assignment; who has not is removed
+    session   A member has sent nothing for too long. It is removed.
+    join      The time to join again is over. Dynamic members that have not joined are removed.
+    sync      The time to sync is over. Members that have not asked for their assignment are removed.
 
-Nothing here is written, except a generation without members: the others are written with their assignment.
+When members go, for whatever reason, the group's record without them is written at once: otherwise the next
+coordinator would find them again, with a new session. A member that cannot be removed from the log stays in
+the group; if a timer wanted to remove it, the timer tries again. Nothing else here is written: a new
+generation is written with its assignment (classic.py).
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Collection, Hashable
 from typing import Final
 
 from gralha.coordination.decision import NOTHING, Decision
 from gralha.coordination.timers import Timers
-from gralha.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
-from gralha.groups.classic_records import group_record
+from gralha.groups.classic_group import ClassicGroup, ClassicState
+from gralha.groups.classic_member import ClassicMember
+from gralha.groups.classic_records import empty_record, removal_record
 from gralha.groups.config import GroupsConfig
 from gralha.groups.group import Group
-from gralha.groups.records import GroupDecision
+from gralha.groups.records import GroupDecision, GroupRecord
 from gralha.protocol.errors import KafkaError, RebalanceInProgressError
 from gralha.protocol.messages.join_group import JoinGroupResponse
 from gralha.protocol.messages.sync_group import SyncGroupResponse
 
-# A member may ask for no time at all. Static members that are away are waited for again and again, so that
-# the coordinator would do nothing else.
+# A member may allow no time at all for a rebalance. The coordinator waits for absent static members again and
+# again, and would do nothing else without this pause.
 WAIT_MIN_MS: Final = 100
+
+Phase = Callable[[ClassicGroup, int], None]
 
 
 class ClassicRebalance:
@@ -61,6 +67,9 @@ class ClassicRebalance:
         """The group is going away, or becomes one of another kind."""
         for member_id in [*group.members, *group.pending_members]:
             self.end_session(group, member_id)
+        self._cancel_phase(group)
+
+    def _cancel_phase(self, group: ClassicGroup) -> None:
         self._timers.cancel(_join_key(group.group_id))
         self._timers.cancel(_sync_key(group.group_id))
 
@@ -69,44 +78,87 @@ class ClassicRebalance:
         if group is None:
             return NOTHING
         member = group.members.get(member_id)
-        if member is None and member_id not in group.pending_members:
-            return NOTHING
         if member is not None and _is_kept_waiting(group, member):
             return NOTHING  # its silence is ours; the session starts again with the answer
-        group.remove(member_id)
-        if member is not None and group.can_rebalance:
-            return self.prepare(group, now_ms)
-        return self._complete_if_everybody_joined(group, now_ms)
+        if member is not None:
+            return self.remove(group, [member_id], now_ms)
+        self.forget_id(group, member_id, now_ms)
+        return NOTHING
+
+    def forget_id(self, group: ClassicGroup, member_id: str, now_ms: int) -> None:
+        """An id was handed out, and nobody will join with it: a rebalance need not wait for that."""
+        self.end_session(group, member_id)
+        group.pending_members.discard(member_id)
+        if group.state is ClassicState.PREPARING_REBALANCE:
+            self._complete_if_everybody_joined(group, now_ms)
+
+    # Members that go
+
+    def remove(self, group: ClassicGroup, member_ids: Collection[str], now_ms: int) -> GroupDecision:
+        """Members have left or expired. The others rebalance, unless they are doing so already."""
+        return self._remove(group, member_ids, now_ms, self.next_phase(group))
+
+    def _remove(
+        self,
+        group: ClassicGroup,
+        member_ids: Collection[str],
+        now_ms: int,
+        go_on: Phase,
+    ) -> GroupDecision:
+        leader_id = group.leader_id
+
+        def then() -> None:
+            for member_id in member_ids:  # also those that were in no record
+                self.end_session(group, member_id)
+                group.remove(member_id)
+            if group.is_empty:
+                self._cancel_phase(group)
+                return
+            group.keep_leader(leader_id)
+            go_on(group, now_ms)
+
+        return Decision(records=self._removal(group, member_ids, now_ms), then=then)
+
+    def _removal(self, group: ClassicGroup, member_ids: Collection[str], now_ms: int) -> list[GroupRecord]:
+        if group.members and group.members.keys() <= set(member_ids):
+            return [empty_record(group, now_ms)]
+        if any(member.member_id in member_ids for member in group.written.members):
+            return [removal_record(group, member_ids, now_ms)]
+        return []  # the log does not know of them
 
     # Joining
 
-    def prepare_or_complete(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
-        """The members have changed: start a rebalance, or see whether that ends the one under way."""
-        if group.can_rebalance:
-            return self.prepare(group, now_ms)
-        return self._complete_if_everybody_joined(group, now_ms)
+    def next_phase(self, group: ClassicGroup) -> Phase:
+        """The step after the members have changed: start a rebalance, or end the present one if all have
+        joined.
 
-    def _complete_if_everybody_joined(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
-        if group.state is not ClassicState.PREPARING_REBALANCE or group.is_initial_rebalance:
-            return NOTHING  # a first rebalance has its delay, which others may use
-        if group.has_everybody_joined:
-            return self._complete_join(group, now_ms)
-        return NOTHING
+        Ask before the change: a record without a leader puts the group into PreparingRebalance by itself.
+        """
+        if group.state is ClassicState.PREPARING_REBALANCE:
+            return self._complete_if_everybody_joined
+        return self.prepare
 
-    def prepare(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
-        """Start a rebalance: everybody must join again. They learn it from their next heartbeat."""
-        if group.state is ClassicState.COMPLETING_REBALANCE:
-            self.fail_assignment(group, RebalanceInProgressError(), now_ms)
+    def prepare_or_complete(self, group: ClassicGroup, now_ms: int) -> None:
+        """The members have changed, and no record says so."""
+        self.next_phase(group)(group, now_ms)
+
+    def _complete_if_everybody_joined(self, group: ClassicGroup, now_ms: int) -> None:
+        # A first rebalance has its delay, which others may use.
+        if group.has_everybody_joined and not group.is_initial_rebalance:
+            self._complete_join(group, now_ms)
+
+    def prepare(self, group: ClassicGroup, now_ms: int) -> None:
+        """Start a rebalance: everybody must join again. Members learn that from their next heartbeat."""
+        self.fail_assignment(group, RebalanceInProgressError(), now_ms)
         self._timers.cancel(_sync_key(group.group_id))
         group.prepare_rebalance(now_ms)
         if group.is_initial_rebalance:
             delay_ms = self._config.group_initial_rebalance_delay_ms
             self._delay_join(group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0), now_ms)
-            return NOTHING
-        if group.has_everybody_joined:
-            return self._complete_join(group, now_ms)
-        self._wait_for_joins(group, now_ms)
-        return NOTHING
+        elif group.has_everybody_joined:
+            self._complete_join(group, now_ms)
+        else:
+            self._wait_for_joins(group, now_ms)
 
     def _wait_for_joins(self, group: ClassicGroup, now_ms: int) -> None:
         group_id = group.group_id
@@ -115,10 +167,6 @@ class ClassicRebalance:
             now_ms + max(group.rebalance_timeout_ms, WAIT_MIN_MS),
             lambda later_ms: self._joins_ended(group_id, later_ms),
         )
-
-    def _joins_ended(self, group_id: str, now_ms: int) -> GroupDecision:
-        group = self._group(group_id, ClassicState.PREPARING_REBALANCE)
-        return NOTHING if group is None else self._complete_join(group, now_ms)
 
     def _delay_join(self, group: ClassicGroup, delay_ms: int, remaining_ms: int, now_ms: int) -> None:
         """Give others the time to join a group that begins, or it would rebalance for each (KIP-134)."""
@@ -134,29 +182,31 @@ class ClassicRebalance:
         if group is None:
             return NOTHING
         if not group.has_joined_during_delay or remaining_ms == 0:
-            return self._complete_join(group, now_ms)
+            return self._joins_ended(group_id, now_ms)
         group.has_joined_during_delay = False
         next_delay_ms = min(self._config.group_initial_rebalance_delay_ms, remaining_ms)
         self._delay_join(group, next_delay_ms, max(remaining_ms - delay_ms, 0), now_ms)
         return NOTHING
 
-    def _complete_join(self, group: ClassicGroup, now_ms: int) -> GroupDecision:
-        """Who has joined is the next generation, together with static members, who may be away."""
-        self._timers.cancel(_join_key(group.group_id))
-        for member in list(group.members.values()):
-            if not member.is_static and member.member_id not in group.waiting_joins:
-                self.end_session(group, member.member_id)
-                group.remove(member.member_id)
-        if group.members and not group.elect_joined_leader():
-            self._wait_for_joins(group, now_ms)  # static members only, and nobody there to assign
+    def _joins_ended(self, group_id: str, now_ms: int) -> GroupDecision:
+        """The time to join is over: dynamic members that have not joined go. Static members may be away."""
+        group = self._group(group_id, ClassicState.PREPARING_REBALANCE)
+        if group is None:
             return NOTHING
-        group.start_generation(now_ms)
-        if not group.members:
-            return Decision(records=[group_record(group)], on_appended=nothing_more)
-        self._announce_generation(group, now_ms)
-        return NOTHING
+        late = [
+            member.member_id
+            for member in group.members.values()
+            if not member.is_static and member.member_id not in group.waiting_joins
+        ]
+        return self._remove(group, late, now_ms, self._complete_join)
 
-    def _announce_generation(self, group: ClassicGroup, now_ms: int) -> None:
+    def _complete_join(self, group: ClassicGroup, now_ms: int) -> None:
+        """The members are the next generation."""
+        self._timers.cancel(_join_key(group.group_id))
+        if not group.elect_joined_leader():
+            self._wait_for_joins(group, now_ms)  # static members only, and nobody there to assign
+            return
+        group.start_generation(now_ms)
         for member in group.members.values():
             group.answer_join(member.member_id, joined(group, member.member_id))
             member.is_new = False
@@ -176,9 +226,8 @@ class ClassicRebalance:
         if not group.pending_sync_members:
             self._timers.cancel(_sync_key(group.group_id))
 
-    def assign(self, group: ClassicGroup, assignments: dict[str, bytes], now_ms: int) -> None:
-        """The leader's assignment is written: the group is stable, and whoever waits gets its part."""
-        group.complete_rebalance(assignments, now_ms)
+    def announce_assignment(self, group: ClassicGroup, now_ms: int) -> None:
+        """The leader's assignment is written: every member that waits gets its part."""
         for member in group.members.values():
             reply = group.waiting_syncs.pop(member.member_id, None)
             if reply is not None:
@@ -186,7 +235,7 @@ class ClassicRebalance:
                 self.start_session(group, member, now_ms)
 
     def fail_assignment(self, group: ClassicGroup, error: KafkaError, now_ms: int) -> None:
-        """No assignment this time. Cooperative members still have what they had before (KIP-429)."""
+        """There is no assignment this time. Cooperative members keep what they had before (KIP-429)."""
         for member in group.members.values():
             reply = group.waiting_syncs.pop(member.member_id, None)
             if reply is not None:
@@ -194,14 +243,12 @@ class ClassicRebalance:
                 self.start_session(group, member, now_ms)
 
     def _syncs_ended(self, group_id: str, generation: int, now_ms: int) -> GroupDecision:
-        """Who has joined but does not sync is stuck, and with the leader the whole group is."""
+        """A member that has joined but does not sync is stuck. If it leads, the whole group is stuck."""
         group = self._group(group_id)
         if group is None or group.generation != generation or not group.pending_sync_members:
             return NOTHING
-        for member_id in list(group.pending_sync_members):
-            self.end_session(group, member_id)
-            group.remove(member_id)
-        return self.prepare(group, now_ms)
+        stuck = [member_id for member_id in group.members if member_id in group.pending_sync_members]
+        return self.remove(group, stuck, now_ms)
 
     def _group(self, group_id: str, state: ClassicState | None = None) -> ClassicGroup | None:
         """The group of a timer, if it is still there and, where that matters, still in that state."""
@@ -235,10 +282,6 @@ def _is_kept_waiting(group: ClassicGroup, member: ClassicMember) -> bool:
     if member.is_new:
         return False
     return member.member_id in group.waiting_joins or member.member_id in group.waiting_syncs
-
-
-def nothing_more() -> None:
-    """The state is what the records say already."""
 
 
 def _session_key(group_id: str, member_id: str) -> Hashable:

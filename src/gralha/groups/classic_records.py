@@ -1,67 +1,101 @@
-"""What is written of a classic group: one record, with a generation and its members."""
+"""The record of a classic group: a generation and its members.
 
-from collections.abc import Mapping
+with a leader         the group is Stable: the leader has assigned
+without a leader      the members have to rebalance; the coordinator that loads this begins with that
+without members       the group is Empty
+"""
 
-from gralha.groups.classic_group import ClassicGroup, ClassicMember, ClassicState
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from gralha.groups.classic_group import ClassicGroup, choose_protocol
+from gralha.groups.classic_member import ClassicMember
 from gralha.groups.records import GroupRecord
 from gralha.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 
 
-def group_record(group: ClassicGroup, assignments: Mapping[str, bytes] | None = None) -> GroupRecord:
-    """The present generation, with the assignments that its members have or, if given, are about to have."""
-    if assignments is None:
-        assignments = {member.member_id: member.assignment for member in group.members.values()}
-    value = GroupMetadataValue(
+def new_group_record(group_id: str, now_ms: int) -> GroupRecord:
+    """A group begins, without members."""
+    return _record(group_id, GroupMetadataValue("", 0, None, None, now_ms))
+
+
+def empty_record(group: ClassicGroup, now_ms: int) -> GroupRecord:
+    """The last member has gone: an empty generation."""
+    value = GroupMetadataValue(group.protocol_type, group.generation + 1, None, None, now_ms)
+    return _record(group.group_id, value)
+
+
+def assignment_record(group: ClassicGroup, assignments: Mapping[str, bytes], now_ms: int) -> GroupRecord:
+    """The leader has assigned. Members that it left out get nothing."""
+    protocol = group.protocol_name
+    assert protocol is not None, "a generation with members has a protocol"
+    members = [
+        member.stored(protocol, assignments.get(member.member_id, b"")) for member in group.members.values()
+    ]
+    return _record(group.group_id, _generation(group, protocol, group.leader_id, members, now_ms))
+
+
+def turned_group_record(
+    group_id: str,
+    generation: int,
+    protocol_type: str,
+    members: Sequence[ClassicMember],
+    must_rebalance: bool,
+    now_ms: int,
+) -> GroupRecord:
+    """Members of another kind of group go on as a classic group, with the assignments that they have.
+
+    The first member leads until they rebalance.
+    """
+    protocol = choose_protocol([member.protocols for member in members])
+    leader_id = None if must_rebalance else members[0].member_id
+    stored = [member.stored(protocol, member.assignment) for member in members]
+    return _record(
+        group_id, GroupMetadataValue(protocol_type, generation, protocol, leader_id, now_ms, stored)
+    )
+
+
+def removal_record(group: ClassicGroup, member_ids: Collection[str], now_ms: int) -> GroupRecord:
+    """What the log says of the group, without these members. The others have to rebalance."""
+    written = group.written
+    staying = [member for member in written.members if member.member_id not in member_ids]
+    return _record(group.group_id, _generation(group, written.protocol, None, staying, now_ms))
+
+
+def replacement_record(
+    group: ClassicGroup, old_id: str, member: MemberMetadata, leader_id: str | None, now_ms: int
+) -> GroupRecord:
+    """What the log says of the group, with one member in the place of another."""
+    written = group.written
+    members = [member if each.member_id == old_id else each for each in written.members]
+    return _record(group.group_id, _generation(group, written.protocol, leader_id, members, now_ms))
+
+
+def renaming_records(group: ClassicGroup, old_id: str, new_id: str, now_ms: int) -> list[GroupRecord]:
+    """A static member has a new id, and everybody has to rebalance. No record if the log does not know it."""
+    for stored in group.written.members:
+        if stored.member_id == old_id:
+            fields = {name: getattr(stored, name) for name in stored.FIELDS}
+            renamed = MemberMetadata(**{**fields, "member_id": new_id})
+            return [replacement_record(group, old_id, renamed, None, now_ms)]
+    return []
+
+
+def _generation(
+    group: ClassicGroup,
+    protocol: str | None,
+    leader_id: str | None,
+    members: Iterable[MemberMetadata],
+    now_ms: int,
+) -> GroupMetadataValue:
+    return GroupMetadataValue(
         protocol_type=group.protocol_type,
         generation=group.generation,
-        protocol=group.protocol_name,
-        leader=group.leader_id,
-        current_state_timestamp=group.state_timestamp_ms,
-        members=[
-            _stored_member(member, group.metadata_of(member), assignments.get(member.member_id, b""))
-            for member in group.members.values()
-        ],
-    )
-    return GroupRecord(GroupMetadataKey(group=group.group_id), value)
-
-
-def group_from_record(group_id: str, value: GroupMetadataValue) -> ClassicGroup:
-    """The group as a record describes it. Of its members' protocols only the chosen one is known."""
-    group = ClassicGroup(group_id, value.current_state_timestamp, value.protocol_type)
-    group.generation = value.generation
-    group.protocol_name = value.protocol
-    for stored in value.members:
-        group.add(_loaded_member(stored, value.protocol or ""), value.protocol_type)
-    group.leader_id = value.leader
-    if group.members:
-        group.state = ClassicState.STABLE
-    group.update_subscribed_topics()
-    return group
-
-
-def _stored_member(member: ClassicMember, metadata: bytes, assignment: bytes) -> MemberMetadata:
-    return MemberMetadata(
-        member_id=member.member_id,
-        group_instance_id=member.instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        rebalance_timeout=member.rebalance_timeout_ms,
-        session_timeout=member.session_timeout_ms,
-        subscription=metadata,
-        assignment=assignment,
+        protocol=protocol,
+        leader=leader_id,
+        current_state_timestamp=now_ms,
+        members=list(members),
     )
 
 
-def _loaded_member(stored: MemberMetadata, protocol_name: str) -> ClassicMember:
-    # Records of version 0 have no rebalance timeout.
-    has_rebalance_timeout = stored.rebalance_timeout != -1
-    return ClassicMember(
-        member_id=stored.member_id,
-        instance_id=stored.group_instance_id,
-        client_id=stored.client_id,
-        client_host=stored.client_host,
-        rebalance_timeout_ms=stored.rebalance_timeout if has_rebalance_timeout else stored.session_timeout,
-        session_timeout_ms=stored.session_timeout,
-        protocols={protocol_name: stored.subscription},
-        assignment=stored.assignment,
-    )
+def _record(group_id: str, value: GroupMetadataValue) -> GroupRecord:
+    return GroupRecord(GroupMetadataKey(group=group_id), value)

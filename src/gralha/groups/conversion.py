@@ -16,9 +16,10 @@ from typing import Final
 
 from gralha.coordination.decision import Decision
 from gralha.groups import consumer_records
-from gralha.groups.classic_group import ClassicGroup, ClassicMember
+from gralha.groups.classic_group import ClassicGroup
+from gralha.groups.classic_member import ClassicMember
 from gralha.groups.classic_rebalance import ClassicRebalance
-from gralha.groups.classic_records import group_record
+from gralha.groups.classic_records import turned_group_record
 from gralha.groups.config import GroupsConfig
 from gralha.groups.consumer_group import ConsumerGroup
 from gralha.groups.consumer_member import ConsumerMember, Holdings
@@ -52,13 +53,11 @@ class Conversion:
         config: GroupsConfig,
         topics: Topics,
         rebalance: ClassicRebalance,
-        replay: Callable[[GroupRecord], None],
     ) -> None:
         self._groups = groups
         self._config = config
         self._topics = topics
         self._rebalance = rebalance
-        self._replay = replay
         self._metadata_hash = MetadataHash(topics)
 
     # Upgrade
@@ -112,7 +111,7 @@ class Conversion:
         staying = [member for member in group.members.values() if member.member_id not in gone]
         if not self.can_be_classic(staying):
             return None
-        return self.turn(group, self.as_classic(group, staying, now_ms), True, now_ms)
+        return self.turn(group, staying, now_ms, must_rebalance=True)
 
     def can_be_classic(self, members: Collection[ConsumerMember]) -> bool:
         """Can these members go on as a classic group?"""
@@ -122,41 +121,42 @@ class Conversion:
             and all(member.classic is not None for member in members)
         )
 
-    def as_classic(
-        self, group: ConsumerGroup, members: Iterable[ConsumerMember], now_ms: int
-    ) -> ClassicGroup:
-        """The classic group that these members make.
+    def turn(
+        self,
+        group: ConsumerGroup,
+        members: Iterable[ConsumerMember],
+        now_ms: int,
+        must_rebalance: bool,
+        on_turned: Callable[[ClassicGroup], None] | None = None,
+    ) -> GroupDecision:
+        """Put a classic group of these members in the place of a consumer group.
 
-        Apache Kafka gives them what they should have. Some of that another may still hold, so here they are
-        given what they hold: it is what counts if the group is upgraded before it has rebalanced.
+        Apache Kafka gives the members what they should have. Another member may still hold some of that, so
+        here they are given what they hold: it counts if the group is upgraded before it has rebalanced.
         """
-        return ClassicGroup.stable(
-            group.group_id,
-            group.epoch,
-            CONSUMER_PROTOCOL_TYPE,
-            [_as_classic(member, self._topics) for member in members],
-            now_ms,
+        classic = [_as_classic(member, self._topics) for member in members]
+        record = turned_group_record(
+            group.group_id, group.epoch, CONSUMER_PROTOCOL_TYPE, classic, must_rebalance, now_ms
         )
 
-    def turn(
-        self, group: ConsumerGroup, classic: ClassicGroup, must_rebalance: bool, now_ms: int
-    ) -> GroupDecision:
-        """Put a classic group in the place of a consumer group."""
-        if must_rebalance:
-            # If this coordinator ends before they have rebalanced, the next one sees that nobody leads them.
-            classic.leader_id = None
-        tombstones = group.tombstones()
-
-        def on_appended() -> None:
-            for record in tombstones:
-                self._replay(record)
-            self._groups[classic.group_id] = classic
-            for member in classic.members.values():
-                self._rebalance.start_session(classic, member, now_ms)
+        def then() -> None:
+            turned = self._groups[group.group_id]
+            assert isinstance(turned, ClassicGroup)
+            for member in classic:
+                # The record has only one of its protocols.
+                turned.update(
+                    turned.members[member.member_id],
+                    member.protocols,
+                    member.rebalance_timeout_ms,
+                    member.session_timeout_ms,
+                )
+                self._rebalance.start_session(turned, member, now_ms)
+            if on_turned is not None:
+                on_turned(turned)
             if must_rebalance:
-                self._rebalance.prepare(classic, now_ms)
+                self._rebalance.prepare(turned, now_ms)
 
-        return Decision(records=[*tombstones, group_record(classic)], on_appended=on_appended)
+        return Decision(records=[*group.tombstones(), record], then=then)
 
 
 def epoch_of(group: ClassicGroup) -> int:

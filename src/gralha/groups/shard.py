@@ -64,7 +64,7 @@ class GroupShard:
             return str(UUID(int=random.getrandbits(128), version=4))
 
         self._classic = ClassicProtocol(self.groups, self.timers, config, new_id)
-        conversion = Conversion(self.groups, config, topics, self._classic.rebalance, self.replay)
+        conversion = Conversion(self.groups, config, topics, self._classic.rebalance)
         self._consumer = ConsumerProtocol(
             self.groups,
             self.timers,
