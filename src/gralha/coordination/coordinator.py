@@ -7,13 +7,20 @@ partition gets another leader, its state moves along: the new leader loads what 
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic
+from functools import lru_cache
+from typing import Any, Final, Generic
 
 from gralha.coordination.decision import Decision
 from gralha.coordination.runtime import Answer, AnyShard, CoordinatorPorts, Decide, Runtime
 from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import CoordinatorNotAvailableError, KafkaError, NotCoordinatorError
 from gralha.replication.partition import Partition
+
+# To hash a key takes longer than the rest of a heartbeat's way to its shard, and the same keys come again and
+# again. So the coordinator remembers the partitions of the last keys, except for very long keys.
+KNOWN_KEYS: Final = 10_000
+KNOWN_KEY_LENGTH: Final = 200
+_known_partition = lru_cache(KNOWN_KEYS)(partition_for)
 
 
 class Coordinator(Generic[AnyShard]):
@@ -39,7 +46,8 @@ class Coordinator(Generic[AnyShard]):
         partition_count = self._partition_count()
         if partition_count == 0:
             return failed(CoordinatorNotAvailableError())
-        runtime = self._runtimes.get(partition_for(key, partition_count))
+        partition = _known_partition if len(key) <= KNOWN_KEY_LENGTH else partition_for
+        runtime = self._runtimes.get(partition(key, partition_count))
         if runtime is None:
             return failed(NotCoordinatorError())
         return runtime.call(decide, failed)

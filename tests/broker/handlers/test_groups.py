@@ -98,10 +98,11 @@ async def test_before_its_topic_is_made_there_is_no_coordinator(broker, client):
     assert (listed.error_code, listed.groups) == (0, [])
 
 
-async def test_a_group_of_another_broker_is_sent_there(tmp_path):
+@pytest.mark.parametrize("length", [1, 40])  # the coordinator remembers the partitions of short ids only
+async def test_a_group_of_another_broker_is_sent_there(tmp_path, length):
     client = Client(make_broker(tmp_path, brokers=2))
     topic_id = await create_topic(client.broker, "a")
-    keys = [f"group-{number}" for number in range(20)]
+    keys = [f"group-{number}" * length for number in range(20)]
     found = await client.ask(FindCoordinatorRequest(coordinator_keys=keys))
     await loaded(client.broker)
     for one in found.coordinators:
