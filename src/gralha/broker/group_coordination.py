@@ -1,4 +1,4 @@
-"""How the group coordinator is fitted into a broker: its settings, its view of topics, its partitions."""
+"""The group coordinator inside a broker: its settings, its view of topics, its partitions."""
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
@@ -28,7 +28,7 @@ class ImageTopics:
 
     def __init__(self, image: Callable[[], MetadataImage]) -> None:
         self._image = image
-        # By id, of the image with that offset: a commit asks for its topics each time.
+        # By topic id, for the image with that offset. Every commit looks its topics up.
         self._known: dict[bytes, Topic] = {}
         self._known_offset = -1
 
@@ -45,7 +45,7 @@ class ImageTopics:
         return self._image().topics
 
     def version(self) -> int:
-        """Grows whenever anything about topics may have changed."""
+        """A number that grows whenever a topic may have changed."""
         return self._image().offset
 
     def _topic(self, topic: TopicImage | None) -> Topic | None:
@@ -75,7 +75,7 @@ class ImageTopics:
 
 
 def groups_config(config: NodeConfig) -> GroupsConfig:
-    """The settings of groups in a node's configuration."""
+    """The settings of the group coordinator in a node's configuration."""
     return GroupsConfig(
         group_min_session_timeout_ms=config.number("group.min.session.timeout.ms"),
         group_max_session_timeout_ms=config.number("group.max.session.timeout.ms"),
@@ -101,7 +101,7 @@ def groups_config(config: NodeConfig) -> GroupsConfig:
 
 
 def consumer_times(image: MetadataImage, defaults: ConsumerGroupTimes, group_id: str) -> ConsumerGroupTimes:
-    """The times of one consumer group, which can be set for it alone (config resource GROUP)."""
+    """The times of one consumer group. It may have settings of its own (config resource GROUP)."""
     own = image.configs.get((GROUP_RESOURCE, group_id))
     if not own:
         return defaults
@@ -122,7 +122,7 @@ def coordinate_groups(
     random: Random,
     readers: Executor,
 ) -> GroupCoordinator:
-    """A coordinator that follows the partitions of `__consumer_offsets` which this broker leads."""
+    """A coordinator that follows the leaders of the partitions of `__consumer_offsets`."""
     settings = groups_config(config)
     topics = ImageTopics(image)
 
@@ -157,7 +157,7 @@ def coordinate_groups(
 
 
 def follow_topics(coordinator: GroupCoordinator, change: ImageChange) -> None:
-    """Offsets of a topic end with the topic."""
+    """Delete the offsets of deleted topics."""
     deleted = [(topic.name, topic.id) for topic in change.deleted_topics]
     if deleted:
         coordinator.run_all(lambda shard, _now_ms: shard.topics_deleted(deleted))

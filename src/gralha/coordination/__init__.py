@@ -1,11 +1,16 @@
-"""What every coordinator shares. A coordinator keeps its state in the partitions of an internal topic.
+"""The parts that all coordinators share. A coordinator keeps its state in an internal topic.
 
-coordinator.py   a key (a group id) names a partition; one runtime for each partition that this broker leads
-runtime.py       one partition: decide, append, replay, answer when committed; timers; loading
-decision.py      the result of a request or a timer: an answer, and the records that make it last
-shard.py         what a state machine has to offer
-appending.py     writes records; errors of the log become answers here and nowhere else
-answers.py       an answer waits for the high watermark, in the leader epoch in which it was given
-loading.py       reads the partition back
-timers.py        deadlines
+    coordinator.py   finds the partition of a key (a group id); has a runtime for each partition that it leads
+    runtime.py       one partition: decide, append, replay, answer when committed; timers; loading
+    decision.py      the result of a request or a timer: an answer, and the records that make it last
+    shard.py         what the state machines have to offer
+    appending.py     writes records; here, and nowhere else, errors of the log become answers
+    answers.py       holds answers until the high watermark has passed their records, in the same leader epoch
+    loading.py       reads a partition back
+    timers.py        deadlines
+
+How transactions will fit: the transaction coordinator is a shard of its own, with a codec for the records of
+`__transaction_state`. A TxnOffsetCommit decides on records of `__consumer_offsets` with a producer, which the
+appender writes as a transactional batch. WriteTxnMarkers decides on a marker, which it writes as a control
+batch. Loading hands both to the shard already, with the producer's id and epoch.
 """

@@ -1,11 +1,11 @@
-"""Answers that wait until what they rest on is committed.
+"""Answers that wait for the commit of the records that they depend on.
 
-A client must not hear of a record that the next coordinator might not have. So the answers of a step leave
-when the high watermark has passed everything that was in the log at the end of that step, also if the step
-itself wrote nothing. Usually it has passed already, and the answer leaves at once.
+A client must not learn of a record that the next coordinator might not have. So the answers of a step leave
+when the high watermark has passed everything that was in the log at the end of the step, also if the step
+itself wrote nothing. Usually the high watermark is there already, and the answers leave at once.
 
-An answer counts only in the leader epoch in which it was given: the records of an epoch that has ended may be
-gone. When the epoch ends, every client that waits is sent to the next coordinator.
+An answer counts only in the leader epoch of its decision, because another leader may have replaced the
+records of that epoch. When the epoch ends, all clients that wait get NOT_COORDINATOR.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ class Call(Reply):
     __slots__ = ("_answers", "_failed", "_future", "_response", "_sent")
 
     def __init__(self, answers: "Answers", failed: Failed) -> None:
-        """`failed` makes the answer that carries an error."""
+        """`failed` makes the response for an error."""
         self._answers = answers
         self._failed = failed
         self._sent = False
@@ -45,18 +45,18 @@ class Call(Reply):
         self.send(self._failed(error))
 
     def leave(self, response: Struct) -> None:
-        """Let the answer go to the client."""
+        """Send the answer to the client now."""
         self._sent = True
         self._response = response
         if self._future is not None and not self._future.done():
             self._future.set_result(response)
 
     def leave_with(self, error: KafkaError) -> None:
-        """Let an error go to the client, without waiting for anything."""
+        """Send an error to the client now."""
         self.leave(self._failed(error))
 
     def answer(self) -> Struct | Awaitable[Struct]:
-        """The answer if it has left, else a future."""
+        """The answer if it has left, otherwise a future."""
         if self._response is not None:
             return self._response
         self._future = asyncio.get_running_loop().create_future()
@@ -66,7 +66,7 @@ class Call(Reply):
 
 
 class _Held(NamedTuple):
-    """An answer that waits for the high watermark to reach an offset, but not for ever."""
+    """An answer that waits until the high watermark has reached an offset, or the deadline has come."""
 
     end_offset: int
     deadline_s: float  # by the clock of the event loop
@@ -75,7 +75,7 @@ class _Held(NamedTuple):
 
 
 class Answers(Waiter):
-    """The answers that one partition owes in one leader epoch."""
+    """The answers of one partition in one leader epoch."""
 
     def __init__(self, partition: Partition, commit_timeout_ms: int, on_lost: Callable[[], None]) -> None:
         """`on_lost` is called when the leader epoch has ended."""
@@ -85,9 +85,9 @@ class Answers(Waiter):
         self._commit_timeout_s = commit_timeout_ms / 1000
         self._on_lost = on_lost
         self._loop = asyncio.get_running_loop()
-        self._sent: list[tuple[Call, Struct]] = []  # in the step that runs
+        self._sent: list[tuple[Call, Struct]] = []  # in the present step
         self._held: deque[_Held] = deque()
-        self._waiting: dict[Call, None] = {}  # the calls whose clients wait
+        self._waiting: dict[Call, None] = {}  # calls whose clients wait
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
         partition.add_waiter(self)
@@ -95,7 +95,7 @@ class Answers(Waiter):
     # A step
 
     def hold(self, call: Call, response: Struct) -> None:
-        """Keep an answer until the step that runs has ended, and its records are committed."""
+        """Keep an answer until the present step has ended and its records are committed."""
         self._sent.append((call, response))
 
     def release(self) -> None:
@@ -151,12 +151,12 @@ class Answers(Waiter):
     # The end
 
     def close(self) -> None:
-        """Wait for the partition no longer."""
+        """Stop listening to the partition."""
         self._is_closed = True
         self._partition.remove_waiter(self)
 
     def fail_all(self, error: KafkaError) -> None:
-        """Send all clients away that wait."""
+        """Answer all clients that wait with an error, at once."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

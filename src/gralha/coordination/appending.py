@@ -22,7 +22,7 @@ from gralha.replication.partition import Partition
 
 log = logging.getLogger("gralha.coordination")
 
-# The answers of Kafka's coordinators to errors of their log.
+# Errors of the log, and the answers that Kafka's coordinators give.
 _ANSWERS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -32,7 +32,7 @@ _ANSWERS: Final = {
     ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
     ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
 }
-# With these errors the log takes no records at all for a while.
+# While one of these errors lasts, the log takes no records at all.
 _OUTAGES: Final = frozenset({ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_ENOUGH_REPLICAS})
 
 
@@ -45,7 +45,7 @@ class LogBrokenError(Exception):
 
 
 def answer_to(error: KafkaError) -> KafkaError:
-    """The error that a client is told when the log says this one."""
+    """The error for the client when the log raises this one."""
     code = _ANSWERS.get(ErrorCode(error.code))
     return error if code is None else error_for(code, error.message)
 
@@ -54,7 +54,7 @@ class Appender(Generic[Record]):
     def __init__(self, partition: Partition, codec: Codec[Record]) -> None:
         self._partition = partition
         self._codec = codec
-        self._outage: int | None = None  # the error code of the appends that fail now
+        self._outage: int | None = None  # the error code while appends fail
         self._name = f"{partition.topic}-{partition.index}"
 
     def append(self, records: Sequence[Record], now_ms: int) -> KafkaError | None:
@@ -62,7 +62,7 @@ class Appender(Generic[Record]):
         try:
             batch = encode_batch([self._stored(record, now_ms) for record in records])
         except ProtocolError as error:
-            # A client sent an id that is longer than a record can hold.
+            # A client has sent an id that is too long for a record.
             return UnknownServerError(f"A record cannot be written: {error}")
         try:
             self._partition.append_own(RecordBytes(batch, 0, len(batch)), now_ms)

@@ -1,8 +1,7 @@
-"""A coordinator of a broker: one runtime for each partition of the coordinator's topic that this broker
-leads.
+"""A coordinator in a broker: it has a runtime for each partition of its topic that this broker leads.
 
-A key (a group id, a transactional id) names the partition, and with it the broker that coordinates it. When a
-partition gets another leader, its state moves along: the new leader loads what the old one has written.
+The hash of a key (a group id, a transactional id) is the partition of that key. The leader of the partition
+is the key's coordinator. When the leader changes, the new leader loads what the old one has written.
 """
 
 import asyncio
@@ -25,7 +24,7 @@ _known_partition = lru_cache(KNOWN_KEYS)(partition_for)
 
 class Coordinator(Generic[AnyShard]):
     def __init__(self, ports: CoordinatorPorts[AnyShard], partition_count: Callable[[], int]) -> None:
-        """`partition_count` tells how many partitions the topic has, 0 before it is created."""
+        """`partition_count` returns the number of partitions of the topic, 0 before it is created."""
         self._ports = ports
         self._partition_count = partition_count
         self._loading_turn = asyncio.Semaphore(1)
@@ -64,7 +63,7 @@ class Coordinator(Generic[AnyShard]):
             runtime.run(decide)
 
     def close(self) -> None:
-        """Forget all state, and send all clients away that wait."""
+        """Forget all state, and answer all clients that wait with NOT_COORDINATOR."""
         for runtime in self._runtimes.values():
             runtime.close()
         self._runtimes.clear()

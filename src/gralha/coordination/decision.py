@@ -35,13 +35,17 @@ class Reply:
 
 
 class Decision(NamedTuple, Generic[Record]):
-    """What to write, and what to answer once it is committed.
+    """The records to write, and the answer that leaves when they are committed.
 
-    `response` is None if nobody waits (a timer), or if the answer comes later through a Reply. `on_appended`
-    is called after the append, instead of a replay of the records. `on_failed` is called if the append failed
-    and nothing was written. The client gets that error as its answer. The records are one batch, all or none,
-    unless `is_atomic` is False: then each record stands for itself, and there may be more of them than a
-    batch can hold.
+    `response` is None if nobody waits (a timer), or if the answer comes later through a Reply.
+
+    `then` is called when the records are appended and replayed, or at once if there are none. It answers
+    other clients that wait, sets timers, and changes state that is in no record.
+
+    `on_failed` is called if the log refuses the records. The client gets that error as its answer.
+
+    The records are one batch, all or none, unless `is_atomic` is False. In that case each record stands for
+    itself, and there may be more records than a batch can hold.
     """
 
     response: Struct | None = None

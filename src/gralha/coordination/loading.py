@@ -1,4 +1,4 @@
-"""Reads a partition of a coordinator's topic back, a chunk at a time. Runs in a thread."""
+"""Reads a partition of a coordinator's topic back, a chunk at a time. This runs in a thread."""
 
 import logging
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ Loaded = LoadedRecord[Record] | LoadedMarker[Record]
 def read_chunk(
     partition: Partition, codec: Codec[Record], offset: int, end_offset: int
 ) -> tuple[list[Loaded[Record]], int]:
-    """What a chunk from an offset on has to replay, and the offset that the next chunk begins at."""
+    """The records and markers of a chunk from an offset on, and the offset of the next chunk."""
     found = partition.log.read(offset, CHUNK_BYTES, end_offset, True, True)
     loaded: list[Loaded[Record]] = []
     for position, header in batches(found.data, found.start, found.end):

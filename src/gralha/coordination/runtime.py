@@ -1,8 +1,8 @@
 """One partition of a coordinator's topic at work: its shard, which is loaded from the log and written to it.
 
-    LOADING   The runtime replays every record of the log. Requests are told to come back. ACTIVE    Requests
-    and timers decide, their records are appended and replayed, answers wait for the commit. CLOSED
-    Leadership is lost. The runtime forgets everything and sends clients to the next coordinator.
+    LOADING   The runtime replays every record of the log. Requests are told to come back.
+    ACTIVE    Requests and timers decide. Records are appended and replayed; answers wait for the commit.
+    CLOSED    Leadership is lost. The runtime forgets everything and sends clients to the next coordinator.
 
 A *step* is one request or one timer. Steps run on the event loop, one after the other, from the decision to
 the append and the replay, with no await in between. So the state machines need no locks, and the order of
@@ -57,7 +57,7 @@ class State(Enum):
 
 
 class CoordinatorPorts(NamedTuple, Generic[AnyShard]):
-    """What a coordinator needs of the rest of the broker."""
+    """The parts of the broker that a coordinator needs."""
 
     new_shard: Callable[[], AnyShard]
     # Wall-clock time in milliseconds.
@@ -74,7 +74,7 @@ class Runtime(Generic[AnyShard]):
     def __init__(
         self, partition: Partition, ports: CoordinatorPorts[AnyShard], loading_turn: asyncio.Semaphore
     ) -> None:
-        """`loading_turn` is shared: a broker that starts has many partitions to load, and clients to hear."""
+        """All runtimes share `loading_turn`, so that a broker that starts can hear its clients meanwhile."""
         self.state = State.LOADING
         self.shard = ports.new_shard()
         self._partition = partition
@@ -109,7 +109,7 @@ class Runtime(Generic[AnyShard]):
                 return
 
     async def _replay_log(self) -> None:
-        """Read in threads, replay on the event loop, a little at a time."""
+        """Read in threads and replay on the event loop, a few records at a time."""
         partition_log = self._partition.log
         offset, end_offset = partition_log.log_start_offset, partition_log.log_end_offset
         while offset < end_offset:

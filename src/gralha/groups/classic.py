@@ -1,11 +1,11 @@
 """The classic group protocol: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 
-Members join; one of them is made the leader and told who is in; it assigns, and everybody fetches its part
-with SyncGroup; heartbeats keep the sessions alive and bring the news of the next rebalance. See
-classic_group.py for the states.
+Members join the group. The coordinator makes one of them the leader and tells it the members. The leader
+assigns partitions, and every member fetches its assignment with SyncGroup. Heartbeats keep sessions alive,
+and tell members of the next rebalance. See classic_group.py for the states.
 
-Where Kafka 4.3 leaves a request without an answer (a SyncGroup of a member that is removed, a JoinGroup that
-its member has sent again) it is answered here with an error.
+Kafka 4.3 does not answer two requests: a SyncGroup of a member that is removed, and a JoinGroup that its
+member has sent again. Here both are answered with an error.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ from gralha.protocol.messages.sync_group import SyncGroupRequest
 
 
 class ClassicProtocol:
-    """The classic groups of one shard. `rebalance` is for conversions between kinds of groups, too."""
+    """The classic groups of one shard. Conversions between kinds of groups use `rebalance`, too."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class ClassicProtocol:
     def sync_group(
         self, caller: Caller, request: SyncGroupRequest, reply: Reply, now_ms: int
     ) -> GroupDecision:
-        """A member asks for its part; the leader brings everybody's."""
+        """A member asks for its assignment. The leader brings the assignments of all members."""
         group = self._find(request.group_id)
         member_id = request.member_id
         group.check_member(member_id, request.group_instance_id)
@@ -86,7 +86,7 @@ class ClassicProtocol:
         return self._assign(group, request, now_ms)
 
     def _assign(self, group: ClassicGroup, request: SyncGroupRequest, now_ms: int) -> GroupDecision:
-        """Write the leader's assignment; only then anybody gets to see it."""
+        """Write the leader's assignment. Members see it when it is written."""
         assignments = {assignment.member_id: assignment.assignment for assignment in request.assignments}
 
         def on_failed(error: KafkaError) -> None:
@@ -100,7 +100,7 @@ class ClassicProtocol:
         )
 
     def heartbeat(self, caller: Caller, request: HeartbeatRequest, now_ms: int) -> GroupDecision:
-        """A member is alive, and learns whether it must join again."""
+        """A member is alive. The answer says whether it must join again."""
         group = self._find(request.group_id)
         group.check_member(request.member_id, request.group_instance_id)
         group.check_generation(request.generation_id)
@@ -115,7 +115,7 @@ class ClassicProtocol:
             self.rebalance.start_session(group, group.members[member_id], now_ms)
 
     def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> GroupDecision:
-        """Members leave; from version 3 on several at once, also by their instance ids alone."""
+        """Members leave. From version 3 on, a request may name several, also by their instance ids alone."""
         _check_group_id(request.group_id)
         group = self._groups.get(request.group_id)
         leaving = request.members
@@ -133,7 +133,7 @@ class ClassicProtocol:
     # Descriptions
 
     def describe(self, group_id: str, api_version: int) -> DescribedGroup:
-        """The group as DescribeGroups tells of it. Metadata is told while the group is stable only."""
+        """The group for DescribeGroups. Only a stable group is described with its members' metadata."""
         group = self._groups.get(group_id)
         if not isinstance(group, ClassicGroup):
             is_there = group is not None
@@ -160,9 +160,9 @@ class ClassicProtocol:
     # Records
 
     def replay_group_metadata(self, key: GroupMetadataKey, value: GroupMetadataValue | None) -> None:
-        """A record says what the group is now, or that it is gone.
+        """Take over what a record says of a group. Without a value the group is gone.
 
-        Nobody waits in a group that is deleted. The members of one that becomes a consumer group have to join
+        A group that is deleted has no members. If a group becomes a consumer group, its members have to join
         again.
         """
         group = self._groups.get(key.group)
@@ -178,7 +178,7 @@ class ClassicProtocol:
             self.rebalance.end_session(group, member_id)
 
     def on_loaded(self, now_ms: int) -> None:
-        """Sessions start anew. A group rebalances if its record says so, or if it is larger than allowed."""
+        """Start all sessions. A group rebalances if its record says so, or if it is larger than allowed."""
         for group in list(self._groups.values()):
             if not isinstance(group, ClassicGroup):
                 continue
@@ -189,7 +189,7 @@ class ClassicProtocol:
                 self.rebalance.prepare(group, now_ms)
 
     def _find(self, group_id: str) -> ClassicGroup:
-        """The group of a member; where there is none, there is no such member."""
+        """The group of a member. If there is no such group, there is no such member."""
         _check_group_id(group_id)
         group = self._groups.get(group_id)
         if not isinstance(group, ClassicGroup):
@@ -203,7 +203,7 @@ def _check_group_id(group_id: str) -> None:
 
 
 def _check_protocol(group: ClassicGroup, request: SyncGroupRequest) -> None:
-    """From version 5 on a member says which protocol it means (KIP-559)."""
+    """From version 5 on, a member names the protocol that it uses (KIP-559)."""
     if request.protocol_type not in (None, group.protocol_type):
         raise InconsistentGroupProtocolError()
     if request.protocol_name not in (None, group.protocol_name):
@@ -211,7 +211,7 @@ def _check_protocol(group: ClassicGroup, request: SyncGroupRequest) -> None:
 
 
 def _leaving(group: Group | None, leaving: MemberIdentity, leaving_ids: list[str]) -> MemberResponse:
-    """Note the id of a member that leaves; the answer says whether there is such a member."""
+    """Add the id of a member that leaves to `leaving_ids`. The answer says whether there is such a member."""
     response = MemberResponse(member_id=leaving.member_id, group_instance_id=leaving.group_instance_id)
     try:
         if not isinstance(group, ClassicGroup):
@@ -226,7 +226,7 @@ def _leaving(group: Group | None, leaving: MemberIdentity, leaving_ids: list[str
 
 
 def _id_of_leaving(group: ClassicGroup, leaving: MemberIdentity) -> str:
-    """Who is meant: a member, one that never joined with its id, or, by an administrator, an instance."""
+    """The id of the member that leaves. An administrator names a static member by its instance id."""
     if leaving.member_id:
         if leaving.member_id not in group.pending_members:
             group.check_member(leaving.member_id, leaving.group_instance_id)

@@ -1,24 +1,24 @@
-"""A classic group: its members divide the work among themselves, the coordinator only brings them together.
+"""A classic group: the coordinator brings members together, and one of them, the leader, assigns partitions.
 
-    Empty ───────────────> PreparingRebalance      a first member joins; others get a moment to join too
-    PreparingRebalance ──> CompletingRebalance     everybody has joined, or those who have not are removed:
-                                                   a new generation, its leader is told who is in it
-    PreparingRebalance ──> Empty                   the last member has gone: an empty generation
-    CompletingRebalance ─> Stable                  the leader has sent the assignment, which is written
-    CompletingRebalance, Stable ─> PreparingRebalance   a member joins, leaves, dies or wants something else
-    CompletingRebalance, Stable ─> Empty           the last member has gone
+    Empty ───────────────> PreparingRebalance      A first member joins. Others get a moment to join, too.
+    PreparingRebalance ──> CompletingRebalance     All members have joined, or the late ones are removed.
+                                                   A new generation begins; its leader learns the members.
+    CompletingRebalance ─> Stable                  The leader has sent the assignment, and it is written.
+    CompletingRebalance ─> PreparingRebalance      A member joins, leaves, dies or changes its subscription.
+    Stable ──────────────> PreparingRebalance      The same.
+    all others ──────────> Empty                   The last member has gone.
 
-The state of a group has two parts. `written` is what the log says: a generation, its members and what they
-were assigned. Only `replay` changes it. The rest is in memory alone: members that have joined and are in no
-record yet, the requests that wait for an answer, ids that were handed out, the phase of the rebalance. It is
-lost with the coordinator, and the clients start again. `replay` keeps this rest, as far as the record does
-not contradict.
+The state of a group has two parts. `written` is what the log says: a generation, its members and their
+assignments. Only `replay` changes it. The rest is in memory alone: members that have joined and are in no
+record yet, requests that wait for an answer, ids that were handed out, the phase of the rebalance. The rest
+is lost with the coordinator, and the clients start again. `replay` keeps the rest unless the record
+contradicts it.
 
-Records are written when a leader has assigned, and when members go (see classic_records.py). A coordinator
-that loads a group finds it Stable, Empty, or, if members had gone, in PreparingRebalance.
+The coordinator writes a record when a leader has assigned, and when members go (see classic_records.py). A
+coordinator that loads a group finds it Stable, Empty, or in PreparingRebalance if members had gone.
 
-This module is the state and its rules. What requests and timers do with it is in classic.py, classic_join.py
-and classic_rebalance.py.
+This module has the state and its rules. The modules classic.py, classic_join.py and classic_rebalance.py
+change it when requests come and timers run out.
 """
 
 from collections import Counter
@@ -49,7 +49,7 @@ NO_TIMESTAMP: Final = -1
 
 
 class ClassicState(Enum):
-    """The value is Kafka's word. A group that is not there is called Dead."""
+    """The value is Kafka's name. Kafka calls a group Dead if it does not exist."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -59,7 +59,7 @@ class ClassicState(Enum):
 
 
 class ClassicGroup(Group):
-    """Everything a coordinator knows of a classic group. Times are handed in, answers are sent by others."""
+    """Everything that a coordinator knows of a classic group."""
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
@@ -73,36 +73,36 @@ class ClassicGroup(Group):
         self.leader_id: str | None = None
         self.members: dict[str, ClassicMember] = {}
         self.static_members: dict[str, str] = {}  # member ids by instance id
-        self.pending_members: set[str] = set()  # were given an id, have not joined with it yet (KIP-394)
-        self.pending_sync_members: set[str] = set()  # of this generation, have not sent a SyncGroup yet
+        self.pending_members: set[str] = set()  # ids that nobody has joined with yet (KIP-394)
+        self.pending_sync_members: set[str] = set()  # members that have not sent a SyncGroup yet
         self.waiting_joins: dict[str, Reply] = {}
         self.waiting_syncs: dict[str, Reply] = {}
-        self.is_initial_rebalance = False  # the rebalance under way began in an empty group
-        self.has_joined_during_delay = False  # somebody has joined since the initial delay (again) began
-        self.subscribed_topics: frozenset[str] | None = None  # None: not known
+        self.is_initial_rebalance = False  # the present rebalance began in an empty group
+        self.has_joined_during_delay = False  # a member has joined since the delay began
+        self.subscribed_topics: frozenset[str] | None = None  # None if it is not known
         self._protocol_type = ""
         self._supporters: Counter[str] = Counter()  # how many members support a protocol
 
-    # As other rooms see it
+    # The group as offsets, listings and deletions see it
 
     @property
     def state_name(self) -> str:
-        """Kafka's word for the state."""
+        """Kafka's name for the state."""
         return self.state.value
 
     @property
     def protocol_type(self) -> str:
-        """What its members are: "consumer", "connect", ...; "" if it never had any."""
+        """The kind of its members: "consumer", "connect", ...; "" if the group never had members."""
         return self._protocol_type
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no members. Ids that were handed out do not count."""
+        """Whether the group has no members. Ids that were handed out do not count."""
         return self.state is ClassicState.EMPTY
 
     @property
     def is_of_consumers(self) -> bool:
-        """Do its members speak the consumer protocol among themselves?"""
+        """Whether its members are consumers."""
         return self._protocol_type == CONSUMER_PROTOCOL_TYPE
 
     def check_offset_commit(
@@ -113,24 +113,24 @@ class ClassicGroup(Group):
         is_transactional: bool,
         api_version: int,
     ) -> Callable[[str, bytes, int], None] | None:
-        """May this member commit? Without a generation anybody may, as long as nobody is in the group."""
+        """Only members of this generation may commit. An empty group takes commits from anyone."""
         if member_epoch < 0 and self.is_empty:
             return None
         if member_epoch >= 0 or member_id or instance_id is not None:
             self.check_member(member_id, instance_id)
             self.check_generation(member_epoch)
         elif not is_transactional:
-            # A producer from before KIP-447 commits for a group without saying who it is.
+            # Only a producer from before KIP-447 names no member.
             raise UnknownMemberIdError()
         if not is_transactional and self.state is ClassicState.COMPLETING_REBALANCE:
             raise RebalanceInProgressError()
         return None
 
     def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Anybody may read the offsets of a classic group."""
+        """Anyone may read the offsets of a classic group."""
 
     def check_offset_delete(self) -> None:
-        """With members of an unknown kind nobody can tell which topics are in use."""
+        """If the members are not consumers, the coordinator does not know which topics they use."""
         if not self.is_empty and not self.is_of_consumers:
             raise NonEmptyGroupError()
 
@@ -140,17 +140,17 @@ class ClassicGroup(Group):
             raise NonEmptyGroupError()
 
     def is_subscribed_to(self, topic: str) -> bool:
-        """A group of consumers whose topics are not known may be subscribed to any."""
+        """Whether a member subscribes to the topic. If subscriptions cannot be read, it might."""
         if self.subscribed_topics is None:
             return self.is_of_consumers
         return topic in self.subscribed_topics
 
     def tombstones(self) -> list[GroupRecord]:
-        """One record is all there is of a classic group."""
+        """The tombstone of the group's only record."""
         return [GroupRecord(GroupMetadataKey(group=self.group_id), None)]
 
     def offsets_expire_from_ms(self, commit_timestamp_ms: int) -> int | None:
-        """From when it became empty; from the commit, if it never had members or they do not subscribe."""
+        """Retention begins when the group became empty, or with the commit if it had no members."""
         if not self._protocol_type:
             return commit_timestamp_ms
         if self.is_empty:
@@ -162,7 +162,7 @@ class ClassicGroup(Group):
     # Rules
 
     def check_member(self, member_id: str, instance_id: str | None) -> None:
-        """Is this a member, and with an instance id the newest one of that id?"""
+        """Refuse an unknown member, and a static member that was started again elsewhere."""
         if instance_id is not None:
             current_id = self.static_members.get(instance_id)
             if current_id is None:
@@ -173,12 +173,12 @@ class ClassicGroup(Group):
             raise UnknownMemberIdError()
 
     def check_generation(self, generation: int) -> None:
-        """Does a member speak of the present generation?"""
+        """Refuse a request that names another generation."""
         if generation != self.generation:
             raise IllegalGenerationError()
 
     def supports(self, protocol_type: str, protocols: Mapping[str, bytes]) -> bool:
-        """Does everybody support one of these protocols? The members of an empty group choose freely."""
+        """Whether all members support one of these protocols. An empty group takes any."""
         if self.is_empty:
             return bool(protocol_type and protocols)
         if protocol_type != self._protocol_type:
@@ -187,22 +187,22 @@ class ClassicGroup(Group):
 
     @property
     def has_everybody_joined(self) -> bool:
-        """Does every member, also every future one that has an id, wait for the next generation?"""
+        """Whether all members wait for the next generation, and no id was handed out that is not used yet."""
         return len(self.members) == len(self.waiting_joins) and not self.pending_members
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long members get to join or to sync: as long as the slowest of them asks for."""
+        """The time that members have to join or to sync: the longest that any of them asks for."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def is_leader(self, member_id: str) -> bool:
-        """Is it the one that assigns?"""
+        """Whether this member assigns."""
         return self.leader_id == member_id
 
     # Members
 
     def add(self, member: ClassicMember, protocol_type: str, reply: Reply | None = None) -> None:
-        """Take in a member, which waits for the next generation if it has a reply."""
+        """Add a member. With a reply, it waits for the next generation."""
         if not self.members:
             self._protocol_type = protocol_type
         if self.leader_id is None:
@@ -216,7 +216,7 @@ class ClassicGroup(Group):
             self.waiting_joins[member.member_id] = reply
 
     def remove(self, member_id: str) -> None:
-        """Let go of a member, or of one that never joined with its id. What it waits for is answered."""
+        """Remove a member, or an id that nobody has joined with. Requests that wait are answered."""
         self.pending_members.discard(member_id)
         self.pending_sync_members.discard(member_id)
         member = self.members.pop(member_id, None)
@@ -229,7 +229,7 @@ class ClassicGroup(Group):
             self.leader_id = next(iter(self.members), None)
         if not self.members:
             self.state = ClassicState.EMPTY
-        # Kafka leaves a SyncGroup of a member that was removed unanswered.
+        # Kafka does not answer the SyncGroup of a member that was removed.
         self.fail_requests(member_id, UnknownMemberIdError())
 
     def update(
@@ -239,7 +239,7 @@ class ClassicGroup(Group):
         rebalance_timeout_ms: int,
         session_timeout_ms: int,
     ) -> None:
-        """A member describes itself anew."""
+        """A member has joined again, with other protocols or timeouts."""
         self._supporters -= Counter(member.protocols.keys())  # unlike subtract() it keeps no zeros
         self._supporters.update(protocols.keys())
         member.protocols = protocols
@@ -247,7 +247,7 @@ class ClassicGroup(Group):
         member.session_timeout_ms = session_timeout_ms
 
     def replace_static_member(self, instance_id: str, member_id: str) -> ClassicMember:
-        """A static member is back under a new id, and takes over everything that the old one had.
+        """A static member is back under a new id. It takes over everything that it had under the old one.
 
         A request that waits under the old id comes from a second process with that instance id: it is fenced.
         """
@@ -255,7 +255,7 @@ class ClassicGroup(Group):
         self.fail_requests(old_id, FencedInstanceIdError())
         member = self.members[old_id]
         member.member_id, member.is_new = member_id, False
-        # In the same place: the order of members is the order in the record.
+        # The member keeps its place, because the order of members is the order in the record.
         self.members = {each.member_id: each for each in self.members.values()}
         self.static_members[instance_id] = member_id
         if self.is_leader(old_id):
@@ -265,56 +265,56 @@ class ClassicGroup(Group):
             self.pending_sync_members.add(member_id)
         return member
 
-    # Those who wait
+    # Requests that wait
 
     def wait_for_join(self, member_id: str, reply: Reply) -> None:
-        """Keep a JoinGroup. An older one of the same member came over a connection that it has given up."""
+        """Keep a JoinGroup. An older JoinGroup of this member came over a connection that it has given up."""
         _fail(self.waiting_joins.pop(member_id, None), RebalanceInProgressError())
         self.waiting_joins[member_id] = reply
 
     def wait_for_sync(self, member_id: str, reply: Reply) -> None:
-        """Keep a SyncGroup until the leader's assignment is there."""
+        """Keep a SyncGroup until the leader has assigned."""
         _fail(self.waiting_syncs.pop(member_id, None), RebalanceInProgressError())
         self.waiting_syncs[member_id] = reply
 
     def answer_join(self, member_id: str, response: Message) -> None:
-        """Answer a JoinGroup that waits, if one does."""
+        """Answer the JoinGroup of a member if one waits."""
         reply = self.waiting_joins.pop(member_id, None)
         if reply is not None:
             reply.send(response)
 
     def fail_requests(self, member_id: str, error: KafkaError) -> None:
-        """Answer whatever a member waits for with an error."""
+        """Answer all requests of a member that wait with an error."""
         _fail(self.waiting_joins.pop(member_id, None), error)
         _fail(self.waiting_syncs.pop(member_id, None), error)
 
     def fail_all_requests(self, error: KafkaError) -> None:
-        """Answer everybody who waits with an error."""
+        """Answer all requests that wait with an error."""
         for member_id in [*self.waiting_joins, *self.waiting_syncs]:
             self.fail_requests(member_id, error)
 
     # A generation
 
     def prepare_rebalance(self, now_ms: int) -> None:
-        """From now on everybody has to join again."""
+        """From now on, all members have to join again."""
         self.is_initial_rebalance = self.is_empty
         self.has_joined_during_delay = False
         self.pending_sync_members.clear()
         self.state, self.state_timestamp_ms = ClassicState.PREPARING_REBALANCE, now_ms
 
     def keep_leader(self, leader_id: str | None) -> None:
-        """Let a member go on to lead, if it is still there, after a record without a leader."""
+        """Let a member lead on after the replay of a record without a leader, if it is still a member."""
         if leader_id in self.members:
             self.leader_id = leader_id
 
     def elect_joined_leader(self) -> bool:
-        """Keep the leader if it has joined, else take another who has. False if nobody has."""
+        """Let a member lead that has joined, the present leader if possible. False if none has joined."""
         if self.leader_id not in self.waiting_joins:
             self.leader_id = next(iter(self.waiting_joins), self.leader_id)
         return self.leader_id in self.waiting_joins
 
     def start_generation(self, now_ms: int) -> None:
-        """The present members are the next generation."""
+        """Begin the next generation with the present members."""
         assert self.state is ClassicState.PREPARING_REBALANCE, f"{self.group_id} is {self.state_name}"
         self.generation += 1
         self.protocol_name = choose_protocol([member.protocols for member in self.members.values()])
@@ -323,7 +323,7 @@ class ClassicGroup(Group):
         self.pending_sync_members = set(self.members)
 
     def member_list(self) -> list[JoinGroupResponseMember]:
-        """What a leader has to know to assign."""
+        """The members and their metadata, for the leader, which assigns."""
         return [
             JoinGroupResponseMember(
                 member_id=member.member_id,
@@ -334,19 +334,19 @@ class ClassicGroup(Group):
         ]
 
     def metadata_of(self, member: ClassicMember) -> bytes:
-        """What a member says in the chosen protocol: in groups of consumers, its subscription."""
+        """The member's metadata for the chosen protocol. For a consumer this is its subscription."""
         assert self.protocol_name is not None, "no protocol is chosen in an empty group"
         return member.protocols[self.protocol_name]
 
     def _note_topics(self, subscriptions: Iterable[bytes]) -> None:
-        """Read the members' subscriptions, if they are consumers."""
+        """Note the topics in the subscriptions of the members, if they are consumers."""
         self.subscribed_topics = None
         if not self.is_of_consumers:
             return
         try:
             topics = [_subscribed_topics(subscription) for subscription in subscriptions]
         except ProtocolError:
-            return  # clients may put anything there; the coordinator just knows less
+            return  # clients may put anything there
         self.subscribed_topics = frozenset().union(*topics)
 
     # The log
@@ -360,7 +360,8 @@ class ClassicGroup(Group):
         is_same_protocol = value.protocol == self.written.protocol
         self._protocol_type = value.protocol_type
         for stored in value.members:
-            # What a member has told us since the last record stays, unless this record is about the member.
+            # A member may have joined again with other protocols since the last record. Keep them unless the
+            # record says something new about this member.
             if stored != before.pop(stored.member_id, None) or not is_same_protocol:
                 self._replay_member(stored, value.protocol or "")
         for member_id in before:
@@ -386,7 +387,7 @@ class ClassicGroup(Group):
         if member is None:
             self.add(loaded, self._protocol_type)
             return
-        # A record has one protocol only. The member may have told us of others.
+        # A record has the metadata of one protocol only. The member may support others.
         is_known = member.protocols.get(protocol) == stored.subscription
         protocols = member.protocols if is_known else loaded.protocols
         self.update(member, protocols, loaded.rebalance_timeout_ms, loaded.session_timeout_ms)
@@ -402,7 +403,7 @@ def choose_protocol(supported: Collection[Mapping[str, bytes]]) -> str:
 
 
 def _subscribed_topics(subscription: bytes) -> list[str]:
-    """All versions of a subscription, also future ones, begin like version 0."""
+    """The topics of a subscription. All versions begin like version 0."""
     protocol_version(subscription)
     return ConsumerProtocolSubscription.decode(Reader(subscription, 2), 0).topics
 

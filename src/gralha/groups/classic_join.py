@@ -1,8 +1,8 @@
-"""JoinGroup: how a member comes into a classic group, or joins again for its next generation.
+"""JoinGroup: a member joins a classic group, or joins again for its next generation.
 
-A dynamic member without an id is first given one and has to come again with it (KIP-394), so that a client
-whose answer got lost does not leave a member behind that nobody is. A static member (KIP-345) is known by its
-instance id: if it comes without a member id it has started again, and takes the place it had.
+A dynamic member without an id first gets an id, and joins again with it (KIP-394). Otherwise a client that
+did not get its answer would leave a member behind that does not exist. A static member (KIP-345) is known by
+its instance id: if it joins without a member id, its process was started again, and it takes its old place.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ SKIP_ASSIGNMENT_FROM: Final = 9
 
 
 class Joining(NamedTuple):
-    """A request to join, with all that goes with it."""
+    """A JoinGroup request and its circumstances."""
 
     caller: Caller
     request: JoinGroupRequest
@@ -57,7 +57,7 @@ class ClassicJoin:
         self._new_id = new_id
 
     def join(self, caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int) -> GroupDecision:
-        """Decide on a JoinGroup. Mostly the reply is kept until everybody has joined."""
+        """Decide on a JoinGroup. Usually the group keeps the reply until all members have joined."""
         joining = joining_of(caller, request, reply, now_ms, self._config)
         group = self._groups.get(request.group_id)
         if isinstance(group, ClassicGroup):
@@ -69,9 +69,9 @@ class ClassicJoin:
         return self._join_new_group(group, joining)
 
     def _join_new_group(self, replaced: Group | None, joining: Joining) -> GroupDecision:
-        """The first member makes the group. If there is an empty group of another kind, it goes.
+        """Create the group for its first member, in place of an empty group of another kind.
 
-        An empty generation is written, so that the group outlives its coordinator even before it is stable.
+        The record of an empty generation lets the group outlive its coordinator before it is stable.
         """
         group_id = joining.request.group_id
         if not ClassicGroup(group_id).supports(joining.request.protocol_type, joining.protocols):
@@ -100,7 +100,7 @@ class ClassicJoin:
         return NOTHING
 
     def _turn_away(self, group: ClassicGroup, joining: Joining) -> GroupDecision:
-        """There is no room. A member that wanted to join again is one too many, and goes."""
+        """The group is full. If it is a member that wanted to join again, it is removed."""
         member_id = joining.request.member_id
         if member_id not in group.members:
             self._rebalance.forget_id(group, member_id, joining.now_ms)
@@ -115,13 +115,13 @@ class ClassicJoin:
         return removal._replace(then=then)
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
-        """In a rebalance those who have joined count: whoever comes first stays, if there are too many."""
+        """Whether a member may join. In a rebalance the members count that have joined again already."""
         if group.state is ClassicState.EMPTY:
             return True
         inside = group.waiting_joins if group.state is ClassicState.PREPARING_REBALANCE else group.members
         return member_id in inside or len(inside) < self._config.group_max_size
 
-    # Members without an id
+    # Joining without an id
 
     def _join_without_id(self, group: ClassicGroup, joining: Joining) -> None:
         instance_id = joining.request.group_instance_id
@@ -136,7 +136,7 @@ class ClassicJoin:
         return f"{joining.caller.client_id if instance_id is None else instance_id}-{self._new_id()}"
 
     def _require_member_id(self, group: ClassicGroup, joining: Joining, member_id: str) -> None:
-        """The id is kept for as long as a session. Rebalances wait for the member that got it."""
+        """Hand out an id. It is valid for a session, and rebalances wait for its member."""
         group.pending_members.add(member_id)
         self._rebalance.start_session_of_id(
             group, member_id, joining.now_ms + joining.request.session_timeout_ms
@@ -157,13 +157,13 @@ class ClassicJoin:
         )
         group.has_joined_during_delay = True
         group.add(member, request.protocol_type, joining.reply)
-        # While it waits it sends no heartbeats. It may be gone, and have come again under another id: then
-        # this one must not keep the group waiting for ever.
+        # A member that waits for its first generation sends no heartbeats. If its client has gone, or has
+        # joined again under another id, the group must not wait for this member for ever.
         timeout_ms = self._config.new_member_join_timeout_ms
         self._rebalance.start_session(group, member, joining.now_ms, timeout_ms)
         self._rebalance.prepare_or_complete(group, joining.now_ms)
 
-    # Members that have one
+    # Joining with an id
 
     def _join_with_id(self, group: ClassicGroup, joining: Joining) -> None:
         request = joining.request
@@ -180,10 +180,10 @@ class ClassicJoin:
         group.wait_for_join(member_id, joining.reply)
         self._rebalance.prepare_or_complete(group, joining.now_ms)
 
-    # Static members that start again
+    # Joining again as a static member
 
     def _replace_static_member(self, group: ClassicGroup, joining: Joining) -> GroupDecision:
-        """The member takes its old place under a new id.
+        """A static member was started again. It takes its old place under a new id.
 
         The new id is written in any case. Otherwise the next coordinator would know the old id only, and
         fence the member.
@@ -214,7 +214,7 @@ class ClassicJoin:
     def _return_to_generation(
         self, group: ClassicGroup, old: ClassicMember, new: ClassicMember, joining: Joining
     ) -> GroupDecision:
-        """Nothing else has changed: the generation goes on without a rebalance."""
+        """The generation goes on without a rebalance, because only the id has changed."""
         leader_before = group.leader_id
         leader_after = new.member_id if group.is_leader(old.member_id) else leader_before
         stored = new.stored(group.protocol_name or "", old.assignment)
@@ -227,7 +227,7 @@ class ClassicJoin:
         return Decision(records=[record], then=then)
 
     def _take_place(self, group: ClassicGroup, old_id: str, new: ClassicMember, now_ms: int) -> ClassicMember:
-        """Finish what the replay of the new id began; do it all if no record had the old id."""
+        """Rename the member if no replay has done so, and take over what is in no record."""
         if old_id in group.members:
             group.replace_static_member(new.instance_id or "", new.member_id)
         member = group.members[new.member_id]
@@ -240,7 +240,7 @@ class ClassicJoin:
 def joining_of(
     caller: Caller, request: JoinGroupRequest, reply: Reply, now_ms: int, config: GroupsConfig
 ) -> Joining:
-    """A request with all that goes with it, if its session timeout is allowed."""
+    """A JoinGroup request and its circumstances. Raises INVALID_SESSION_TIMEOUT."""
     _check_session_timeout(request.session_timeout_ms, config)
     protocols: dict[str, bytes] = {}
     for protocol in request.protocols:
@@ -261,14 +261,17 @@ def _check_session_timeout(timeout_ms: int, config: GroupsConfig) -> None:
 
 
 def _changes_nothing(group: ClassicGroup, member: ClassicMember, protocols: dict[str, bytes]) -> bool:
-    """Did it just not get our answer? A leader that joins a stable group again wants a rebalance."""
+    """Whether a member joins again only because it did not get our answer.
+
+    A leader that joins a stable group again asks for a rebalance.
+    """
     if group.state is ClassicState.PREPARING_REBALANCE or not member.supports_the_same(protocols):
         return False
     return group.state is ClassicState.COMPLETING_REBALANCE or not group.is_leader(member.member_id)
 
 
 def _keeps_protocol(group: ClassicGroup, old: ClassicMember, new: ClassicMember) -> bool:
-    """Whether the group would choose its present protocol with one member in the place of another."""
+    """Whether the group would choose its present protocol again with `new` in the place of `old`."""
     members = [new if member is old else member for member in group.members.values()]
     return choose_protocol([member.protocols for member in members]) == group.protocol_name
 
@@ -276,10 +279,10 @@ def _keeps_protocol(group: ClassicGroup, old: ClassicMember, new: ClassicMember)
 def _returned(
     group: ClassicGroup, member: ClassicMember, leader_before: str | None, api_version: int
 ) -> JoinGroupResponse:
-    """The generation goes on as if nothing had happened.
+    """The answer to a static member that goes on in the present generation.
 
-    A leader that is back must not assign anew. Since KIP-814 it can be told so; an older client is given the
-    leader's former id, and takes itself for a follower.
+    A leader that is back must not assign again. Since KIP-814 the answer can say so. An older client gets the
+    leader's former id, so it takes itself for a follower.
     """
     response = joined(group, member.member_id)
     if api_version >= SKIP_ASSIGNMENT_FROM:
@@ -291,8 +294,8 @@ def _returned(
 
 
 def member_id_required(caller: Caller, member_id: str) -> JoinGroupResponse:
-    """A new member is told its id, and has to join with it (KIP-394)."""
-    # From version 7 on there is a null for no protocol (KIP-559).
+    """The answer that gives a new member its id, with which it has to join (KIP-394)."""
+    # From version 7 on, no protocol is a null (KIP-559).
     protocol_name = None if caller.api_version >= NULL_PROTOCOL_FROM else ""
     return JoinGroupResponse(
         error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id, protocol_name=protocol_name

@@ -1,4 +1,4 @@
-"""A member of a classic group, and the way from there to its record and back."""
+"""A member of a classic group, in memory and in a record."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ class ClassicMember:
 
     @property
     def is_static(self) -> bool:
-        """Whether it keeps its place while it is away."""
+        """Whether the member keeps its place while it is away."""
         return self.instance_id is not None
 
     def supports_the_same(self, protocols: Mapping[str, bytes]) -> bool:
-        """Whether these protocols are the ones that it has told us, in the same order."""
+        """Whether the member has joined with the same protocols before, in the same order."""
         return list(protocols.items()) == list(self.protocols.items())
 
     def stored(self, protocol: str, assignment: bytes) -> MemberMetadata:
-        """The member in a record. A record has the metadata of one protocol, the one that the group uses."""
+        """The member in a record. A record has the metadata for the group's protocol only."""
         return MemberMetadata(
             member_id=self.member_id,
             group_instance_id=self.instance_id,

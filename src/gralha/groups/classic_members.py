@@ -1,18 +1,18 @@
 """Members of a consumer group that still speak the classic protocol, during an upgrade or before a downgrade.
 
-They send JoinGroup, SyncGroup and Heartbeat, and take part in the consumer protocol all the same: their
-member epoch is their generation, and the coordinator assigns, so none of them ever leads. What one heartbeat
-does in the consumer protocol takes a round of requests here:
+They send JoinGroup, SyncGroup and Heartbeat, and take part in the consumer protocol all the same. Their
+member epoch is their generation. The coordinator assigns, so none of them ever leads. One heartbeat of the
+consumer protocol is a round of requests here:
 
-    Heartbeat   REBALANCE_IN_PROGRESS: there is something to give back or to get
-    JoinGroup   says what the member subscribes to and owns; takes it one step towards its target
-    SyncGroup   says what it may own now
+    Heartbeat   REBALANCE_IN_PROGRESS tells the member that it has to give partitions back, or gets some.
+    JoinGroup   The member says what it subscribes to and owns. It moves one step towards its target.
+    SyncGroup   The answer says what the member may own now.
 
-A member that has to give something back learns so from SyncGroup, gives it back and joins again. An eager one
-gives everything back before it joins. Two timers see to it that nobody holds up the others:
+SyncGroup tells a member to give partitions back. The member does so and joins again. An eager member gives
+all partitions back before it joins. Two timers remove members that hold up the others:
 
-    join   the member has been told to join again, and has not
-    sync   the member has joined, and does not ask for its assignment
+    join   The member was told to join again, and has not.
+    sync   The member has joined, and does not ask for its assignment.
 """
 
 from collections.abc import Callable
@@ -58,12 +58,12 @@ from gralha.protocol.messages.leave_group import (
 from gralha.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from gralha.protocol.primitives import ProtocolError
 
-# The kind of timer, the group and the member.
+# The kind of timer, the group id and the member id.
 TimerKey = tuple[str, str, str]
 
 
 class ClassicMembers:
-    """The requests of the classic protocol, answered from the state of consumer groups."""
+    """Answers requests of the classic protocol from the state of consumer groups."""
 
     def __init__(
         self,
@@ -135,10 +135,10 @@ class ClassicMembers:
     def _join_as_last(
         self, group: ConsumerGroup, changed: ConsumerGroup, member: ConsumerMember, joining: Joining
     ) -> GroupDecision:
-        """A static member took the place of the last one that spoke the consumer protocol.
+        """A static member has taken the place of the last member that spoke the consumer protocol.
 
-        If everybody has what it should have, and knows it, the group goes on as a classic one. Else it has to
-        rebalance, and this member is the first to have joined.
+        If all members have their target, and know it, the group goes on as a classic group. Otherwise it has
+        to rebalance, and this member is the first that has joined.
         """
         members = changed.members.values()
         have_synced = all(
@@ -159,11 +159,11 @@ class ClassicMembers:
     def sync_group(
         self, caller: Caller, request: SyncGroupRequest, reply: Reply, now_ms: int
     ) -> GroupDecision:
-        """A member asks what it may own now."""
+        """A member asks for the partitions that it may own now."""
         group = self._group(request.group_id)
         member = self._member(group, request.member_id, request.group_instance_id, request.generation_id)
         _check_protocol(member, request)
-        # One that has to give partitions back keeps its epoch, and must hear of it here.
+        # A member that has to give partitions back keeps its epoch, and learns here which ones.
         is_behind = member.epoch < group.assignment_epoch
         if is_behind and member.state is not MemberState.UNREVOKED_PARTITIONS:
             self._expect_join(group, member, now_ms)
@@ -184,7 +184,7 @@ class ClassicMembers:
     # Heartbeat
 
     def heartbeat(self, caller: Caller, request: HeartbeatRequest, now_ms: int) -> GroupDecision:
-        """A member is alive, and learns whether it must join again."""
+        """A member is alive. The answer says whether it must join again."""
         group = self._group(request.group_id)
         member = self._member(group, request.member_id, request.group_instance_id, request.generation_id)
         self._start_session(group, member, now_ms)
@@ -194,7 +194,7 @@ class ClassicMembers:
         return Decision(HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
 
     def _must_join(self, group: ConsumerGroup, member: ConsumerMember, now_ms: int) -> bool:
-        """Is there something for it to give back, to get, or (a new target) to find out?"""
+        """Whether the member has to give partitions back, can get some, or a new target is due."""
         if member.epoch < group.assignment_epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
             return True
         if member.state is MemberState.UNRELEASED_PARTITIONS and not _is_kept_waiting(group, member):
@@ -204,7 +204,7 @@ class ClassicMembers:
     # LeaveGroup
 
     def leave_group(self, caller: Caller, request: LeaveGroupRequest, now_ms: int) -> GroupDecision:
-        """Members leave, of either protocol: an administrator may remove them, too."""
+        """Members of either protocol leave, or an administrator removes them."""
         group = self._group(request.group_id)
         has_list = caller.api_version >= 3
         identities = request.members if has_list else [MemberIdentity(member_id=request.member_id)]
@@ -234,7 +234,7 @@ class ClassicMembers:
             raise UnknownMemberIdError()
         return member
 
-    # What all have in common
+    # Groups and members
 
     def _group(self, group_id: str) -> ConsumerGroup:
         group = self._groups[group_id]
@@ -272,7 +272,7 @@ class ClassicMembers:
         self._timers.cancel(key)
 
     def _is_late(self, key: TimerKey, now_ms: int) -> GroupDecision:
-        """The member has not done what it was expected to do."""
+        """Remove a member that has not joined or synced in time."""
         _, group_id, member_id = key
         group = self._groups.get(group_id)
         member = group.members.get(member_id) if isinstance(group, ConsumerGroup) else None
@@ -290,7 +290,7 @@ def _sync_key(group: ConsumerGroup, member: ConsumerMember) -> TimerKey:
 
 
 def _is_supported(group: ConsumerGroup, protocol_type: str, protocols: dict[str, bytes]) -> bool:
-    """Has everybody that speaks the classic protocol one of these in common?"""
+    """Whether all members of the classic protocol support one of these protocols."""
     common = set(protocols) if protocol_type == CONSUMER_PROTOCOL_TYPE else set()
     for member in group.members.values():
         if member.classic is not None:
@@ -299,7 +299,7 @@ def _is_supported(group: ConsumerGroup, protocol_type: str, protocols: dict[str,
 
 
 def _is_kept_waiting(group: ConsumerGroup, member: ConsumerMember) -> bool:
-    """Does another still have something that it should get?"""
+    """Whether other members still own partitions of its target."""
     return any(
         (topic_id, partition) in group.owners
         for topic_id, partitions in group.target.get(member.member_id, {}).items()
@@ -308,9 +308,9 @@ def _is_kept_waiting(group: ConsumerGroup, member: ConsumerMember) -> bool:
 
 
 def _check_protocol(member: ConsumerMember, request: SyncGroupRequest) -> None:
-    """From version 5 on a member says which protocol it means (KIP-559).
+    """From version 5 on, a member names the protocol that it uses (KIP-559).
 
-    It may have been told another one than we would tell it: by the classic group that this one was before.
+    Any protocol that it supports will do: before the upgrade, the classic group may have chosen another one.
     """
     assert member.classic is not None
     names = [None, *(protocol.name for protocol in member.classic.supported_protocols)]
@@ -324,7 +324,7 @@ def _classic_metadata(joining: Joining) -> ClassicMemberMetadata:
 
 
 def _joined(member: ConsumerMember, protocol_name: str | None) -> JoinGroupResponse:
-    """There is no leader: the member takes itself for a follower, and asks for its assignment."""
+    """The answer to a JoinGroup. It names no leader, so the member asks for its assignment."""
     return JoinGroupResponse(
         generation_id=member.epoch,
         protocol_type=CONSUMER_PROTOCOL_TYPE,

@@ -1,12 +1,12 @@
-"""How a classic group comes to its next generation, and the timers that see to it.
+"""The rebalance of a classic group, and the timers that end its phases.
 
     session   A member has sent nothing for too long. It is removed.
     join      The time to join again is over. Dynamic members that have not joined are removed.
     sync      The time to sync is over. Members that have not asked for their assignment are removed.
 
-When members go, for whatever reason, the group's record without them is written at once: otherwise the next
-coordinator would find them again, with a new session. A member that cannot be removed from the log stays in
-the group; if a timer wanted to remove it, the timer tries again. Nothing else here is written: a new
+When members go, for whatever reason, the coordinator writes the group's record without them at once.
+Otherwise the next coordinator would find them again, with a new session. If the record cannot be written, the
+members stay in the group; a timer that wanted to remove them tries again. Nothing else is written here: a new
 generation is written with its assignment (classic.py).
 """
 
@@ -25,15 +25,15 @@ from gralha.protocol.errors import KafkaError, RebalanceInProgressError
 from gralha.protocol.messages.join_group import JoinGroupResponse
 from gralha.protocol.messages.sync_group import SyncGroupResponse
 
-# A member may allow no time at all for a rebalance. The coordinator waits for absent static members again and
-# again, and would do nothing else without this pause.
+# A member may allow no time at all for a rebalance. While all members are static and absent, the coordinator
+# would do nothing but wait for them again and again.
 WAIT_MIN_MS: Final = 100
 
 Phase = Callable[[ClassicGroup, int], None]
 
 
 class ClassicRebalance:
-    """Moves groups from phase to phase. `groups` is shared: a timer's group may be gone when it runs out."""
+    """Moves groups from phase to phase. A timer looks its group up in `groups`: the group may be gone."""
 
     def __init__(self, groups: dict[str, Group], timers: Timers, config: GroupsConfig) -> None:
         self._groups = groups
@@ -45,13 +45,13 @@ class ClassicRebalance:
     def start_session(
         self, group: ClassicGroup, member: ClassicMember, now_ms: int, timeout_ms: int | None = None
     ) -> None:
-        """The member is alive; from now on its session runs anew."""
+        """The member is alive: start its session again."""
         if timeout_ms is None:
             timeout_ms = member.session_timeout_ms
         self.start_session_of_id(group, member.member_id, now_ms + timeout_ms)
 
     def start_session_of_id(self, group: ClassicGroup, member_id: str, deadline_ms: int) -> None:
-        """The same for an id that may not be a member's yet."""
+        """Start the session of an id. The id may not be a member's yet."""
         group_id = group.group_id
         self._timers.schedule(
             _session_key(group_id, member_id),
@@ -60,11 +60,11 @@ class ClassicRebalance:
         )
 
     def end_session(self, group: ClassicGroup, member_id: str) -> None:
-        """There is nobody to wait for any more."""
+        """Cancel the timer of a session."""
         self._timers.cancel(_session_key(group.group_id, member_id))
 
     def cancel_timers(self, group: ClassicGroup) -> None:
-        """The group is going away, or becomes one of another kind."""
+        """Cancel all timers of a group that goes, or becomes a group of another kind."""
         for member_id in [*group.members, *group.pending_members]:
             self.end_session(group, member_id)
         self._cancel_phase(group)
@@ -79,14 +79,14 @@ class ClassicRebalance:
             return NOTHING
         member = group.members.get(member_id)
         if member is not None and _is_kept_waiting(group, member):
-            return NOTHING  # its silence is ours; the session starts again with the answer
+            return NOTHING  # it waits for us; its session starts again with the answer
         if member is not None:
             return self.remove(group, [member_id], now_ms)
         self.forget_id(group, member_id, now_ms)
         return NOTHING
 
     def forget_id(self, group: ClassicGroup, member_id: str, now_ms: int) -> None:
-        """An id was handed out, and nobody will join with it: a rebalance need not wait for that."""
+        """No member will join with an id that was handed out. A rebalance need not wait for it."""
         self.end_session(group, member_id)
         group.pending_members.discard(member_id)
         if group.state is ClassicState.PREPARING_REBALANCE:
@@ -95,7 +95,7 @@ class ClassicRebalance:
     # Members that go
 
     def remove(self, group: ClassicGroup, member_ids: Collection[str], now_ms: int) -> GroupDecision:
-        """Members have left or expired. The others rebalance, unless they are doing so already."""
+        """Remove members that have left or expired. The others rebalance."""
         return self._remove(group, member_ids, now_ms, self.next_phase(group))
 
     def _remove(
@@ -108,7 +108,7 @@ class ClassicRebalance:
         leader_id = group.leader_id
 
         def then() -> None:
-            for member_id in member_ids:  # also those that were in no record
+            for member_id in member_ids:  # some of them may be in no record
                 self.end_session(group, member_id)
                 group.remove(member_id)
             if group.is_empty:
@@ -129,26 +129,25 @@ class ClassicRebalance:
     # Joining
 
     def next_phase(self, group: ClassicGroup) -> Phase:
-        """The step after the members have changed: start a rebalance, or end the present one if all have
-        joined.
+        """The step after a change of members: start a rebalance, or complete one if all have joined.
 
-        Ask before the change: a record without a leader puts the group into PreparingRebalance by itself.
+        Call this before the change: a record without a leader puts the group into PreparingRebalance.
         """
         if group.state is ClassicState.PREPARING_REBALANCE:
             return self._complete_if_everybody_joined
         return self.prepare
 
     def prepare_or_complete(self, group: ClassicGroup, now_ms: int) -> None:
-        """The members have changed, and no record says so."""
+        """A member has joined: start a rebalance, or complete the present one if all have joined."""
         self.next_phase(group)(group, now_ms)
 
     def _complete_if_everybody_joined(self, group: ClassicGroup, now_ms: int) -> None:
-        # A first rebalance has its delay, which others may use.
+        # The first rebalance of a group waits for the end of its delay, because more members may join.
         if group.has_everybody_joined and not group.is_initial_rebalance:
             self._complete_join(group, now_ms)
 
     def prepare(self, group: ClassicGroup, now_ms: int) -> None:
-        """Start a rebalance: everybody must join again. Members learn that from their next heartbeat."""
+        """Start a rebalance: all members must join again. Their next heartbeats tell them so."""
         self.fail_assignment(group, RebalanceInProgressError(), now_ms)
         self._timers.cancel(_sync_key(group.group_id))
         group.prepare_rebalance(now_ms)
@@ -169,7 +168,7 @@ class ClassicRebalance:
         )
 
     def _delay_join(self, group: ClassicGroup, delay_ms: int, remaining_ms: int, now_ms: int) -> None:
-        """Give others the time to join a group that begins, or it would rebalance for each (KIP-134)."""
+        """Give more members the time to join a new group. Otherwise it would rebalance for each (KIP-134)."""
         group_id = group.group_id
         self._timers.schedule(
             _join_key(group_id),
@@ -189,7 +188,7 @@ class ClassicRebalance:
         return NOTHING
 
     def _joins_ended(self, group_id: str, now_ms: int) -> GroupDecision:
-        """The time to join is over: dynamic members that have not joined go. Static members may be away."""
+        """The time to join is over. Remove dynamic members that have not joined; static ones may be away."""
         group = self._group(group_id, ClassicState.PREPARING_REBALANCE)
         if group is None:
             return NOTHING
@@ -201,10 +200,10 @@ class ClassicRebalance:
         return self._remove(group, late, now_ms, self._complete_join)
 
     def _complete_join(self, group: ClassicGroup, now_ms: int) -> None:
-        """The members are the next generation."""
+        """Begin the next generation, and answer all members that have joined."""
         self._timers.cancel(_join_key(group.group_id))
         if not group.elect_joined_leader():
-            self._wait_for_joins(group, now_ms)  # static members only, and nobody there to assign
+            self._wait_for_joins(group, now_ms)  # all members are static and away: nobody can assign
             return
         group.start_generation(now_ms)
         for member in group.members.values():
@@ -227,7 +226,7 @@ class ClassicRebalance:
             self._timers.cancel(_sync_key(group.group_id))
 
     def announce_assignment(self, group: ClassicGroup, now_ms: int) -> None:
-        """The leader's assignment is written: every member that waits gets its part."""
+        """The leader's assignment is written: send it to the members that wait."""
         for member in group.members.values():
             reply = group.waiting_syncs.pop(member.member_id, None)
             if reply is not None:
@@ -235,7 +234,7 @@ class ClassicRebalance:
                 self.start_session(group, member, now_ms)
 
     def fail_assignment(self, group: ClassicGroup, error: KafkaError, now_ms: int) -> None:
-        """There is no assignment this time. Cooperative members keep what they had before (KIP-429)."""
+        """Answer members that wait for an assignment with an error. Their old assignments stay (KIP-429)."""
         for member in group.members.values():
             reply = group.waiting_syncs.pop(member.member_id, None)
             if reply is not None:
@@ -243,7 +242,7 @@ class ClassicRebalance:
                 self.start_session(group, member, now_ms)
 
     def _syncs_ended(self, group_id: str, generation: int, now_ms: int) -> GroupDecision:
-        """A member that has joined but does not sync is stuck. If it leads, the whole group is stuck."""
+        """The time to sync is over. Remove members that have not synced; the group may be stuck."""
         group = self._group(group_id)
         if group is None or group.generation != generation or not group.pending_sync_members:
             return NOTHING
@@ -251,7 +250,7 @@ class ClassicRebalance:
         return self.remove(group, stuck, now_ms)
 
     def _group(self, group_id: str, state: ClassicState | None = None) -> ClassicGroup | None:
-        """The group of a timer, if it is still there and, where that matters, still in that state."""
+        """The group of a timer, if it still exists and is in that state."""
         group = self._groups.get(group_id)
         if not isinstance(group, ClassicGroup) or state not in (None, group.state):
             return None
@@ -259,7 +258,7 @@ class ClassicRebalance:
 
 
 def joined(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
-    """The present generation, for one of its members. Only the leader has to know the others."""
+    """The answer to a JoinGroup. Only the leader learns the other members."""
     return JoinGroupResponse(
         generation_id=group.generation,
         protocol_type=group.protocol_type,
@@ -271,14 +270,14 @@ def joined(group: ClassicGroup, member_id: str) -> JoinGroupResponse:
 
 
 def assigned(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
-    """What a member is to do in this generation."""
+    """The answer to a SyncGroup."""
     return SyncGroupResponse(
         protocol_type=group.protocol_type, protocol_name=group.protocol_name, assignment=member.assignment
     )
 
 
 def _is_kept_waiting(group: ClassicGroup, member: ClassicMember) -> bool:
-    """A new member that waits is removed all the same when its time is over: it may have gone long ago."""
+    """Whether a member is silent because it waits for us. A new member may have gone long ago."""
     if member.is_new:
         return False
     return member.member_id in group.waiting_joins or member.member_id in group.waiting_syncs

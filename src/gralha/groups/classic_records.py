@@ -1,8 +1,10 @@
 """The record of a classic group: a generation and its members.
 
-with a leader         the group is Stable: the leader has assigned
-without a leader      the members have to rebalance; the coordinator that loads this begins with that
-without members       the group is Empty
+The format is Kafka's. The leader tells a coordinator what to do with a group that it loads:
+
+    with a leader       The group is Stable: the leader has assigned.
+    without a leader    The members have to rebalance. A coordinator that loads the record begins with that.
+    without members     The group is Empty.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,18 +16,18 @@ from gralha.protocol.messages.group_records import GroupMetadataKey, GroupMetada
 
 
 def new_group_record(group_id: str, now_ms: int) -> GroupRecord:
-    """A group begins, without members."""
+    """A new group, without members."""
     return _record(group_id, GroupMetadataValue("", 0, None, None, now_ms))
 
 
 def empty_record(group: ClassicGroup, now_ms: int) -> GroupRecord:
-    """The last member has gone: an empty generation."""
+    """An empty generation: the last member has gone."""
     value = GroupMetadataValue(group.protocol_type, group.generation + 1, None, None, now_ms)
     return _record(group.group_id, value)
 
 
 def assignment_record(group: ClassicGroup, assignments: Mapping[str, bytes], now_ms: int) -> GroupRecord:
-    """The leader has assigned. Members that it left out get nothing."""
+    """The present generation with the leader's assignment. Members that the leader left out get nothing."""
     protocol = group.protocol_name
     assert protocol is not None, "a generation with members has a protocol"
     members = [
@@ -55,7 +57,7 @@ def turned_group_record(
 
 
 def removal_record(group: ClassicGroup, member_ids: Collection[str], now_ms: int) -> GroupRecord:
-    """What the log says of the group, without these members. The others have to rebalance."""
+    """The last record without these members. The others have to rebalance."""
     written = group.written
     staying = [member for member in written.members if member.member_id not in member_ids]
     return _record(group.group_id, _generation(group, written.protocol, None, staying, now_ms))
@@ -64,14 +66,14 @@ def removal_record(group: ClassicGroup, member_ids: Collection[str], now_ms: int
 def replacement_record(
     group: ClassicGroup, old_id: str, member: MemberMetadata, leader_id: str | None, now_ms: int
 ) -> GroupRecord:
-    """What the log says of the group, with one member in the place of another."""
+    """The last record with one member in the place of another."""
     written = group.written
     members = [member if each.member_id == old_id else each for each in written.members]
     return _record(group.group_id, _generation(group, written.protocol, leader_id, members, now_ms))
 
 
 def renaming_records(group: ClassicGroup, old_id: str, new_id: str, now_ms: int) -> list[GroupRecord]:
-    """A static member has a new id, and everybody has to rebalance. No record if the log does not know it."""
+    """The last record with a new id for a static member, if it has that member. All have to rebalance."""
     for stored in group.written.members:
         if stored.member_id == old_id:
             fields = {name: getattr(stored, name) for name in stored.FIELDS}

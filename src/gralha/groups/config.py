@@ -1,11 +1,11 @@
-"""The settings of the group coordinator, by Kafka's names with underscores. The broker fills them in."""
+"""The settings of the group coordinator, under Kafka's names with underscores."""
 
 from dataclasses import dataclass, field
 from enum import Enum
 
 
 class MigrationPolicy(Enum):
-    """Which way a group may change its protocol while members are in it (group.consumer.migration.policy)."""
+    """How a group with members may change its protocol (group.consumer.migration.policy)."""
 
     DISABLED = "disabled"
     UPGRADE = "upgrade"
@@ -14,18 +14,18 @@ class MigrationPolicy(Enum):
 
     @property
     def allows_upgrade(self) -> bool:
-        """From classic to consumer."""
+        """Whether a classic group may become a consumer group."""
         return self in (MigrationPolicy.UPGRADE, MigrationPolicy.BIDIRECTIONAL)
 
     @property
     def allows_downgrade(self) -> bool:
-        """From consumer to classic."""
+        """Whether a consumer group may become a classic group."""
         return self in (MigrationPolicy.DOWNGRADE, MigrationPolicy.BIDIRECTIONAL)
 
 
 @dataclass(frozen=True)
 class ConsumerGroupTimes:
-    """What may be set for a single consumer group (config resource GROUP)."""
+    """Settings that a consumer group may have of its own (config resource GROUP)."""
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
@@ -34,7 +34,7 @@ class ConsumerGroupTimes:
 
 @dataclass(frozen=True)
 class GroupsConfig:
-    """Everything the state machines need to know; the defaults are Kafka's."""
+    """All settings of the state machines. The defaults are Kafka's."""
 
     # classic groups
     group_min_session_timeout_ms: int = 6_000

@@ -1,12 +1,11 @@
-"""The consumer group protocol (KIP-848): everything a member has to say is one request, its heartbeat.
+"""The consumer group protocol (KIP-848): members send one kind of request, the heartbeat.
 
-A heartbeat finds the member, takes over what it says of itself, and then brings the group up to date, each
-step on top of the ones before:
+A heartbeat takes over what the member says of itself, and then brings the group up to date, step by step:
 
     regular expressions  ->  group epoch  ->  target assignment  ->  the member's own assignment
 
-Nothing of that changes the group. The steps work on a `Draft`: a copy of the group in which each record
-counts as soon as it is decided. The records take effect on the group itself once they are in the log.
+The steps do not change the group. They work on a `Draft`: a copy of the group in which each record counts as
+soon as it is decided. The group itself changes when the records are in the log and replayed.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -73,7 +72,7 @@ _KEYS: Final = (
 
 
 class Draft:
-    """A group as it will be, and the records that make it so."""
+    """A group as it will be, and the records that lead there."""
 
     def __init__(self, group: ConsumerGroup, records: Iterable[GroupRecord] = ()) -> None:
         self.group = group
@@ -81,7 +80,7 @@ class Draft:
         self.add(*records)
 
     def add(self, *records: GroupRecord) -> None:
-        """Decide on more records. Those of other kinds of groups are kept but not looked at."""
+        """Add records to the decision. Records of classic groups do not change the draft."""
         if records and not self.records:
             self.group = self.group.copy()
         for record in records:
@@ -102,11 +101,11 @@ class ConsumerProtocol:
         downgrade: Callable[[ConsumerGroup, Collection[ConsumerMember], int], GroupDecision | None]
         | None = None,
     ) -> None:
-        """`groups` is shared with the other protocols; `times_of` a group may have been set for it alone.
+        """`groups` is shared with the other protocols; `times_of` returns the settings of a group.
 
-        `upgrade` answers the records that turn a classic group with members into a consumer group, or raises.
-        `downgrade` is asked when members leave: if only classic members stay it may answer what turns the
-        group into a classic one without those that leave.
+        `upgrade` returns the records that turn a classic group with members into a consumer group, or raises.
+        `downgrade` is called when members leave. If only classic members stay, it may return a decision that
+        turns the group into a classic group of the members that stay.
         """
         self._groups = groups
         self._timers = timers
@@ -121,7 +120,7 @@ class ConsumerProtocol:
     # Heartbeats
 
     def heartbeat(self, caller: Caller, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> GroupDecision:
-        """A member joins, is there, has given partitions back, subscribes to other topics, or leaves."""
+        """A member joins, is alive, has given partitions back, subscribes to other topics, or leaves."""
         check_request(request, caller.api_version, self._config)
         if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
             return self._leave(request, now_ms)
@@ -147,7 +146,7 @@ class ConsumerProtocol:
         return Decision(response, draft.records)
 
     def _draft(self, group_id: str, joins: bool, now_ms: int) -> Draft:
-        """The group that a heartbeat is for. Its first member makes it; a classic group is replaced."""
+        """The group of a heartbeat. The first member creates it; a classic group is replaced."""
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
             return Draft(group)
@@ -165,7 +164,7 @@ class ConsumerProtocol:
         raise GroupIdNotFoundError(f"Group {group_id} is not a consumer group.")
 
     def check_size(self, group: ConsumerGroup, member_id: str) -> None:
-        """Is there room for one more member, or is it one already?"""
+        """Refuse a new member if the group is full."""
         if len(group.members) >= self._config.consumer_max_size and member_id not in group.members:
             raise GroupMaxSizeReachedError(
                 f"The consumer group has reached its maximum of {self._config.consumer_max_size} members."
@@ -174,9 +173,9 @@ class ConsumerProtocol:
     def joining_member(
         self, draft: Draft, member_id: str, instance_id: str | None, is_classic: bool = False
     ) -> ConsumerMember:
-        """Who joins: somebody new, a member that begins anew, or a static member's next life.
+        """The member that joins. It may be new, or a member that joins again.
 
-        The last one takes the old member's place, with everything that it had.
+        A static member that was started again takes the place of the old one, with everything that it had.
         """
         group = draft.group
         existing = None if instance_id is None else group.static_member(instance_id)
@@ -184,7 +183,7 @@ class ConsumerProtocol:
             return group.members.get(member_id) or ConsumerMember(member_id)
         if existing.epoch != LEAVE_STATIC_EPOCH:
             if existing.member_id == member_id:
-                return existing  # it has not heard that it is a member; Apache Kafka would send it away
+                return existing  # it did not get the answer to its first heartbeat; Kafka refuses it
             if existing.classic is None and not is_classic:
                 raise UnreleasedInstanceIdError(
                     f"Static member {member_id} with instance id {instance_id} cannot join the group because "
@@ -202,7 +201,7 @@ class ConsumerProtocol:
         return successor
 
     def present_member(self, group: ConsumerGroup, member_id: str, instance_id: str | None) -> ConsumerMember:
-        """The member that says it is there."""
+        """The member that sends a heartbeat."""
         if instance_id is None:
             return group.member(member_id)
         member = group.static_member(instance_id)
@@ -223,7 +222,7 @@ class ConsumerProtocol:
         owned: Assignment | None,
         now_ms: int,
     ) -> ConsumerMember:
-        """Take over what a member says of itself and bring the group up to date; the member after that."""
+        """Take over what a member says of itself, and bring the group up to date. Returns the member."""
         if member != before:
             draft.add(consumer_records.member(draft.group.group_id, member))
         subscription_changed = (
@@ -247,7 +246,7 @@ class ConsumerProtocol:
         return bool(changed)
 
     def _update_epoch(self, draft: Draft, subscriptions_changed: bool) -> None:
-        """A new epoch if subscriptions changed, or the topics that are subscribed to."""
+        """Begin a new group epoch if subscriptions, or subscribed topics, have changed."""
         group, version = draft.group, self._topics.version()
         if not subscriptions_changed and group.checks.topics_version == version:
             return
@@ -260,7 +259,7 @@ class ConsumerProtocol:
             draft.add(consumer_records.no_partition_metadata(group.group_id))
 
     def is_target_due(self, group: ConsumerGroup, now_ms: int) -> bool:
-        """Is it time for a new target assignment?"""
+        """Whether it is time for a new target assignment."""
         interval_ms = self._times_of(group.group_id).assignment_interval_ms
         is_old = group.assignment_epoch < group.epoch
         return is_old and target_assignment.may_be_computed(group, interval_ms, now_ms)
@@ -298,7 +297,7 @@ class ConsumerProtocol:
                 self._schedule_revocation(group.group_id, after, now_ms)
         return after
 
-    # Leaving, on purpose or not
+    # Members that go
 
     def _leave(self, request: ConsumerGroupHeartbeatRequest, now_ms: int) -> GroupDecision:
         group = self._consumer_group(request.group_id)
@@ -308,13 +307,13 @@ class ConsumerProtocol:
         )
         if request.member_epoch == LEAVE_EPOCH:
             return self.remove(group, [member], now_ms)._replace(response=response)
-        # Its next life will not know what epochs these partitions had.
+        # When the member is started again, it will not know at which epochs it got these partitions.
         assigned = {topic_id: dict.fromkeys(each, 0) for topic_id, each in member.assigned.items()}
         absent = replace(member, epoch=LEAVE_STATIC_EPOCH, assigned=assigned, pending_revocation={})
         return Decision(response, [consumer_records.current_assignment(group.group_id, absent)])
 
     def remove(self, group: ConsumerGroup, members: Collection[ConsumerMember], now_ms: int) -> GroupDecision:
-        """Members are gone; the others share what they had, once there is a new target assignment."""
+        """Remove members. The next target assignment gives their partitions to the others."""
         if self._downgrade is not None:
             downgraded = self._downgrade(group, members, now_ms)
             if downgraded is not None:
@@ -331,7 +330,7 @@ class ConsumerProtocol:
     def schedule_session(
         self, group_id: str, member_id: str, now_ms: int, timeout_ms: int | None = None
     ) -> None:
-        """The member is alive; the next sign of life must come within its session."""
+        """The member is alive: start its session again."""
         if timeout_ms is None:
             timeout_ms = self._times_of(group_id).session_timeout_ms
         key = ("consumer session", group_id, member_id)
@@ -342,7 +341,7 @@ class ConsumerProtocol:
         return self._fence(group_id, member_id, None, now_ms)
 
     def _schedule_revocation(self, group_id: str, member: ConsumerMember, now_ms: int) -> None:
-        """The member must have given partitions back by then. Until it has, its epoch does not change."""
+        """Give the member its rebalance timeout to give partitions back."""
         key = ("consumer revocation", group_id, member.member_id)
         action = partial(self._revocation_expired, group_id, member)
         self._timers.schedule(key, now_ms + member.rebalance_timeout_ms, action)
@@ -351,7 +350,7 @@ class ConsumerProtocol:
         return self._fence(group_id, member.member_id, member.epoch, now_ms)
 
     def _fence(self, group_id: str, member_id: str, revoking_epoch: int | None, now_ms: int) -> GroupDecision:
-        """Remove a member that is late, or with a `revoking_epoch` only if it still revokes in that epoch."""
+        """Remove a late member; with a `revoking_epoch`, only if it still revokes in that epoch."""
         group = self._groups.get(group_id)
         if not isinstance(group, ConsumerGroup) or member_id not in group.members:
             return NOTHING
@@ -362,10 +361,10 @@ class ConsumerProtocol:
             return NOTHING
         return self.remove(group, [member], now_ms)
 
-    # Others look at groups
+    # Descriptions
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """A group with its members, as ConsumerGroupDescribe answers it."""
+        """A group with its members, for ConsumerGroupDescribe."""
         return described_group(self._consumer_group(group_id), self._topics, self._config.consumer_assignors)
 
     def _consumer_group(self, group_id: str) -> ConsumerGroup:
@@ -379,7 +378,7 @@ class ConsumerProtocol:
     # The log
 
     def replay(self, record: GroupRecord) -> None:
-        """Take over what a record says; those that are not of consumer groups say nothing."""
+        """Take over what a record says. Records of classic groups are ignored."""
         key, value = record
         if not isinstance(key, _KEYS):
             return
@@ -390,7 +389,7 @@ class ConsumerProtocol:
             return
         if not isinstance(group, ConsumerGroup):
             if value is None:
-                return  # compaction has left the tombstone but not what it removed
+                return  # compaction has removed the records before the tombstone
             group = self._groups[key.group_id] = ConsumerGroup(key.group_id)
         group.replay(key, value)
         self._cancel_timers(key, group)
@@ -405,7 +404,7 @@ class ConsumerProtocol:
                 self._timers.cancel(("consumer revocation", group.group_id, key.member_id))
 
     def on_loaded(self, now_ms: int) -> None:
-        """Everybody has a whole session to find the new coordinator."""
+        """Start all sessions: members have the time of a session to find the new coordinator."""
         for group in self._groups.values():
             if isinstance(group, ConsumerGroup):
                 for member in group.members.values():
@@ -415,7 +414,7 @@ class ConsumerProtocol:
 
 
 def _removal(group_id: str, member_id: str) -> tuple[GroupRecord, ...]:
-    """In Kafka's order: it refuses to remove a member that still has something."""
+    """The tombstones of a member, in Kafka's order: it does not remove a member that has an assignment."""
     return (
         consumer_records.no_current_assignment(group_id, member_id),
         consumer_records.no_target_assignment(group_id, member_id),
@@ -424,7 +423,7 @@ def _removal(group_id: str, member_id: str) -> tuple[GroupRecord, ...]:
 
 
 def _says_everything(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Members leave out what they have said before, but not if they may have missed an answer."""
+    """Whether the request names everything, also what has not changed: the last answer may be lost."""
     return (
         request.rebalance_timeout_ms != -1
         and (request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None)

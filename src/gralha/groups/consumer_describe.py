@@ -29,7 +29,7 @@ def described_group(group: ConsumerGroup, topics: Topics, assignors: Sequence[st
 
 
 def _described_member(member: ConsumerMember, group: ConsumerGroup, topics: Topics) -> Member:
-    # It has what it is to give back until it says that it has done so.
+    # A member owns partitions until it says that it has given them back.
     current: dict[bytes, set[int]] = {}
     for topic_id, partition in member.partitions():
         current.setdefault(topic_id, set()).add(partition)
@@ -49,7 +49,7 @@ def _described_member(member: ConsumerMember, group: ConsumerGroup, topics: Topi
 
 
 def _assignment(partitions_by_topic: Mapping[bytes, Iterable[int]], topics: Topics) -> Assignment:
-    """Only of topics that still exist: of others the name is not known."""
+    """The partitions of topics that still exist. The names of other topics are not known."""
     described = []
     for topic_id, partitions in partitions_by_topic.items():
         topic = topics.by_id(topic_id)

@@ -1,13 +1,14 @@
 """A consumer group (KIP-848): its members, what they should own, and what they own now.
 
-    group epoch        grows with every change of members, subscriptions or subscribed topics
-    assignment epoch   the group epoch that the target assignment was made for
-    member epoch       the assignment epoch that a member has come to
+    group epoch        grows when members, subscriptions or subscribed topics change
+    assignment epoch   the group epoch for which the target assignment was computed
+    member epoch       the assignment epoch that a member has reached
 
-Members come to their target one by one, each in its own heartbeats: first a member gives back what it should
-no longer have, then it gets what the others have given back. `owners` says who still has a partition.
+Members reach their targets one by one, each with its own heartbeats. First a member gives partitions back
+that are not in its target. Then it gets partitions that others have given back. `owners` has the present
+owner of each partition.
 
-A group changes only by `replay`. Members are immutable.
+Only `replay` changes a group. Members are immutable.
 """
 
 from collections import Counter
@@ -46,14 +47,14 @@ from gralha.protocol.messages.group_records import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 
-# The first version of OffsetCommit that knows of member epochs.
+# The first version of OffsetCommit with a member epoch.
 _COMMIT_BY_MEMBER_EPOCH: Final = 9
-# No assignment has been made; members of the first generation get a greater epoch than that.
+# The epoch of a group without a target assignment. The first assignment has a greater epoch.
 _FIRST_EPOCH: Final = 1
 
 
 class GroupState(Enum):
-    """The value is Kafka's word for it."""
+    """The value is Kafka's name."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -63,7 +64,7 @@ class GroupState(Enum):
 
 @dataclass(slots=True)
 class Checks:
-    """When the group was last compared with the topics, and found to be up to date. Not written anywhere."""
+    """When the group was last compared with the topics, and was up to date. No record has this."""
 
     topics_version: int | None = None
     regexes_version: int | None = None
@@ -90,7 +91,7 @@ class ConsumerGroup(Group):
         self._subscribed_regexes: frozenset[str] | None = None
 
     def copy(self) -> "ConsumerGroup":
-        """A group of its own, but the checks are shared."""
+        """A copy that can change by itself, except for `checks`, which both share."""
         copy = ConsumerGroup(self.group_id)
         copy.__dict__.update(self.__dict__)
         copy.members = self.members.copy()
@@ -100,7 +101,7 @@ class ConsumerGroup(Group):
         copy.regexes = self.regexes.copy()
         return copy
 
-    # What the group is like
+    # The state of the group
 
     @property
     def state(self) -> GroupState:
@@ -134,7 +135,7 @@ class ConsumerGroup(Group):
 
     @property
     def subscribed_topics(self) -> frozenset[str]:
-        """The names of the topics that members subscribe to, whether they exist or not."""
+        """The names of the topics that members subscribe to. Some may not exist."""
         if self._subscribed_topics is None:
             names = {member.topic_names for member in self.members.values()}
             self._subscribed_topics = frozenset().union(
@@ -143,12 +144,12 @@ class ConsumerGroup(Group):
         return self._subscribed_topics
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
-        """The names of the topics that a member subscribes to, one way or the other."""
+        """The names of the topics that a member subscribes to, by name or by regular expression."""
         regex = self.regexes.get(member.topic_regex)
         return member.topic_names if regex is None else member.topic_names | regex.topics
 
     def member(self, member_id: str) -> ConsumerMember:
-        """A member, or UNKNOWN_MEMBER_ID."""
+        """A member. Raises UNKNOWN_MEMBER_ID."""
         member = self.members.get(member_id)
         if member is None:
             raise UnknownMemberIdError(f"Member {member_id} is not a member of group {self.group_id}.")
@@ -160,11 +161,11 @@ class ConsumerGroup(Group):
         return None if member_id is None else self.members.get(member_id)
 
     def preferred_assignor(self, supported: Sequence[str]) -> str:
-        """The one that most members ask for; the first one if nobody asks for any."""
+        """The assignor that most members ask for; the first one if no member asks for any."""
         votes = Counter(member.assignor for member in self.members.values())
         return max(supported, key=lambda name: votes[name])
 
-    # What others may do with the group
+    # The group as offsets, listings and deletions see it
 
     def check_offset_commit(
         self,
@@ -174,7 +175,7 @@ class ConsumerGroup(Group):
         is_transactional: bool,
         api_version: int,
     ) -> Callable[[str, bytes, int], None] | None:
-        """A member that has not heard of its newer epoch yet may commit what it had at the older one."""
+        """A member may commit with an older epoch if it has owned the partition since then (KIP-1251)."""
         if member_epoch < 0 and not self.members:
             return None  # from an admin client, or a consumer that assigns partitions to itself
         if is_transactional and (member_id, instance_id, member_epoch) == ("", None, -1):
@@ -203,7 +204,7 @@ class ConsumerGroup(Group):
         return check_partition
 
     def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """Anybody may, but a member has to know its epoch."""
+        """Anyone may read the offsets, but a member has to know its epoch."""
         if member_id is None and member_epoch < 0:
             return
         member = self.member(member_id or "")
@@ -211,7 +212,7 @@ class ConsumerGroup(Group):
             raise _stale(member, f"The epoch {member_epoch} is not the member's epoch {member.epoch}.")
 
     def check_offset_delete(self) -> None:
-        """Always; but not those of subscribed topics."""
+        """Offsets can always be deleted, except for those of subscribed topics."""
 
     def check_delete(self) -> None:
         if self.members:
@@ -224,7 +225,7 @@ class ConsumerGroup(Group):
         return commit_timestamp_ms
 
     def tombstones(self) -> list[GroupRecord]:
-        """In Kafka's order: it refuses to remove a group of which anything is left."""
+        """In Kafka's order: it does not remove a group before its parts."""
         member_ids = sorted(self.members.keys() | self.target.keys())
         return [
             *(consumer_records.no_current_assignment(self.group_id, each) for each in member_ids),
@@ -236,12 +237,12 @@ class ConsumerGroup(Group):
             consumer_records.no_group(self.group_id),
         ]
 
-    # How the group changes
+    # The log
 
     def replay(self, key: Message, value: Message | None) -> None:
-        """Take over what a record says. Compaction may have taken away what came before it.
+        """Take over what a record says. Compaction may have removed the records before it.
 
-        The record that there is no such group any more is not the group's own business.
+        ConsumerProtocol replays the tombstone of the group itself.
         """
         match key:
             case ConsumerGroupMetadataKey():
@@ -320,11 +321,11 @@ class ConsumerGroup(Group):
         self._subscribed_topics = None
 
     def _put(self, member_id: str, member: ConsumerMember | None) -> None:
-        """Replace, add or remove a member, and all that follows from it."""
+        """Replace, add or remove a member, and update everything that is derived from members."""
         before = self.members.pop(member_id, None)
         if before is not None:
-            # A log that is compacted while it is read may show the new owner of a partition before it shows
-            # that the old one gave it back.
+            # Compaction may remove the record in which the old owner gives a partition back. Then the new
+            # owner comes first.
             for partition in before.partitions():
                 if self.owners.get(partition) == member_id:
                     del self.owners[partition]
@@ -344,5 +345,5 @@ def _subscription(member: ConsumerMember | None) -> tuple[frozenset[str], str]:
 
 
 def _stale(member: ConsumerMember, message: str) -> KafkaError:
-    """What is said of an epoch that is not the member's, in the words of the member's protocol."""
+    """The error for a wrong epoch. A member of the classic protocol knows only ILLEGAL_GENERATION."""
     return StaleMemberEpochError(message) if member.classic is None else IllegalGenerationError(message)

@@ -1,4 +1,4 @@
-"""A member of a consumer group (KIP-848) after some heartbeat: it never changes, it is replaced."""
+"""A member of a consumer group (KIP-848). Members are immutable: a heartbeat replaces its member."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,21 +7,21 @@ from typing import Final, NamedTuple
 
 from gralha.protocol.messages.group_records import ClassicMemberMetadata
 
-# Partitions of topics, by topic id, each with the member epoch at which its owner got it (KIP-1251).
+# Partitions by topic id, each with the member epoch at which its owner got it (KIP-1251).
 Holdings = Mapping[bytes, Mapping[int, int]]
 
 JOIN_EPOCH: Final = 0
 LEAVE_EPOCH: Final = -1
-# A static member leaves for a while; its partitions wait for it until its session expires.
+# A static member leaves for a while. It keeps its partitions until its session expires.
 LEAVE_STATIC_EPOCH: Final = -2
 
 
 class MemberState(IntEnum):
-    """Where a member is on its way to its target. The numbers are those of the records."""
+    """The progress of a member towards its target. The numbers are those of the records."""
 
     STABLE = 0
-    UNREVOKED_PARTITIONS = 1  # it has to give partitions back before it may go on
-    UNRELEASED_PARTITIONS = 2  # it waits for partitions that others have not given back
+    UNREVOKED_PARTITIONS = 1  # the member has to give partitions back
+    UNRELEASED_PARTITIONS = 2  # the member waits for partitions that others own
     UNKNOWN = 127  # written by a later version
 
     @classmethod
@@ -30,7 +30,7 @@ class MemberState(IntEnum):
 
 
 class Regex(NamedTuple):
-    """The topics that a regular expression stood for when it was looked up."""
+    """The topics that a regular expression matched when it was last looked up."""
 
     topics: frozenset[str]
     version: int
@@ -48,30 +48,30 @@ class ConsumerMember:
     topic_names: frozenset[str] = frozenset()
     topic_regex: str = ""
     assignor: str | None = None
-    classic: ClassicMemberMetadata | None = None  # of a member that speaks the classic protocol
+    classic: ClassicMemberMetadata | None = None  # None if it speaks the consumer protocol
     epoch: int = JOIN_EPOCH
-    previous_epoch: int = -1  # the answer with the newer one may have been lost
+    previous_epoch: int = -1  # the answer with the newer epoch may be lost
     state: MemberState = MemberState.STABLE
     assigned: Holdings = field(default_factory=dict)
     pending_revocation: Holdings = field(default_factory=dict)
 
     @property
     def session_timeout_ms(self) -> int | None:
-        """How long it may be silent, if that is its own choice: in the consumer protocol it is not."""
+        """The session timeout of a classic member. In the consumer protocol the group has one."""
         return None if self.classic is None else self.classic.session_timeout_ms
 
     def is_reconciled_to(self, assignment_epoch: int) -> bool:
-        """Has it all that it should have, and nothing else?"""
+        """Whether the member owns its target and nothing else."""
         return self.state is MemberState.STABLE and self.epoch == assignment_epoch
 
     def partitions(self) -> Iterable[tuple[bytes, int]]:
-        """All that nobody else may have now."""
+        """The partitions that no other member may own now."""
         for holdings in (self.assigned, self.pending_revocation):
             for topic_id, partitions in holdings.items():
                 for partition in partitions:
                     yield topic_id, partition
 
     def assignment_epoch(self, topic_id: bytes, partition: int) -> int | None:
-        """The epoch at which it got a partition; None if it does not have it."""
+        """The epoch at which the member got a partition; None if it does not own it."""
         epoch = self.assigned.get(topic_id, {}).get(partition)
         return self.pending_revocation.get(topic_id, {}).get(partition) if epoch is None else epoch

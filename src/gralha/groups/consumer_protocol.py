@@ -1,10 +1,10 @@
-"""What consumers in a classic group tell each other: the bytes of subscriptions and assignments.
+"""The bytes of subscriptions and assignments that the consumers of a classic group exchange.
 
-The coordinator passes them on as they are. It looks into them to know which topics a group reads, and when
-classic members meet the consumer protocol (KIP-848). An int16 with the version comes first; a newer version
-than we know is read as the newest that we know, since new fields only ever come at the end.
+The coordinator passes these bytes on. It reads them to learn the topics of a group, and when classic members
+are in a consumer group (KIP-848). The bytes begin with an int16, the version. A version that we do not know
+is read as the newest that we know, because new fields come at the end.
 
-The readers raise ProtocolError when the bytes are malformed: members may put anything there.
+The readers raise ProtocolError if the bytes are malformed: members may put anything there.
 """
 
 from typing import Final
@@ -22,7 +22,7 @@ NEWEST_VERSION: Final = ConsumerProtocolSubscription.MAX_VERSION
 
 
 def protocol_version(data: bytes) -> int:
-    """The version that the bytes of a subscription or an assignment say they have."""
+    """The version in the bytes of a subscription or an assignment."""
     version = Reader(data).int16()
     if version < 0:
         raise ProtocolError(f"the consumer protocol has no version {version}")
@@ -46,13 +46,13 @@ def write_assignment(assignment: ConsumerProtocolAssignment, version: int = NEWE
 
 
 def _versioned(data: bytes) -> tuple[Reader, int]:
-    """A reader of what follows the version, and the version to read it in."""
+    """A reader of the bytes after the version, and the version in which to read them."""
     version = protocol_version(data)
     return Reader(data, 2), min(version, NEWEST_VERSION)
 
 
 def _write(message: Message, version: int) -> bytes:
-    """A version that we do not know is written as the newest that we know, and says so."""
+    """Write a message in a version, or in the newest that we know."""
     version = min(version, NEWEST_VERSION)
     writer = Writer()
     writer.write_int16(version)

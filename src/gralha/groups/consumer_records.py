@@ -1,7 +1,7 @@
-"""What is written of a consumer group.
+"""The records of a consumer group.
 
-There is a record for the group's epoch, one for the target assignment's, one for each regular expression, and
-three for each member: what it is like, what it should have, what it has.
+There is one record for the group epoch, one for the epoch of the target assignment, and one for each regular
+expression. Each member has three records: its metadata, its target assignment and its current assignment.
 """
 
 from collections.abc import Iterable
@@ -116,7 +116,7 @@ def read_target(value: ConsumerGroupTargetAssignmentMemberValue) -> Assignment:
 
 
 def read_holdings(stored: Iterable[TopicPartitions], member_epoch: int) -> Holdings:
-    """Brokers before Kafka 4.3 did not write the epoch of each partition: it was at most the member's."""
+    """Kafka before 4.3 did not write the epoch of each partition. It was at most the member epoch."""
     holdings: dict[bytes, dict[int, int]] = {}
     for topic in stored:
         epochs = topic.assignment_epochs

@@ -1,4 +1,4 @@
-"""What a heartbeat of the consumer group protocol may say, and what it says of its member."""
+"""Checks and reads a ConsumerGroupHeartbeat request."""
 
 from dataclasses import replace
 
@@ -17,10 +17,10 @@ from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeart
 
 
 def check_request(request: ConsumerGroupHeartbeatRequest, api_version: int, config: GroupsConfig) -> None:
-    """Everything that can be said without looking at the group."""
+    """Refuse a request that is wrong whatever the state of the group is."""
     if not config.consumer_protocol_enabled:
         raise UnsupportedVersionError("The consumer group protocol is disabled on this broker.")
-    # In version 0 the coordinator gives a new member its id.
+    # In version 0 the coordinator creates the id of a new member.
     may_lack_id = api_version == 0 and request.member_epoch in (JOIN_EPOCH, LEAVE_STATIC_EPOCH)
     if not may_lack_id and _is_blank(request.member_id):
         raise InvalidRequestError("MemberId can't be empty.")
@@ -61,7 +61,7 @@ def _is_blank(value: str | None) -> bool:
 
 
 def owned_partitions(request: ConsumerGroupHeartbeatRequest) -> Assignment | None:
-    """What the member says it owns; None: it does not say."""
+    """The partitions that the member says it owns; None if it does not say."""
     if request.topic_partitions is None:
         return None
     owned: dict[bytes, frozenset[int]] = {}
@@ -71,9 +71,9 @@ def owned_partitions(request: ConsumerGroupHeartbeatRequest) -> Assignment | Non
 
 
 def check_member_epoch(member: ConsumerMember, epoch: int, owned: Assignment | None) -> None:
-    """Is it the member's epoch, or the one before it because the answer with the newer one was lost?
+    """Refuse another epoch than the member's. Its previous epoch is valid if the last answer was lost.
 
-    In that case the member must not have anything that it has been told since then to give back.
+    In that case the member must not own partitions that are not assigned to it any more.
     """
     if epoch > member.epoch:
         _fence(member, epoch, "greater")
@@ -98,7 +98,7 @@ def _fence(member: ConsumerMember, epoch: int, compared: str) -> None:
 def updated_member(
     member: ConsumerMember, caller: Caller, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerMember:
-    """The member with what the request says of it; what is left out stays as it was."""
+    """The member with the facts in the request. The request may leave out facts that have not changed."""
 
     def given(value: str | None, otherwise: str | None) -> str | None:
         return otherwise if value is None else value

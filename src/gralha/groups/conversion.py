@@ -1,14 +1,14 @@
-"""A classic group becomes a consumer group, and the other way round, while members are in it (KIP-848).
+"""A classic group with members becomes a consumer group, and the other way round (KIP-848).
 
-Upgrade: the first member of the consumer protocol comes to a classic group of consumers. The others stay
-members under their ids, with the partitions that they have; they go on to speak the classic protocol (see
-classic_members.py), until each is started again with the new one.
+Upgrade: the first member of the consumer protocol joins a classic group of consumers. The other members keep
+their ids and their partitions. They go on with the classic protocol (see classic_members.py) until each is
+started again with the new one.
 
-Downgrade: the last member of the consumer protocol goes, and those who are left speak the classic protocol.
-They keep what they have and rebalance among themselves.
+Downgrade: the last member of the consumer protocol goes, and the others speak the classic protocol. They keep
+their partitions and rebalance.
 
-Either way the old group's tombstones and the new group's records are one batch. A member's generation in a
-classic group is its member epoch in a consumer group, and goes on from there.
+Either way the old group's tombstones and the new group's records are one batch. The generation of a classic
+group is the member epoch in a consumer group. It goes on counting.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -39,10 +39,10 @@ from gralha.protocol.messages.consumer_protocol import ConsumerProtocolAssignmen
 from gralha.protocol.messages.group_records import ClassicMemberMetadata, ClassicProtocol
 from gralha.protocol.primitives import ProtocolError
 
-# A consumer group's epochs begin after 0, the epoch of a member that joins.
+# The epoch 0 means that a member joins, so a consumer group's epochs begin with 1.
 FIRST_EPOCH: Final = 1
-# Assignors of clients that need nothing but partitions. Apache Kafka refuses an upgrade if an assignor hands
-# out data of its own; but librdkafka's cooperative-sticky does that, though nobody reads it.
+# Assignors that need nothing but partitions. Apache Kafka refuses an upgrade if assignments have user data.
+# The assignments of librdkafka's cooperative-sticky do, but no client reads it.
 USUAL_ASSIGNORS: Final = frozenset({"range", "roundrobin", "sticky", "cooperative-sticky"})
 
 
@@ -63,7 +63,7 @@ class Conversion:
     # Upgrade
 
     def upgrade(self, group: Group) -> list[GroupRecord]:
-        """What makes the members of a classic group the members of a consumer group, if that may be."""
+        """The records that turn a classic group into a consumer group, or GROUP_ID_NOT_FOUND."""
         if not isinstance(group, ClassicGroup):
             raise GroupIdNotFoundError(f"Group {group.group_id} is not a classic group.")
         if not self._config.consumer_migration_policy.allows_upgrade:
@@ -75,16 +75,15 @@ class Conversion:
         try:
             members = [_as_consumer(group, member, self._topics) for member in group.members.values()]
         except ProtocolError:
-            raise _cannot_upgrade(
-                group, "what its members say of their subscriptions cannot be read"
-            ) from None
+            raise _cannot_upgrade(group, "the subscriptions of its members cannot be read") from None
         return [*group.tombstones(), *self._records(group, members)]
 
     def _records(self, group: ClassicGroup, members: list[ConsumerMember]) -> Iterable[GroupRecord]:
         group_id, epoch = group.group_id, epoch_of(group)
         names = {name for member in members for name in member.topic_names}
-        # What they have is their target. In the middle of a rebalance that is not everything: the group then
-        # begins with a newer epoch than its target assignment has, so that the next one is made at once.
+        # The target of each member is what it owns. In the middle of a rebalance some partitions have no
+        # owner. Then the group epoch is newer than the target assignment's, so that the next target is due at
+        # once.
         group_epoch = epoch if self._is_complete(members, names) else epoch + 1
         for member in members:
             yield consumer_records.member(group_id, member)
@@ -96,7 +95,7 @@ class Conversion:
             yield consumer_records.current_assignment(group_id, member)
 
     def _is_complete(self, members: list[ConsumerMember], names: Collection[str]) -> bool:
-        """Has every partition of their topics an owner?"""
+        """Whether every partition of the topics has an owner."""
         held = {partition for member in members for partition in member.partitions()}
         topics = [topic for topic in map(self._topics.by_name, names) if topic is not None]
         return all((topic.id, number) in held for topic in topics for number in range(topic.partition_count))
@@ -106,7 +105,7 @@ class Conversion:
     def downgrade(
         self, group: ConsumerGroup, leaving: Collection[ConsumerMember], now_ms: int
     ) -> GroupDecision | None:
-        """Members leave: if the others can go on as a classic group, that is what they do."""
+        """Members leave. If the others can go on as a classic group, turn the group into one."""
         gone = {member.member_id for member in leaving}
         staying = [member for member in group.members.values() if member.member_id not in gone]
         if not self.can_be_classic(staying):
@@ -114,7 +113,7 @@ class Conversion:
         return self.turn(group, staying, now_ms, must_rebalance=True)
 
     def can_be_classic(self, members: Collection[ConsumerMember]) -> bool:
-        """Can these members go on as a classic group?"""
+        """Whether these members can go on as a classic group."""
         return (
             self._config.consumer_migration_policy.allows_downgrade
             and 0 < len(members) <= self._config.group_max_size
@@ -129,10 +128,11 @@ class Conversion:
         must_rebalance: bool,
         on_turned: Callable[[ClassicGroup], None] | None = None,
     ) -> GroupDecision:
-        """Put a classic group of these members in the place of a consumer group.
+        """Turn a consumer group into a classic group of these members.
 
-        Apache Kafka gives the members what they should have. Another member may still hold some of that, so
-        here they are given what they hold: it counts if the group is upgraded before it has rebalanced.
+        Apache Kafka assigns their targets to the members. Other members may still own some of these
+        partitions, so here members are assigned what they own. That counts if the group is upgraded before it
+        rebalances.
         """
         classic = [_as_classic(member, self._topics) for member in members]
         record = turned_group_record(
@@ -143,7 +143,7 @@ class Conversion:
             turned = self._groups[group.group_id]
             assert isinstance(turned, ClassicGroup)
             for member in classic:
-                # The record has only one of its protocols.
+                # The record has one protocol only.
                 turned.update(
                     turned.members[member.member_id],
                     member.protocols,
@@ -160,7 +160,7 @@ class Conversion:
 
 
 def epoch_of(group: ClassicGroup) -> int:
-    """The epoch that a classic group's members begin with in a consumer group."""
+    """The epoch at which the members of a classic group begin in a consumer group."""
     return max(group.generation, FIRST_EPOCH)
 
 
@@ -175,14 +175,12 @@ def _cannot_upgrade(group: ClassicGroup, reason: str) -> GroupIdNotFoundError:
 
 def _as_consumer(group: ClassicGroup, member: ClassicMember, topics: Topics) -> ConsumerMember:
     protocols = [ClassicProtocol(name, metadata) for name, metadata in member.protocols.items()]
-    # In the first rebalance no protocol is chosen yet, and in a later one members may bring others.
+    # Before the first generation no protocol is chosen, and in a rebalance members may bring others.
     metadata = member.protocols.get(group.protocol_name or "", protocols[0].metadata)
     subscription = read_subscription(metadata)
     held = read_assignment(member.assignment) if member.assignment else ConsumerProtocolAssignment()
     if held.user_data and group.protocol_name not in USUAL_ASSIGNORS:
-        reason = (
-            "its assignor hands out data of its own, which would be lost; change to another assignor first"
-        )
+        reason = "its assignments have user data, which would be lost; change to another assignor first"
         raise _cannot_upgrade(group, reason)
     epoch = epoch_of(group)
     return ConsumerMember(
@@ -204,7 +202,7 @@ def _as_consumer(group: ClassicGroup, member: ClassicMember, topics: Topics) -> 
 
 
 def _as_classic(member: ConsumerMember, topics: Topics) -> ClassicMember:
-    assert member.classic is not None, "a member of the consumer protocol cannot be in a classic group"
+    assert member.classic is not None, "only a member of the classic protocol can be in a classic group"
     return ClassicMember(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -217,13 +215,13 @@ def _as_classic(member: ConsumerMember, topics: Topics) -> ClassicMember:
     )
 
 
-# The bytes that classic members understand
+# The bytes that classic members read
 
 
 def assignment_bytes(
     member: ConsumerMember, partitions: Iterable[tuple[bytes, int]], topics: Topics
 ) -> bytes:
-    """An assignment in the version of the consumer protocol that a classic member speaks."""
+    """An assignment in the version of the consumer protocol that a classic member uses."""
     assert member.classic is not None
     numbers: dict[str, list[int]] = {}
     for topic_id, partition in sorted(partitions):
@@ -237,15 +235,15 @@ def assignment_bytes(
 
 
 def _version_of(classic: ClassicMemberMetadata) -> int:
-    """Only one of a member's protocols has been looked into, and it need not be the first."""
+    """The version of a member's first protocol. Its bytes may be malformed: nobody has read them yet."""
     try:
         return protocol_version(classic.supported_protocols[0].metadata)
     except ProtocolError:
-        return 0  # which all versions understand
+        return 0  # all clients read this version
 
 
 def partitions_by_id(named: Iterable[TopicPartition], topics: Topics) -> dict[bytes, frozenset[int]]:
-    """Partitions by topic id instead of name, as far as there are such topics."""
+    """Partitions by topic id instead of topic name. Topics that do not exist are left out."""
     found: dict[bytes, frozenset[int]] = {}
     for each in named:
         topic = topics.by_name(each.topic)

@@ -1,4 +1,4 @@
-"""DeleteGroups: groups without members disappear, and their offsets with them."""
+"""DeleteGroups: deletes groups without members, and their offsets."""
 
 from collections.abc import Iterable, Mapping
 
@@ -11,7 +11,7 @@ from gralha.protocol.messages.delete_groups import DeletableGroupResult, DeleteG
 
 
 def delete_groups(groups: Mapping[str, Group], offsets: Offsets, group_ids: Iterable[str]) -> GroupDecision:
-    """Each group has a result of its own: one that cannot be deleted does not keep the others."""
+    """Delete groups. Each has a result of its own: an error of one does not keep the others."""
     response = DeleteGroupsResponse()
     records: list[GroupRecord] = []
     for group_id in dict.fromkeys(group_ids):

@@ -1,4 +1,4 @@
-"""What all groups have in common, whichever protocol their members speak."""
+"""A group of any kind, as offsets, listings and deletions see it."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -8,14 +8,14 @@ from gralha.groups.records import GroupRecord
 
 
 class GroupType(Enum):
-    """The value is Kafka's word for it."""
+    """The value is Kafka's name."""
 
     CLASSIC = "Classic"
     CONSUMER = "Consumer"
 
 
 class Group(ABC):
-    """A group as offsets, listings and deletions see it. The checks raise the KafkaError to answer with."""
+    """A classic or a consumer group. The checks raise the KafkaError that is the answer."""
 
     group_id: str
     type: GroupType
@@ -23,17 +23,17 @@ class Group(ABC):
     @property
     @abstractmethod
     def state_name(self) -> str:
-        """Kafka's word for the state: Empty, Stable, PreparingRebalance, Assigning, ..."""
+        """Kafka's name for the state: Empty, Stable, PreparingRebalance, Assigning, ..."""
 
     @property
     @abstractmethod
     def protocol_type(self) -> str:
-        """Its members' kind: "consumer", or for classic groups also "connect" and the like."""
+        """The kind of its members: "consumer"; in a classic group also "connect" and others."""
 
     @property
     @abstractmethod
     def is_empty(self) -> bool:
-        """Has it no members?"""
+        """Whether the group has no members."""
 
     @abstractmethod
     def check_offset_commit(
@@ -44,36 +44,36 @@ class Group(ABC):
         is_transactional: bool,
         api_version: int,
     ) -> Callable[[str, bytes, int], None] | None:
-        """May this member commit? `member_epoch` is the generation in classic groups.
+        """Refuse a commit, or let it pass. `member_epoch` is the generation in a classic group.
 
-        A consumer group may have a say in each partition: then it answers a check to be called with topic
-        name, topic id and partition, which raises as well.
+        A consumer group may have to check each partition. Then it returns a function that takes the topic
+        name, the topic id and the partition, and raises as well.
         """
 
     @abstractmethod
     def check_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
-        """May this member, or without one anybody, read the group's offsets?"""
+        """Refuse a fetch of offsets, or let it pass. No member: anyone may ask."""
 
     @abstractmethod
     def check_offset_delete(self) -> None:
-        """May offsets be deleted now?"""
+        """Refuse the deletion of offsets, or let it pass."""
 
     @abstractmethod
     def check_delete(self) -> None:
-        """May the group be deleted now?"""
+        """Refuse the deletion of the group, or let it pass."""
 
     @abstractmethod
     def is_subscribed_to(self, topic: str) -> bool:
-        """Does a member subscribe to the topic? Offsets of such topics neither expire nor can be deleted."""
+        """Whether a member subscribes to the topic. If so, its offsets neither expire nor can be deleted."""
 
     @abstractmethod
     def tombstones(self) -> list[GroupRecord]:
-        """The records that make the group as such (without its offsets) disappear."""
+        """The records that delete the group, but not its offsets."""
 
     @abstractmethod
     def offsets_expire_from_ms(self, commit_timestamp_ms: int) -> int | None:
-        """When the retention of an offset committed at that time begins to run; None: it does not expire now.
+        """The time from which the retention of an offset runs that was committed at that time.
 
-        A classic group that has been empty for long counts from then on, one without members that ever joined
-        from the commit, and so on; a topic that is subscribed to is the caller's business.
+        None if the offset does not expire in the present state of the group. The caller takes care of topics
+        that members subscribe to.
         """

@@ -1,4 +1,4 @@
-"""ListGroups: the groups of a shard, or those in certain states or of certain types."""
+"""ListGroups: lists the groups of a shard, filtered by state and type."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ from gralha.protocol.messages.list_groups import ListedGroup
 def list_groups(
     groups: Iterable[Group], states_filter: Sequence[str], types_filter: Sequence[str]
 ) -> list[ListedGroup]:
-    """An empty filter lets all groups pass (KIP-518, KIP-848); case does not matter."""
+    """List groups. An empty filter lets all groups pass (KIP-518, KIP-848). Case does not matter."""
     states = {state.strip().lower() for state in states_filter}
     types = {type_name.lower() for type_name in types_filter}
     return [
@@ -25,6 +25,6 @@ def _listed(group: Group) -> ListedGroup:
         group_id=group.group_id,
         protocol_type=group.protocol_type,
         group_state=group.state_name,
-        # Kafka's brokers send the type in lower case; its tools print it as it is here.
+        # Kafka's brokers send the type in lower case, and its tools print what they get.
         group_type=group.type.value.lower(),
     )

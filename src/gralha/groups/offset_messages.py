@@ -1,7 +1,8 @@
-"""The shapes that requests and answers about offsets have had through their versions.
+"""The old versions of requests and responses about offsets.
 
-Within this room OffsetFetch is about one group at a time, as in version 8 and later. Before that a request
-named one group outside of `groups`, and in version 1 an error had no place but in each partition.
+Inside this room an OffsetFetch is about one group at a time. A request of version 8 or later has a list of
+groups; an older one names its only group in another field. In version 1 an error can stand in a partition
+only.
 """
 
 from collections.abc import Iterable
@@ -30,7 +31,7 @@ _FETCH_HAS_GROUP_ERROR: Final = 2
 
 
 def commit_error(request: OffsetCommitRequest, code: int) -> OffsetCommitResponse:
-    """An error of the whole request, which OffsetCommit can only say of each partition."""
+    """The response for a request that failed. OffsetCommit has errors of partitions only."""
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(
@@ -47,7 +48,7 @@ def commit_error(request: OffsetCommitRequest, code: int) -> OffsetCommitRespons
 
 
 def fetch_groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
-    """The groups that a request asks for."""
+    """The groups of a request."""
     if version >= _FETCH_HAS_GROUPS:
         return request.groups
     topics = None
@@ -60,7 +61,7 @@ def fetch_groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchR
 
 
 def fetch_response(groups: Iterable[OffsetFetchResponseGroup], version: int) -> OffsetFetchResponse:
-    """The answer for all groups, in the order of the request."""
+    """The response for all groups, in the order of the request."""
     groups = list(groups)
     if version >= _FETCH_HAS_GROUPS:
         return OffsetFetchResponse(groups=groups)
@@ -77,7 +78,7 @@ def fetch_response(groups: Iterable[OffsetFetchResponseGroup], version: int) -> 
 
 
 def fetch_error(group: OffsetFetchRequestGroup, code: int, version: int) -> OffsetFetchResponseGroup:
-    """An error that concerns a whole group."""
+    """The response for a group that has failed."""
     if version >= _FETCH_HAS_GROUP_ERROR:
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=code)
     return OffsetFetchResponseGroup(

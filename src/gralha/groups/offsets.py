@@ -1,11 +1,11 @@
-"""The offsets that groups have committed: how far each has come in each partition.
+"""The offsets that groups have committed.
 
-Commits, deletions, expiry and the deletion of topics decide on records; only `replay` changes what is kept
-here. So an offset is what the last record in the log says, and none goes back unless its group says so.
+Commits, deletions and the expiry of offsets decide on records; only a replay changes the offsets. So an
+offset is what the last record in the log says, and it never goes back unless its group commits an older one.
 
-A topic is looked up before its group is asked: what is said about a topic that does not exist is the same
-whoever asks. Offsets are kept by the topic's name, with the topic's id beside it, to tell a topic from an
-earlier one of that name. All of them are stable: commits within transactions come later.
+A request is checked for topics that do not exist before its group is checked. Offsets are stored by topic
+name, together with the topic id, which tells a topic from a deleted topic of the same name. All offsets are
+stable: there are no commits in transactions yet.
 """
 
 from collections.abc import Callable, Iterable
@@ -58,18 +58,18 @@ _LATEST_MS: Final = (1 << 63) - 1
 
 
 class CommittedOffset(NamedTuple):
-    """How far a group has come in a partition. There may be millions of these."""
+    """The offset of a group in a partition. There may be millions of these."""
 
     offset: int
     leader_epoch: int
     metadata: str
     commit_timestamp_ms: int
-    expire_timestamp_ms: int  # set by old clients only; NO_TIMESTAMP: by the retention of groups
-    topic_id: bytes  # ZERO_UUID: of no known topic
+    expire_timestamp_ms: int  # old clients set it; NO_TIMESTAMP: the setting counts
+    topic_id: bytes  # ZERO_UUID if it is not known
 
 
 class _Commit(NamedTuple):
-    """One partition of a request, in a topic that exists, and the place for its answer."""
+    """One partition of a request, in a topic that exists, and the response for it."""
 
     topic: Topic
     partition: OffsetCommitRequestPartition
@@ -87,8 +87,8 @@ class Offsets:
     ) -> None:
         """`groups` is shared with the protocols.
 
-        `new_simple_group` makes the group of a consumer that only commits: classic, empty, never joined.
-        `touch` is told of each member of a classic group that commits: that counts as a heartbeat.
+        `new_simple_group` creates the group of a consumer that commits without joining a group.
+        `touch` is called for each member of a classic group that commits: a commit counts as a heartbeat.
         """
         self._groups = groups
         self._config = config
@@ -96,16 +96,16 @@ class Offsets:
         self._new_simple_group = new_simple_group
         self._touch = touch
         self._offsets: dict[str, dict[str, dict[int, CommittedOffset]]] = {}  # group, topic, partition
-        self._topic_ids: dict[bytes, bytes] = {}  # one object for each id, however many offsets have it
+        self._topic_ids: dict[bytes, bytes] = {}  # one object for each id saves memory
 
     def committed(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
-        """What is kept of a partition."""
+        """The offset of a group in a partition."""
         return self._offsets.get(group_id, {}).get(topic, {}).get(partition)
 
     # OffsetCommit
 
     def commit(self, caller: Caller, request: OffsetCommitRequest, now_ms: int) -> GroupDecision:
-        """An error of the group concerns all partitions that exist; too much metadata only its own."""
+        """Commit offsets. An error of the group is the answer for all partitions that exist."""
         response = OffsetCommitResponse()
         commits: list[_Commit] = []
         for requested in request.topics:
@@ -123,7 +123,7 @@ class Offsets:
     def _look_up(
         self, requested: OffsetCommitRequestTopic, api_version: int, commits: list[_Commit]
     ) -> OffsetCommitResponseTopic:
-        """Answer for what does not exist; the rest goes to `commits`."""
+        """Answer for partitions that do not exist, and add the others to `commits`."""
         response = OffsetCommitResponseTopic(name=requested.name, topic_id=requested.topic_id)
         if api_version >= _COMMIT_BY_TOPIC_ID:
             topic, unknown = self._topics.by_id(requested.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
@@ -171,8 +171,8 @@ class Offsets:
         group = self._groups.get(request.group_id)
         if group is None:
             if request.generation_id_or_member_epoch < 0:
-                # A simple consumer, which assigns partitions to itself. The first offset written makes
-                # its group; in Kafka even a commit that comes to nothing does, until the next reload.
+                # A consumer that assigns partitions to itself. The replay of its first offset creates the
+                # group. In Kafka a commit without offsets creates it as well, until the next reload.
                 return None
             if caller.api_version >= _COMMIT_BY_MEMBER_EPOCH:
                 raise _not_found(request.group_id)
@@ -189,13 +189,13 @@ class Offsets:
         return check
 
     def _is_too_large(self, metadata: str) -> bool:
-        # Kafka counts in Java's characters, of two bytes each.
+        # Kafka counts Java's characters, which have two bytes each.
         return len(metadata.encode("utf-16-le")) > 2 * self._config.offset_metadata_max_bytes
 
     # OffsetFetch
 
     def fetch(self, caller: Caller, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
-        """The offsets of one group; of an unknown one there are none, which is no error."""
+        """The offsets of one group. An unknown group has none; that is no error."""
         group = self._groups.get(request.group_id)
         if group is not None:
             group.check_offset_fetch(request.member_id, request.member_epoch)
@@ -217,7 +217,7 @@ class Offsets:
             if by_id:
                 topic = self._topics.by_name(name)
                 if topic is None:
-                    continue  # it has no id that could be answered
+                    continue  # a deleted topic has no id
                 answer.topic_id = topic.id
             answer.partitions = [_fetched(partition, found) for partition, found in partitions.items()]
             answers.append(answer)
@@ -238,14 +238,14 @@ class Offsets:
         for partition in requested.partition_indexes:
             found = partitions.get(partition)
             if found is not None and by_id and found.topic_id not in (ZERO_UUID, requested.topic_id):
-                found = None  # of an earlier topic of that name
+                found = None  # the offset is of a deleted topic with the same name
             answer.partitions.append(_fetched(partition, found, error_code))
         return answer
 
     # OffsetDelete
 
     def delete(self, request: OffsetDeleteRequest) -> GroupDecision:
-        """Forget offsets of topics that nobody in the group subscribes to (KIP-496)."""
+        """Delete offsets of topics that no member subscribes to (KIP-496)."""
         if not request.group_id:
             raise InvalidGroupIdError
         group = self._groups.get(request.group_id)
@@ -277,10 +277,10 @@ class Offsets:
                 records.append(_tombstone(group.group_id, requested.name, index))
         return response
 
-    # Offsets that end with something else. Each record stands for itself: they may be written in parts.
+    # Other deletions. Each record stands for itself, so they need not be one batch.
 
     def tombstones_of_group(self, group_id: str) -> list[GroupRecord]:
-        """What makes all offsets of a group disappear."""
+        """The records that delete all offsets of a group."""
         return [
             _tombstone(group_id, topic, partition)
             for topic, partitions in self._offsets.get(group_id, {}).items()
@@ -288,7 +288,7 @@ class Offsets:
         ]
 
     def topics_deleted(self, deleted: Iterable[tuple[str, bytes]]) -> list[GroupRecord]:
-        """What makes the offsets of topics disappear, given by name and id."""
+        """The records that delete the offsets of topics, which are given by name and id."""
         records = []
         for name, topic_id in deleted:
             for group_id, topics in self._offsets.items():
@@ -298,7 +298,7 @@ class Offsets:
         return records
 
     def expire(self, now_ms: int) -> list[GroupRecord]:
-        """What makes offsets disappear whose time is over, and groups with neither offsets nor members."""
+        """The records that delete expired offsets, and groups that have neither offsets nor members."""
         records = []
         for group in self._groups.values():
             all_gone = True
@@ -352,7 +352,7 @@ class Offsets:
 
 
 def _expire_timestamp_ms(retention_time_ms: int, now_ms: int) -> int:
-    """Clients of OffsetCommit 2-4 may say how long to keep their offsets (KIP-211 ended that)."""
+    """Versions 2 to 4 of OffsetCommit may have a retention time. KIP-211 removed it."""
     if retention_time_ms == NO_TIMESTAMP:
         return NO_TIMESTAMP
     return min(now_ms + retention_time_ms, _LATEST_MS)

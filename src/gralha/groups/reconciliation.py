@@ -1,15 +1,16 @@
-"""How a member comes to its target, one heartbeat at a time (KIP-848).
+"""The way of a member to its target, one heartbeat at a time (KIP-848).
 
-                      what it must not have is left        all given back
+            it owns partitions that are not in its target      it has given them back
     STABLE  ---------------------------------> UNREVOKED ------------------+
       ^  |                                                                 |
-      |  |  others still have what it should get                           v
-      |  +-------------------------------> UNRELEASED  <------- (the target's epoch is its own now)
+      |  |  others still own partitions of its target                      v
+      |  +-------------------------------> UNRELEASED  <------- (its epoch is the target's epoch)
       |                                        |                           |
       +----------------------------------------+---------------------------+
 
-A member keeps its epoch until it has given back everything; so a partition is never with two members, and
-whoever is behind can be told by its epoch. What it gets on top it may get piece by piece.
+A member keeps its epoch until it has given back all partitions that are not in its target. So a partition
+never has two owners, and the epoch shows that a member is behind. The member may get the partitions of its
+target one by one.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -22,20 +23,20 @@ from gralha.protocol.errors import FencedMemberEpochError
 
 @dataclass(frozen=True)
 class Target:
-    """What a member should have, and what stands in its way."""
+    """The target of a member, and what stands in its way."""
 
     epoch: int
     assignment: Assignment
-    # The ids of the topics that it subscribes to now. The assignment may be older than the subscription.
+    # The ids of the topics that the member subscribes to. The assignment may be older than that.
     subscribed: Collection[bytes]
-    # Does another member have this partition?
+    # Whether another member owns a partition.
     is_taken: Callable[[bytes, int], bool]
 
 
 def reconcile(
     member: ConsumerMember, target: Target, owned: Assignment | None, subscription_changed: bool
 ) -> ConsumerMember:
-    """The member after a heartbeat. `owned` is what it says it has; None: it does not say."""
+    """The member after a heartbeat. `owned` has the partitions that it owns, or None if it does not say."""
     match member.state:
         case MemberState.STABLE:
             stays = member.epoch == target.epoch
@@ -56,7 +57,7 @@ def reconcile(
 
 
 def _advance(member: ConsumerMember, target: Target, owned: Assignment | None) -> ConsumerMember:
-    """Take the next step towards the target: give back, or get."""
+    """Take the next step towards the target: give partitions back, or get some."""
     wanted = {topic_id: each for topic_id, each in target.assignment.items() if topic_id in target.subscribed}
     kept, surplus = _split(member.assigned, wanted)
     if surplus and _still_has(owned, surplus):
@@ -80,7 +81,7 @@ def _advance(member: ConsumerMember, target: Target, owned: Assignment | None) -
 
 
 def _drop_unsubscribed(member: ConsumerMember, target: Target, owned: Assignment | None) -> ConsumerMember:
-    """Give back the topics that the member has just unsubscribed from, without waiting for a new target."""
+    """Give back topics that the member has unsubscribed from, before there is a new target."""
     kept = {topic_id: each for topic_id, each in member.assigned.items() if topic_id in target.subscribed}
     if len(kept) == len(member.assigned):
         return member
@@ -103,7 +104,7 @@ def _revoking(member: ConsumerMember, kept: Holdings, surplus: Holdings) -> Cons
 
 
 def _split(assigned: Holdings, wanted: Assignment) -> tuple[Holdings, Holdings]:
-    """What a member may keep, and what it has to give back."""
+    """The partitions that a member may keep, and those that it has to give back."""
     kept: dict[bytes, Mapping[int, int]] = {}
     surplus: dict[bytes, Mapping[int, int]] = {}
     for topic_id, partitions in assigned.items():
@@ -115,7 +116,7 @@ def _split(assigned: Holdings, wanted: Assignment) -> tuple[Holdings, Holdings]:
 
 
 def _still_has(owned: Assignment | None, surplus: Holdings) -> bool:
-    """Does the member own any of it? If it does not say then it does."""
+    """Whether the member owns any of these partitions. If it does not say, it does."""
     if owned is None:
         return True
     return any(not partitions.isdisjoint(surplus.get(topic_id, ())) for topic_id, partitions in owned.items())

@@ -1,6 +1,6 @@
-"""Records of `__consumer_offsets`: what groups and their offsets leave behind.
+"""The records of groups and offsets in `__consumer_offsets`.
 
-They are written in the versions that Kafka 4.3 writes, and read in all that it reads.
+They are written in the versions that Kafka 4.3 writes, and read in all versions that it reads.
 """
 
 from typing import Final, NamedTuple
@@ -20,7 +20,7 @@ from gralha.protocol.messages.group_records import (
 
 
 class GroupRecord(NamedTuple):
-    """A key and what is true of it from now on; no value: nothing any more (a tombstone)."""
+    """A key and its value. Without a value the record is a tombstone: it deletes the key."""
 
     key: Message
     value: Message | None
@@ -39,10 +39,10 @@ def encode_record(record: GroupRecord) -> tuple[bytes, bytes | None]:
 
 
 def decode_record(key: bytes, value: bytes | None) -> GroupRecord | None:
-    """The record in these bytes, or None when it is of a kind that is not served here.
+    """The record in these bytes, or None if its kind is unknown here.
 
-    Such kinds come from newer versions, or from share and streams groups. Raises ProtocolError when the bytes
-    are malformed.
+    Unknown kinds come from newer versions, and from share and streams groups. Raises ProtocolError if the
+    bytes are malformed.
     """
     try:
         decoded = coordinator_records.decode(GROUP_RECORDS, key, value)
@@ -57,16 +57,16 @@ GROUP_CODEC: Final = Codec(encode_record, decode_record)
 
 
 def _written_version(value: Message) -> int:
-    """Not always the newest: what brokers of Kafka 4.3 write, in any metadata version."""
+    """The version that Kafka 4.3 writes. It is not always the newest."""
     if isinstance(value, OffsetCommitValue) and value.expire_timestamp != -1:
-        return 1  # the only one that has room for it
+        return 1  # only this version has the field
     if isinstance(value, GroupMetadataValue):
         return 3
     return value.MAX_VERSION
 
 
 def _from_legacy(key: LegacyOffsetCommitKey, value: Message | None) -> GroupRecord:
-    """The first brokers that kept offsets in this topic had another kind of record for them."""
+    """The oldest brokers with this topic had another kind of record for offsets."""
     new_key = OffsetCommitKey(group=key.group, topic=key.topic, partition=key.partition)
     if not isinstance(value, LegacyOffsetCommitValue):
         return GroupRecord(new_key, None)

@@ -1,9 +1,9 @@
 """All groups and offsets of one partition of `__consumer_offsets`, in memory.
 
-Each request goes to the part that knows how to decide it: `classic` and `consumer` for the two protocols,
-`classic_members` and `conversion` where they meet in one group, `offsets` for offsets. The parts share the
-groups and the timers. What they decide is appended to the partition's log by the runtime and comes back
-through `replay`, which is also how a shard is filled from its log.
+Each request goes to the part that decides it: `classic` and `consumer` for the two protocols,
+`classic_members` and `conversion` if both meet in one group, `offsets` for offsets. The parts share the
+groups and the timers. The runtime appends the records of their decisions to the log of the partition, and
+replays them. It loads a shard by replaying the log.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -91,7 +91,7 @@ class GroupShard:
     def sync_group(
         self, caller: Caller, request: SyncGroupRequest, reply: Reply, now_ms: int
     ) -> GroupDecision:
-        """A member asks for its assignment; the leader brings everyone's."""
+        """A member asks for its assignment. The leader brings the assignments of all members."""
         return self._classic_side(request.group_id).sync_group(caller, request, reply, now_ms)
 
     def heartbeat(self, caller: Caller, request: HeartbeatRequest, now_ms: int) -> GroupDecision:
@@ -103,7 +103,7 @@ class GroupShard:
         return self._classic_side(request.group_id).leave_group(caller, request, now_ms)
 
     def _classic_side(self, group_id: str) -> ClassicProtocol | ClassicMembers:
-        """Who answers classic members: they may be in a consumer group, unless that is empty."""
+        """The part that answers classic requests: a consumer group with members may have classic members."""
         group = self.groups.get(group_id)
         return self._classic_members if isinstance(group, ConsumerGroup) and group.members else self._classic
 
@@ -118,19 +118,19 @@ class GroupShard:
     # Offsets
 
     def commit_offsets(self, caller: Caller, request: OffsetCommitRequest, now_ms: int) -> GroupDecision:
-        """A group notes how far it has come."""
+        """A group commits offsets."""
         return self._offsets.commit(caller, request, now_ms)
 
     def fetch_offsets(self, caller: Caller, request: OffsetFetchRequestGroup) -> GroupDecision:
-        """How far a group has come."""
+        """The offsets of a group."""
         return Decision(self._offsets.fetch(caller, request))
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> GroupDecision:
-        """Forget offsets of topics that nobody subscribes to."""
+        """Delete offsets of topics that no member subscribes to."""
         return self._offsets.delete(request)._replace(is_atomic=False)
 
     def topics_deleted(self, deleted: Iterable[tuple[str, bytes]]) -> GroupDecision:
-        """Topics, by name and id, are gone: so are their offsets."""
+        """Delete the offsets of deleted topics, which are given by name and id."""
         return Decision(records=self._offsets.topics_deleted(deleted), is_atomic=False)
 
     def _expire_offsets(self, now_ms: int) -> GroupDecision:
@@ -141,15 +141,15 @@ class GroupShard:
         next_ms = now_ms + self._config.offsets_retention_check_interval_ms
         self.timers.schedule(EXPIRY, next_ms, self._expire_offsets)
 
-    # Groups as such
+    # Groups of any kind
 
     def list_groups(self, request: ListGroupsRequest) -> GroupDecision:
-        """The groups, by state and type if so asked."""
+        """The groups, filtered by state and type."""
         groups = listing.list_groups(self.groups.values(), request.states_filter, request.types_filter)
         return Decision(ListGroupsResponse(groups=groups))
 
     def describe_group(self, caller: Caller, group_id: str) -> GroupDecision:
-        """A group as classic clients see it."""
+        """A classic group with its members."""
         return Decision(self._classic.describe(group_id, caller.api_version))
 
     def describe_consumer_group(self, group_id: str) -> GroupDecision:
@@ -157,7 +157,7 @@ class GroupShard:
         return Decision(self._consumer.describe(group_id))
 
     def delete_groups(self, group_ids: Sequence[str]) -> GroupDecision:
-        """Forget groups without members, and their offsets."""
+        """Delete groups without members, and their offsets."""
         return deletion.delete_groups(self.groups, self._offsets, group_ids)._replace(is_atomic=False)
 
     # The log
@@ -165,7 +165,7 @@ class GroupShard:
     def replay(self, record: GroupRecord, producer: Producer | None = None) -> None:
         """Take over what a record says."""
         if producer is not None:
-            return  # Offsets that are committed in transactions come with transactions.
+            return  # offsets that are committed in transactions are not supported yet
         key, value = record
         if isinstance(key, OffsetCommitKey):
             self._offsets.replay_offset_commit(key, cast(OffsetCommitValue | None, value))
@@ -175,10 +175,10 @@ class GroupShard:
             self._consumer.replay(record)
 
     def replay_end_of_transaction(self, producer: Producer, is_commit: bool) -> None:
-        """A producer's transaction has ended in this partition. None of its offsets are kept yet."""
+        """Offsets that are committed in transactions are not supported yet."""
 
     def on_loaded(self, now_ms: int) -> GroupDecision:
-        """All records are replayed: time begins to run."""
+        """All records are replayed: start the timers."""
         self._arm_expiry(now_ms)
         self._classic.on_loaded(now_ms)
         self._consumer.on_loaded(now_ms)

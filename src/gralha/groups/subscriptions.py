@@ -1,7 +1,7 @@
-"""Which topics a consumer group subscribes to: by regular expressions, and what these topics are like.
+"""The topics that a consumer group subscribes to: regular expressions, and a hash of the topics' metadata.
 
-Regular expressions come from clients. RE2, Kafka's choice too, never takes longer than the expression's size
-times the length of what it is matched with; and its size is limited here.
+Regular expressions come from clients. RE2, which Kafka uses as well, needs at most the size of the expression
+times the length of the text, and the size is limited here.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,14 +15,14 @@ from gralha.groups.consumer_member import Regex
 from gralha.groups.topics import Topic, Topics
 from gralha.protocol.errors import InvalidRegularExpressionError
 
-# Room for an alternation of a hundred names. Matching ten thousand topics takes a fraction of a second.
+# Enough for an alternation of a hundred names. Ten thousand topics are matched in a fraction of a second.
 PROGRAM_SIZE_MAX: Final = 5_000
-# When topics change, a group's expressions are looked up anew, but no more often than that.
+# When topics change, a group's expressions are looked up again, but no more often than this.
 REGEX_REFRESH_MIN_MS: Final = 10_000
 
 
 def regex_matcher(expression: str) -> Callable[[str], object]:
-    """Tells whether a name as a whole matches; INVALID_REGULAR_EXPRESSION if the expression is none."""
+    """A function that tells whether a whole name matches. Raises INVALID_REGULAR_EXPRESSION."""
     options = re2.Options()
     options.log_errors = False
     try:
@@ -40,7 +40,7 @@ def regex_matcher(expression: str) -> Callable[[str], object]:
 
 
 def matching_topics(expression: str, topics: Topics) -> frozenset[str]:
-    """The names of all topics that match. An expression that another broker accepted may be invalid here."""
+    """The names of the topics that match. Another broker may accept an expression that is invalid here."""
     try:
         matches = regex_matcher(expression)
     except InvalidRegularExpressionError:
@@ -51,7 +51,7 @@ def matching_topics(expression: str, topics: Topics) -> frozenset[str]:
 def changed_regexes(
     group: ConsumerGroup, topics: Topics, refresh_interval_ms: int, now_ms: int
 ) -> dict[str, Regex | None]:
-    """The group's regular expressions that stand for other topics now; None: nobody subscribes with it."""
+    """The expressions that match other topics now, or None for one that no member subscribes with."""
     subscribed = group.subscribed_regexes
     changed: dict[str, Regex | None] = dict.fromkeys(group.regexes.keys() - subscribed)
     version = topics.version()
@@ -71,10 +71,11 @@ def changed_regexes(
 
 
 def _is_refresh_due(group: ConsumerGroup, version: int, refresh_interval_ms: int, now_ms: int) -> bool:
-    """A look-up that found changes does not count: if they were not written down the next one finds them.
+    """Whether it is time to look all expressions up again.
 
-    Expressions that are new are looked up in any case. If they counted as changes, a group whose members all
-    bring their own would look all of them up with each.
+    A look-up that found changes does not count: if the changes were not written, the next look-up finds them.
+    New expressions are looked up in any case, and are no changes. Otherwise a group in which each member has
+    an expression of its own would look all of them up for each new member.
     """
     checks = group.checks
     interval_ms = refresh_interval_ms if checks.regexes_version == version else REGEX_REFRESH_MIN_MS
@@ -82,10 +83,10 @@ def _is_refresh_due(group: ConsumerGroup, version: int, refresh_interval_ms: int
 
 
 class MetadataHash:
-    """A number that changes when one of a group's topics comes, goes, grows or changes racks (KIP-1101).
+    """A number that changes if a topic of the group is created, deleted, grows or changes racks (KIP-1101).
 
-    No client sees it. It is not the hash that Kafka uses: a group that moves here from Kafka gets a new
-    target assignment once, which hardly ever differs from the old one.
+    No client sees it. Kafka's hash is another one: a group that moves here from Kafka gets a new target
+    assignment once, which hardly ever differs from the old one.
     """
 
     def __init__(self, topics: Topics) -> None:
@@ -94,7 +95,7 @@ class MetadataHash:
         self._hashes: dict[str, bytes] = {}
 
     def of(self, names: Iterable[str]) -> int:
-        """The hash of those of the topics that exist; 0 if there are none."""
+        """The hash of the topics that exist; 0 if there are none."""
         if self._version != self._topics.version():
             self._version = self._topics.version()
             self._hashes.clear()
@@ -107,7 +108,7 @@ class MetadataHash:
         if found is None:
             topic = self._topics.by_name(name)
             if topic is None:
-                return b""  # and not remembered: clients may ask for any number of names
+                return b""  # not remembered: clients may send any number of names
             found = self._hashes[name] = _topic_hash(topic)
         return found
 

@@ -1,4 +1,4 @@
-"""Who of a consumer group should have which partitions: runs an assignor and writes down what it changed."""
+"""The target assignment of a consumer group: runs an assignor and writes the targets that have changed."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,9 @@ from gralha.groups.topics import Topics
 
 
 def may_be_computed(group: ConsumerGroup, interval_ms: int, now_ms: int) -> bool:
-    """Is the last one old enough? Members that come and go in a crowd are taken together (KIP-1263).
+    """Whether the last target is old enough. One target serves many members that come and go (KIP-1263).
 
-    A clock that was set back does not count: a group would wait until it has caught up.
+    If the clock was set back, the group does not wait for it to catch up.
     """
     last_ms = group.assignment_timestamp_ms
     return last_ms == 0 or not last_ms <= now_ms < last_ms + interval_ms
@@ -32,7 +32,7 @@ def new_target(
 def _assign(group: ConsumerGroup, topics: Topics, assignor: Assignor) -> dict[str, Assignment]:
     found = (topics.by_name(name) for name in group.subscribed_topics)
     existing = {topic.name: topic for topic in found if topic is not None}
-    subscriptions: dict[frozenset[str], frozenset[bytes]] = {}  # most members have the same one
+    subscriptions: dict[frozenset[str], frozenset[bytes]] = {}  # most members have the same subscription
     members: dict[str, AssignorMember] = {}
     for member_id, member in group.members.items():
         names = group.topics_of(member)

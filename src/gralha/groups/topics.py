@@ -1,11 +1,11 @@
-"""What groups need to know of the cluster's topics. The broker hands it in."""
+"""The cluster's topics as groups see them. The broker provides them."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 
 class Topic(NamedTuple):
-    """A topic as an assignor sees it. `racks` has, for each partition, the racks of its replicas."""
+    """A topic for assignors. `racks` has the racks of the replicas of each partition."""
 
     name: str
     id: bytes
@@ -26,4 +26,4 @@ class Topics(Protocol):
         """The names of all topics."""
 
     def version(self) -> int:
-        """Grows whenever anything about topics may have changed."""
+        """A number that grows whenever a topic may have changed."""

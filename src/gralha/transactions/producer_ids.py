@@ -1,13 +1,13 @@
-"""Producer ids: unique in the cluster, handed out from blocks that the controller gives.
+"""Producer ids, unique in the cluster. A broker takes them from blocks that the controller allocates.
 
-A block is reserved by a record in the metadata log, so no id is ever handed out twice, whatever crashes.
-What is left of a block is lost with a restart; there are enough of them.
+A record in the metadata log reserves a block, so no id is ever handed out twice, whatever crashes. A restart
+loses the rest of a block. There are enough ids.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
-Block = tuple[int, int]  # the first id, and how many there are
+Block = tuple[int, int]  # the first id, and the number of ids
 
 
 class ProducerIds:
@@ -18,7 +18,7 @@ class ProducerIds:
         self._allocating = asyncio.Lock()
 
     async def next(self) -> int:
-        """An id that nobody else has or will have."""
+        """The next id. No other producer has it, or will have it."""
         while self._next == self._end:
             async with self._allocating:
                 if self._next == self._end:

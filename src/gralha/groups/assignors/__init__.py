@@ -1,4 +1,4 @@
-"""Server-side assignors (KIP-848): who of a consumer group should have which partitions."""
+"""Server-side assignors (KIP-848): they compute the target assignment of a consumer group."""
 
 from typing import Final
 

@@ -1,37 +1,37 @@
-"""What an assignor is given and what it answers.
+"""The input and the output of an assignor.
 
-An assignor is a pure function. It divides the partitions of every topic that somebody subscribes to among
-the members that do, each partition to exactly one of them. The order of its input plays no part.
+An assignor is a pure function. It divides the partitions of every topic among the members that subscribe to
+the topic, each partition to exactly one member. The order of its input does not matter.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-# Partitions by topic id; a topic without partitions is left out.
+# Partitions by topic id. A topic without partitions is left out.
 Assignment = Mapping[bytes, frozenset[int]]
 
 
 class AssignorMember(NamedTuple):
-    """A member, and the partitions it should have had until now."""
+    """A member, and its target until now."""
 
-    topics: frozenset[bytes]  # the ids of the topics it subscribes to, of those that exist
+    topics: frozenset[bytes]  # the ids of the existing topics that it subscribes to
     assignment: Assignment
     instance_id: str | None = None
 
 
-# From members by member id, and numbers of partitions by topic id (of all topics that members subscribe to),
-# to each member's new assignment: there is one for every member, but it may be empty.
+# Takes members by member id, and the number of partitions of each subscribed topic by topic id. Returns the
+# new assignment of every member, which may be empty.
 Assignor = Callable[[Mapping[str, AssignorMember], Mapping[bytes, int]], dict[str, Assignment]]
 
 
 def topics_by_subscribers(
     members: Mapping[str, AssignorMember], member_ids: Sequence[str]
 ) -> dict[tuple[str, ...], list[bytes]]:
-    """Put topics with the same subscribers together; subscribers are in the order of `member_ids`.
+    """Group topics by their subscribers, which are in the order of `member_ids`.
 
-    Most groups have one subscription for all. Going by distinct subscriptions instead of by members keeps a
-    group of a thousand members with thousands of topics cheap.
+    In most groups all members have the same subscription. The loop goes over distinct subscriptions instead
+    of members, so that a thousand members with thousands of topics stay cheap.
     """
     ranks: defaultdict[frozenset[bytes], list[int]] = defaultdict(list)
     for rank, member_id in enumerate(member_ids):

@@ -1,12 +1,12 @@
-"""The assignor "uniform": everybody has about the same number of partitions, and few partitions move.
+"""The assignor "uniform": all members have about the same number of partitions, and few partitions move.
 
-1. Members keep what they have of the topics that they subscribe to.
-2. Partitions that nobody has go to the subscriber that has the fewest.
+1. Members keep their partitions of topics that they subscribe to.
+2. A partition without an owner goes to the subscriber with the fewest partitions.
 3. While a subscriber has at least two partitions more than another, one of them moves.
 
-With one subscription for all this ends with sizes that differ by at most one, and no assignment with such
-sizes needs fewer moves. With different subscriptions it ends when no single move would make the sizes more
-equal. Topics with the same subscribers are balanced together, as if they were one topic.
+If all members have the same subscription, the sizes differ by at most one in the end, and no assignment with
+such sizes needs fewer moves. With different subscriptions, no single move would make the sizes more equal in
+the end. Topics with the same subscribers are balanced together, as if they were one topic.
 """
 
 import heapq
@@ -18,22 +18,22 @@ from gralha.groups.assignors.spec import Assignment, AssignorMember, topics_by_s
 
 Partition = tuple[bytes, int]
 
-# Every move brings balance nearer, so there is an end; but in a long chain of members, each of which shares a
-# topic with the next one, it can take long to get there. Apache Kafka stops after as many rounds.
+# Every move makes the sizes more equal, so the moves end. But if each member shares a topic with the next
+# one, in a long chain, that can take long. Apache Kafka stops after as many rounds.
 MAX_ROUNDS: Final = 16
 
 
 def assign(
     members: Mapping[str, AssignorMember], partition_counts: Mapping[bytes, int]
 ) -> dict[str, Assignment]:
-    """Divide the partitions, starting from what the members have."""
+    """Divide the partitions, starting with the present assignments."""
     sizes = dict.fromkeys(sorted(members), 0)
     pools = [
         _Pool(subscribers, topic_ids, partition_counts, sizes)
         for subscribers, topic_ids in topics_by_subscribers(members, list(sizes)).items()
     ]
     _keep_owned(members, sizes, pools)
-    # Partitions that few can have go first, so that the others can make up for it.
+    # Partitions with few possible owners go first, so that the others can make up for it.
     pools.sort(key=lambda pool: (-pool.partition_count / len(pool.subscribers), len(pool.subscribers)))
     for pool in pools:
         pool.assign_unowned()
@@ -44,9 +44,9 @@ def assign(
 
 
 class _Pool:
-    """The partitions of all topics that the same members subscribe to, and who has them.
+    """The partitions of all topics with the same subscribers, and their owners.
 
-    `sizes` is shared by all pools: how many partitions each member has altogether.
+    All pools share `sizes`, the number of partitions that each member has altogether.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class _Pool:
         self.partition_count = len(self.unowned)
 
     def keep(self, member_id: str, partitions: list[Partition]) -> None:
-        """Let a member keep what no other did: a classic group's leader may have given a partition twice."""
+        """Let a member keep partitions without an owner. A classic leader may assign a partition twice."""
         kept = self.unowned.intersection(partitions)
         self.unowned -= kept
         self.owned[member_id] += sorted(kept)
         self.sizes[member_id] += len(kept)
 
     def assign_unowned(self) -> None:
-        """Give each partition that nobody has to the subscriber with the fewest."""
+        """Give each partition without an owner to the subscriber with the fewest partitions."""
         lightest = [(self.sizes[member_id], member_id) for member_id in self.subscribers]
         heapq.heapify(lightest)
         for partition in sorted(self.unowned):
@@ -84,7 +84,7 @@ class _Pool:
         self.unowned.clear()
 
     def balance(self) -> int:
-        """Move partitions from those with the most to those with the fewest; say how many moved."""
+        """Move partitions from the largest members to the smallest. Returns how many have moved."""
         sizes = self.sizes
         givers = [(-sizes[member_id], member_id) for member_id in self.subscribers if self.owned[member_id]]
         takers = [(sizes[member_id], member_id) for member_id in self.subscribers]
@@ -93,9 +93,9 @@ class _Pool:
         heapq.heapify(givers)
         heapq.heapify(takers)
         moves = 0
-        # Whoever gives is never the one with the fewest later in this loop, and whoever takes never the one
-        # with the most: they would differ by less than two, and the loop ends. So it does no harm that a size
-        # which changes through one heap goes out of date in the other.
+        # A member that gives is never the smallest later in this loop, and a member that takes is never the
+        # largest: their sizes would differ by less than two, and the loop ends. So a size that changes
+        # through one heap may be out of date in the other.
         while givers and -givers[0][0] - takers[0][0] >= 2:
             (_, giver), (_, taker) = givers[0], takers[0]
             self.owned[taker].append(self.owned[giver].pop())
