@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe (versions 0 to 1): consumer groups, their members and what these own (KIP-848)."""
+"""ConsumerGroupDescribe (versions 0 to 1): consumer groups, their members and assignments (KIP-848)."""
 
 from collections.abc import Awaitable
 

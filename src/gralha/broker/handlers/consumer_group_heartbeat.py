@@ -1,6 +1,6 @@
-"""ConsumerGroupHeartbeat (versions 0 to 1): the one request by which members of a group live (KIP-848).
+"""ConsumerGroupHeartbeat (versions 0 to 1): the only request of members of a consumer group (KIP-848).
 
-Joining, leaving, subscribing, giving partitions back and being handed new ones all happen in heartbeats.
+Members join, leave, subscribe, give partitions back and get new ones with heartbeats.
 """
 
 from collections.abc import Awaitable

@@ -1,6 +1,6 @@
-"""DescribeGroups (versions 0 to 6): groups with their members, as classic clients see them.
+"""DescribeGroups (versions 0 to 6): classic groups with their members.
 
-A group that does not exist is described as Dead; from version 6 on with GROUP_ID_NOT_FOUND (KIP-1043).
+A group that does not exist is Dead; from version 6 on, the answer has GROUP_ID_NOT_FOUND as well (KIP-1043).
 """
 
 from collections.abc import Awaitable

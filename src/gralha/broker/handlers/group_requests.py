@@ -1,4 +1,4 @@
-"""What the handlers of group requests share: who asks, and how several groups are asked at once."""
+"""Helpers of the handlers of group requests."""
 
 from collections.abc import Awaitable
 from typing import TypeVar
@@ -11,7 +11,7 @@ Answer = TypeVar("Answer", bound=Struct)
 
 
 def caller(context: RequestContext) -> Caller:
-    """Who asks, written as Kafka writes it: with a slash before the address."""
+    """The client of a request. As in Kafka, there is a slash before its address."""
     return Caller(context.client_id or "", f"/{context.peer.host}", context.api_version)
 
 

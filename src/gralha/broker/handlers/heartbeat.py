@@ -1,7 +1,7 @@
-"""Heartbeat (versions 0 to 4): a classic member is alive, and hears of a rebalance.
+"""Heartbeat (versions 0 to 4): a classic member is alive. The answer tells it of a rebalance.
 
-While the coordinator loads, a heartbeat succeeds: the member has done nothing wrong, and must not join again
-because the coordinator has moved.
+While the coordinator loads, a heartbeat succeeds: a member need not join again because its coordinator has
+moved.
 """
 
 from collections.abc import Awaitable

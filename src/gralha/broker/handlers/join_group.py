@@ -1,7 +1,6 @@
 """JoinGroup (versions 0 to 9): a classic member joins its group, or joins again for a rebalance.
 
-The answer comes when the group has its new generation: after the other members have joined, or the rebalance
-timeout has passed.
+The answer comes with the new generation: when all members have joined, or after the rebalance timeout.
 """
 
 from collections.abc import Awaitable
@@ -19,7 +18,7 @@ def handle(
     who = caller(context)
 
     def failed(error: KafkaError) -> JoinGroupResponse:
-        # From version 7 on there is a null for no protocol (KIP-559).
+        # From version 7 on, no protocol is a null (KIP-559).
         protocol_name = None if context.api_version >= 7 else ""
         return JoinGroupResponse(
             error_code=error.code, member_id=request.member_id, protocol_name=protocol_name

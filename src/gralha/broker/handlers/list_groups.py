@@ -1,4 +1,4 @@
-"""ListGroups (versions 0 to 5): the groups that this broker coordinates, by state and type if so asked."""
+"""ListGroups (versions 0 to 5): the groups that this broker coordinates, filtered by state and type."""
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.group_requests import gathered
@@ -15,7 +15,7 @@ async def handle(broker: Broker, context: RequestContext, request: ListGroupsReq
     response = ListGroupsResponse()
     for part in await gathered(answers):
         if part.error_code == ErrorCode.NOT_COORDINATOR:
-            continue  # a partition that has just moved: its new leader lists its groups
+            continue  # the partition has moved: its new leader lists its groups
         if part.error_code:
             return ListGroupsResponse(error_code=part.error_code)
         response.groups.extend(part.groups)

@@ -1,4 +1,4 @@
-"""OffsetCommit (versions 2 to 10): a group notes how far it has come. Version 10 names topics by id.
+"""OffsetCommit (versions 2 to 10): a group commits offsets. Version 10 names topics by id.
 
 The answer comes when the offsets are committed to `__consumer_offsets`.
 """

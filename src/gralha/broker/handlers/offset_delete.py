@@ -1,4 +1,4 @@
-"""OffsetDelete (version 0): forget committed offsets of topics that no member subscribes to (KIP-496)."""
+"""OffsetDelete (version 0): deletes committed offsets of topics that no member subscribes to (KIP-496)."""
 
 from collections.abc import Awaitable
 

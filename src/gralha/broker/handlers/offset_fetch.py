@@ -1,7 +1,7 @@
-"""OffsetFetch (versions 1 to 10): how far groups have come. Several groups from version 8 on (KIP-709).
+"""OffsetFetch (versions 1 to 10): the offsets of a group; from version 8 on, of several groups (KIP-709).
 
-Only offsets that all in-sync replicas have are answered: what a consumer has seen once, it sees again after
-the coordinator has moved.
+The answer has only offsets that all in-sync replicas have. So the next coordinator does not answer older
+ones.
 """
 
 from collections.abc import Awaitable

@@ -1,4 +1,4 @@
-"""SyncGroup (versions 0 to 5): a classic member asks for its part; the leader brings everyone's.
+"""SyncGroup (versions 0 to 5): a classic member asks for its assignment; the leader brings all of them.
 
 The answer comes when the leader's assignment is written to the log.
 """
@@ -12,7 +12,7 @@ from gralha.broker.pipeline import RequestContext
 from gralha.protocol.errors import InconsistentGroupProtocolError, KafkaError
 from gralha.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
-# From then on a member says what it believes to be the protocol (KIP-559).
+# From this version on, a member names the protocol that it uses (KIP-559).
 PROTOCOL_FROM: Final = 5
 
 
