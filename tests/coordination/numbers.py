@@ -70,6 +70,7 @@ def decode(key: bytes, value: bytes | None) -> Number | None:
 
 class NumberShard:
     codec = Codec(encode, decode)
+    counts_loads = False
 
     def __init__(self) -> None:
         self.timers = Timers()
@@ -119,8 +120,14 @@ class NumberShard:
             if is_commit:
                 self.replay(record)
 
-    def on_loaded(self, now_ms: int) -> Decision[Number]:
-        return NOTHING
+    def on_loaded(self, now_ms: int) -> None:
+        """Count the loads, in memory and, by a timer, in the log."""
+        if self.counts_loads:
+            self.timers.schedule("loads", now_ms, lambda _now_ms: self.set("loads", self.loads + 1))
+
+    @property
+    def loads(self) -> int:
+        return self.numbers.get("loads", 0)
 
 
 class Room:

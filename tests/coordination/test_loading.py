@@ -1,15 +1,17 @@
 """Loading a partition: every batch counts for what it is, and damage is tried again."""
 
 import asyncio
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.coordination.numbers import START_MS, UNREADABLE, Room, Told, play, reloaded
+from tests.coordination.numbers import START_MS, UNREADABLE, NumberShard, Room, Told, play, reloaded
+from tests.storage.disks import failing
 from tests.storage.logs import end_transaction
 
 from gralha.coordination import loading
 from gralha.coordination.loading import read_chunk
-from gralha.coordination.runtime import LOAD_RETRY_S, REPLAYED_AT_ONCE, Runtime, State
+from gralha.coordination.runtime import LOAD_RETRY_S, REPLAYED_AT_ONCE, TIMER_RETRY_MS, Runtime, State
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, encode_batch
 from gralha.storage.log import COORDINATOR
@@ -93,6 +95,46 @@ def test_what_cannot_be_loaded_is_tried_again(tmp_path: Path, caplog: pytest.Log
         room.partition.log.truncate_to(1)
         await asyncio.sleep(LOAD_RETRY_S)
         assert room.get("a") == Told(1)
+
+    play(tmp_path, scenario)
+
+
+def test_a_shard_may_decide_when_it_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NumberShard, "counts_loads", True)
+
+    async def scenario(room: Room) -> None:
+        await asyncio.sleep(0.001)
+        assert room.shard.loads == 1
+        room.disk.before = failing("append", ".log")
+        room.lead(2)
+        await asyncio.sleep(0.1)
+        assert room.shard.loads == 1
+        room.disk.before = None
+        await asyncio.sleep(TIMER_RETRY_MS / 1000)
+        assert room.shard.loads == 2
+
+    play(tmp_path, scenario)
+
+
+def test_a_shard_that_cannot_start_is_loaded_again_after_a_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[int] = []
+
+    def on_loaded(self: NumberShard, now_ms: int) -> None:
+        tries.append(now_ms)
+        if len(tries) < 3:
+            raise ZeroDivisionError
+
+    async def scenario(room: Room) -> None:
+        room.set("a", 1)
+        monkeypatch.setattr(NumberShard, "on_loaded", on_loaded)
+        room.lead(2)
+        await room.load()
+        assert room.get("a") == Told(1)
+        assert len(tries) == 3
+        pauses_s = [(later - earlier) / 1000 for earlier, later in pairwise(tries)]
+        assert pauses_s == pytest.approx([LOAD_RETRY_S] * 2, abs=0.1)
 
     play(tmp_path, scenario)
 

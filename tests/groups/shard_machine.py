@@ -29,10 +29,7 @@ class ShardMachine(Machine[GroupShard]):
         def build(_timers: Timers) -> GroupShard:
             return GroupShard(config, topics, lambda _group_id: config.consumer_times, random)
 
-        super().__init__(build, GroupShard.replay, self._load)
-
-    def _load(self, shard: GroupShard, now_ms: int) -> None:
-        self._apply(shard.on_loaded(now_ms))
+        super().__init__(build, GroupShard.replay, GroupShard.on_loaded)
 
     # A shard brings its own timers.
 

@@ -99,8 +99,9 @@ class Runtime(Generic[AnyShard]):
         while True:
             try:
                 await self._replay_log()
+                self.shard.on_loaded(self._now_ms())
             except Exception:
-                # Damaged records, or a disk that does not answer. The other partitions go on.
+                # Damaged records, a disk that does not answer, or a bug. The other partitions go on.
                 log.exception("%s cannot be loaded; the next try is in %d s", self._name, LOAD_RETRY_S)
                 await asyncio.sleep(LOAD_RETRY_S)
                 self.shard = self._ports.new_shard()
@@ -126,7 +127,7 @@ class Runtime(Generic[AnyShard]):
         self.state = State.ACTIVE
         self._loading = None
         log.debug("%s is loaded", self._name)
-        self._run_action("on_loaded", lambda now_ms: self.shard.on_loaded(now_ms))
+        self._arm_timer(self._now_ms())
 
     # Requests
 

@@ -7,7 +7,7 @@ and the handlers of its requests. The runtime knows only what is declared here.
 from collections.abc import Callable
 from typing import Generic, NamedTuple, Protocol
 
-from gralha.coordination.decision import Decision, Record
+from gralha.coordination.decision import Record
 from gralha.coordination.timers import Timers
 
 
@@ -48,5 +48,5 @@ class Shard(Protocol[Record]):
     def replay_end_of_transaction(self, producer: Producer, is_commit: bool) -> None:
         """A producer's transaction has ended in this partition."""
 
-    def on_loaded(self, now_ms: int) -> Decision[Record]:
-        """All records of the log are replayed: start the timers, and decide what is due."""
+    def on_loaded(self, now_ms: int) -> None:
+        """All records of the log are replayed: start the timers. A timer that is due at once may decide."""

@@ -177,9 +177,8 @@ class GroupShard:
     def replay_end_of_transaction(self, producer: Producer, is_commit: bool) -> None:
         """Offsets that are committed in transactions are not supported yet."""
 
-    def on_loaded(self, now_ms: int) -> GroupDecision:
+    def on_loaded(self, now_ms: int) -> None:
         """All records are replayed: start the timers."""
         self._arm_expiry(now_ms)
         self._classic.on_loaded(now_ms)
         self._consumer.on_loaded(now_ms)
-        return Decision()
