@@ -430,3 +430,18 @@ def test_others_have_their_turn_while_many_timers_are_due(tmp_path: Path) -> Non
         room.coordinator.close()
 
     asyncio.run(scenario())  # in real time: the actions of the timers take some
+
+
+def test_a_coordinator_that_has_ended_does_not_begin_again(tmp_path: Path) -> None:
+    async def scenario(room: Room) -> None:
+        runtime = room.runtime
+
+        def lose_and_break(*_: object) -> Decision[Number]:
+            room.partition.change_leader(2, 2, [1, 2], [1, 2])
+            raise ZeroDivisionError
+
+        assert room.ask(lose_and_break) == Told(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+        await asyncio.sleep(1)
+        assert runtime.state is State.CLOSED
+
+    play(tmp_path, scenario)

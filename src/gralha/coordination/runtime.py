@@ -210,6 +210,8 @@ class Runtime(Generic[AnyShard]):
         """Load the shard again: memory may be wrong, but the log is not."""
         if call is not None:
             call.leave_with(error)
+        if self.state is State.CLOSED:
+            return
         self._stop_timer()
         self._answers.fail_all(CoordinatorLoadInProgressError())
         self.shard = self._ports.new_shard()
