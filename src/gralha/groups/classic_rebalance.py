@@ -99,11 +99,7 @@ class ClassicRebalance:
         return self._remove(group, member_ids, now_ms, self.next_phase(group))
 
     def _remove(
-        self,
-        group: ClassicGroup,
-        member_ids: Collection[str],
-        now_ms: int,
-        go_on: Phase,
+        self, group: ClassicGroup, member_ids: Collection[str], now_ms: int, go_on: Phase
     ) -> GroupDecision:
         leader_id = group.leader_id
 
@@ -117,13 +113,13 @@ class ClassicRebalance:
             group.keep_leader(leader_id)
             go_on(group, now_ms)
 
-        return Decision(records=self._removal(group, member_ids, now_ms), then=then)
+        return Decision(records=self._removal(group, frozenset(member_ids), now_ms), then=then)
 
-    def _removal(self, group: ClassicGroup, member_ids: Collection[str], now_ms: int) -> list[GroupRecord]:
-        if group.members and group.members.keys() <= set(member_ids):
+    def _removal(self, group: ClassicGroup, gone: frozenset[str], now_ms: int) -> list[GroupRecord]:
+        if group.members and group.members.keys() <= gone:
             return [empty_record(group, now_ms)]
-        if any(member.member_id in member_ids for member in group.written.members):
-            return [removal_record(group, member_ids, now_ms)]
+        if any(member.member_id in gone for member in group.written.members):
+            return [removal_record(group, gone, now_ms)]
         return []  # the log does not know of them
 
     # Joining

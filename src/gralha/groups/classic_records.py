@@ -56,10 +56,10 @@ def turned_group_record(
     )
 
 
-def removal_record(group: ClassicGroup, member_ids: Collection[str], now_ms: int) -> GroupRecord:
+def removal_record(group: ClassicGroup, gone: Collection[str], now_ms: int) -> GroupRecord:
     """The last record without these members. The others have to rebalance."""
     written = group.written
-    staying = [member for member in written.members if member.member_id not in member_ids]
+    staying = [member for member in written.members if member.member_id not in gone]
     return _record(group.group_id, _generation(group, written.protocol, None, staying, now_ms))
 
 
