@@ -16,6 +16,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
+from gralha.coordination.appending import answer_to
 from gralha.coordination.decision import NOTHING, Decision, Reply
 from gralha.coordination.runtime import TIMER_RETRY_MS
 from gralha.coordination.timers import Timers
@@ -58,7 +59,8 @@ class Recorder(Reply):
 class Machine(Generic[Room]):
     """One shard's room, log and clock.
 
-    `append_error`: as long as it is set every append fails with it. `failed_appends` counts those.
+    `append_error`: while it is set, the log refuses every append with it (KAFKA_STORAGE_ERROR if the disk is
+    full). Decisions and clients get the answer to that error. `failed_appends` counts such appends.
     """
 
     def __init__(
@@ -141,9 +143,10 @@ class Machine(Generic[Room]):
         records = [round_trip(record) for record in decision.records]
         if records and self.append_error is not None:
             self.failed_appends += 1
+            refusal = answer_to(self.append_error)
             if decision.on_failed is not None:
-                decision.on_failed(self.append_error)
-            raise self.append_error
+                decision.on_failed(refusal)
+            raise refusal
         self.log += records
         for record in records:
             self._replay(self.room, record)

@@ -11,7 +11,7 @@ from tests.groups.classic_room import (
     subscription,
 )
 
-from gralha.protocol.errors import CoordinatorNotAvailableError, ErrorCode
+from gralha.protocol.errors import ErrorCode, NotEnoughReplicasError
 from gralha.protocol.messages.join_group import JoinGroupResponse
 from gralha.protocol.messages.leave_group import MemberIdentity
 
@@ -280,7 +280,7 @@ def test_a_new_group_is_written_empty():
 @pytest.mark.parametrize("version", [3, 9])
 def test_a_group_that_cannot_be_written_is_not_made(version):
     room = Classic()
-    room.machine.append_error = CoordinatorNotAvailableError()
+    room.machine.append_error = NotEnoughReplicasError()
     reply = room.join(version=version)
     assert reply.code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert room.machine.room.groups == {}

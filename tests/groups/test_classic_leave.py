@@ -5,7 +5,11 @@ from tests.groups.classic_room import DELAY_MS, SESSION_MS, Classic, Joined, sub
 
 from gralha.coordination.runtime import TIMER_RETRY_MS
 from gralha.groups.classic_rebalance import ClassicRebalance
-from gralha.protocol.errors import ErrorCode, NotCoordinatorError, UnknownServerError
+from gralha.protocol.errors import (
+    ErrorCode,
+    KafkaStorageError,
+    MessageTooLargeError,
+)
 from gralha.protocol.messages.leave_group import MemberIdentity
 
 
@@ -48,7 +52,7 @@ def test_the_last_one_leaves_an_empty_generation_behind():
 def test_a_leave_that_cannot_be_written_has_not_happened(count):
     room = Classic()
     goes, *_ = room.stable(count)
-    room.machine.append_error = NotCoordinatorError()
+    room.machine.append_error = KafkaStorageError()
     reply = room.leave(MemberIdentity(member_id=goes.member_id))
     assert reply.code == ErrorCode.NOT_COORDINATOR
     assert (room.state, len(room.group.members)) == ("Stable", count)
@@ -312,7 +316,7 @@ def test_a_record_that_is_too_large_keeps_the_member():
     """The others' record cannot be larger than what was written before, unless the limit was lowered."""
     room = Classic()
     goes, _ = room.stable(2)
-    room.machine.append_error = UnknownServerError()
+    room.machine.append_error = MessageTooLargeError()
     assert room.leave(MemberIdentity(member_id=goes.member_id)).code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert len(room.group.members) == 2
     room.advance(2 * SESSION_MS)
@@ -329,7 +333,7 @@ def test_a_record_that_is_too_large_keeps_the_member():
 def test_a_session_that_ends_while_nothing_can_be_written_ends_afterwards(count):
     room = Classic()
     silent, *others = room.stable(count)
-    room.machine.append_error = NotCoordinatorError()
+    room.machine.append_error = KafkaStorageError()
     for _ in range(30):
         room.advance(1_000)
         for other in others:
@@ -346,7 +350,7 @@ def test_a_session_that_ends_while_nothing_can_be_written_ends_afterwards(count)
 def test_a_member_that_is_heard_of_meanwhile_stays():
     room = Classic()
     silent, _ = room.stable(2)
-    room.machine.append_error = NotCoordinatorError()
+    room.machine.append_error = KafkaStorageError()
     room.advance(SESSION_MS + 100)
     assert room.heartbeat(silent.member_id, 1) == ErrorCode.NONE
     room.machine.append_error = None

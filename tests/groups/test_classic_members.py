@@ -9,9 +9,9 @@ from gralha.groups.config import GroupsConfig
 from gralha.groups.consumer_member import ConsumerMember, MemberState
 from gralha.groups.consumer_protocol import protocol_version, read_assignment, write_subscription
 from gralha.protocol.errors import (
-    CoordinatorNotAvailableError,
     ErrorCode,
     IllegalGenerationError,
+    NotEnoughReplicasError,
     UnsupportedVersionError,
 )
 from gralha.protocol.messages.consumer_protocol import ConsumerProtocolSubscription, TopicPartition
@@ -226,7 +226,7 @@ def test_a_classic_static_member_comes_back_with_the_consumer_protocol(room):
 
 
 def test_a_join_that_is_not_written_has_not_happened(room):
-    room.world.machine.append_error = CoordinatorNotAvailableError()
+    room.world.machine.append_error = NotEnoughReplicasError()
     assert room.join().code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     room.world.machine.append_error = None
     assert "classic" not in room.members
@@ -367,7 +367,7 @@ def test_a_removal_that_is_not_written_is_tried_again(room):
     for _ in range(REBALANCE_TIMEOUT_MS // 5_000 - 1):
         assert room.heartbeat(generation) == 0
         room.world.machine.advance(5_000)
-    room.world.machine.append_error = CoordinatorNotAvailableError()
+    room.world.machine.append_error = NotEnoughReplicasError()
     room.heartbeat(generation)
     room.world.machine.advance(5_000)
     assert "classic" in room.members

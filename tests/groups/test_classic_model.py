@@ -12,7 +12,7 @@ from tests.groups.classic_clients import PARTITIONS, SESSION_MS, Client, Members
 from tests.groups.classic_room import GROUP, Classic, lasting
 
 from gralha.groups.classic_group import ClassicGroup, ClassicState
-from gralha.protocol.errors import ErrorCode, NotCoordinatorError
+from gralha.protocol.errors import ErrorCode, KafkaStorageError
 
 CLIENTS = st.integers(0, 4)
 SOME_CLIENTS = st.lists(CLIENTS, min_size=1, unique=True)
@@ -111,7 +111,7 @@ class ClassicGroups(RuleBasedStateMachine):
         indexes=SOME_CLIENTS, starts_again=st.booleans(), milliseconds=st.sampled_from([0, 0, 1, SESSION_MS])
     )
     def log_fails_for_a_while(self, indexes: list[int], starts_again: bool, milliseconds: int) -> None:
-        self.room.machine.append_error = NotCoordinatorError()
+        self.room.machine.append_error = KafkaStorageError()
         if starts_again:
             self.clients[indexes[0]].start_again()
         for index in indexes:

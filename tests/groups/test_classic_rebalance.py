@@ -3,7 +3,7 @@
 from tests.groups.classic_room import DELAY_MS, REBALANCE_MS, Classic, Joined, subscription
 
 from gralha.coordination.runtime import TIMER_RETRY_MS
-from gralha.protocol.errors import ErrorCode, NotCoordinatorError
+from gralha.protocol.errors import ErrorCode, KafkaStorageError
 
 
 def test_the_first_rebalance_is_put_off_while_new_members_come():
@@ -107,7 +107,7 @@ def test_joins_wait_until_late_members_can_be_removed():
     room = Classic()
     leader, late = room.stable(2, session_timeout_ms=3 * REBALANCE_MS)
     reply = room.join(leader.member_id, session_timeout_ms=3 * REBALANCE_MS)
-    room.machine.append_error = NotCoordinatorError()
+    room.machine.append_error = KafkaStorageError()
     room.advance(REBALANCE_MS + 10_000)
     assert not reply.answered
     assert late.member_id in room.group.members
@@ -124,7 +124,7 @@ def test_members_that_do_not_sync_go_when_that_can_be_written():
     for member_id in list(room.group.members):
         room.join(member_id, session_timeout_ms=3 * REBALANCE_MS)
     room.sync(leader.member_id, 2, {})
-    room.machine.append_error = NotCoordinatorError()
+    room.machine.append_error = KafkaStorageError()
     room.advance(REBALANCE_MS + 10_000)
     assert (room.state, len(room.group.members)) == ("Stable", 2)
     room.machine.append_error = None

@@ -24,6 +24,7 @@ from gralha.protocol.errors import (
     ErrorCode,
     IllegalGenerationError,
     KafkaError,
+    MessageTooLargeError,
     NonEmptyGroupError,
     RebalanceInProgressError,
     UnknownMemberIdError,
@@ -199,7 +200,7 @@ def test_an_empty_group_of_another_kind_makes_room():
 def test_but_not_if_that_cannot_be_written():
     room = Classic()
     other = room.machine.room.groups[GROUP] = ConsumerLike(empty=True)
-    room.machine.append_error = KafkaError()
+    room.machine.append_error = MessageTooLargeError()
     assert room.join(version=3).code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert room.machine.room.groups[GROUP] is other
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.groups.classic_room import DELAY_MS, REBALANCE_MS, SESSION_MS, Classic, Joined, subscription
 
-from gralha.protocol.errors import ErrorCode, NotCoordinatorError
+from gralha.protocol.errors import ErrorCode, KafkaStorageError
 from gralha.protocol.messages.leave_group import MemberIdentity
 
 
@@ -66,7 +66,7 @@ def test_the_new_id_is_written():
 def test_what_cannot_be_written_has_not_happened(instance_id):
     room = Classic()
     members = room.stable_static("a", "b")
-    room.machine.append_error = NotCoordinatorError()
+    room.machine.append_error = KafkaStorageError()
     reply = room.join(
         instance_id=instance_id, session_timeout_ms=20_000, protocols={"range": subscription("u")}
     )

@@ -3,7 +3,7 @@
 import pytest
 from tests.groups.classic_room import REBALANCE_MS, SESSION_MS, Classic, Joined, subscription
 
-from gralha.protocol.errors import ErrorCode, NotCoordinatorError
+from gralha.protocol.errors import ErrorCode, KafkaStorageError
 from gralha.protocol.messages.leave_group import MemberIdentity
 
 
@@ -33,7 +33,7 @@ def test_the_assignment_is_written_before_anybody_sees_it():
     leader, follower = room.completing(2)
     before = len(room.machine.log)
     waiting = room.sync(follower.member_id, 1)
-    room.machine.append_error = NotCoordinatorError()
+    room.machine.append_error = KafkaStorageError()
     reply = room.sync(leader.member_id, 1, {follower.member_id: b"F"})
     assert reply.code == waiting.code == ErrorCode.NOT_COORDINATOR
     assert len(room.machine.log) == before

@@ -12,7 +12,7 @@ from tests.groups.consumer_room import (
 from gralha.groups.config import GroupsConfig
 from gralha.groups.consumer_group import GroupState
 from gralha.groups.consumer_member import MemberState
-from gralha.protocol.errors import CoordinatorNotAvailableError, ErrorCode
+from gralha.protocol.errors import ErrorCode, NotEnoughReplicasError
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 
 
@@ -135,7 +135,7 @@ def test_who_joins_again_is_told_everything_again():
 
 def test_a_failed_append_leaves_no_member_behind():
     room = Consumer()
-    room.append_error = CoordinatorNotAvailableError()
+    room.append_error = NotEnoughReplicasError()
     assert room.join().code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert GROUP not in room.groups
     room.append_error = None
@@ -315,7 +315,7 @@ def test_who_gives_back_in_time_stays():
 def test_a_revocation_that_could_not_be_written_is_not_waited_for():
     room = Consumer()
     room.join()
-    room.append_error = CoordinatorNotAvailableError()
+    room.append_error = NotEnoughReplicasError()
     room.beat(topics=())
     room.append_error = None
     for _ in range(7):
@@ -326,7 +326,7 @@ def test_a_revocation_that_could_not_be_written_is_not_waited_for():
 def test_a_removal_that_could_not_be_written_is_tried_again():
     room = Consumer()
     room.join()
-    room.append_error = CoordinatorNotAvailableError()
+    room.append_error = NotEnoughReplicasError()
     room.advance(60_000)
     assert room.failed_appends > 1
     assert "m" in room.group.members

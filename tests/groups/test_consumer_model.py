@@ -16,7 +16,7 @@ from tests.groups.consumer_room import GROUP, INTERVAL_MS, Consumer, FakeTopics
 
 from gralha.groups.consumer_group import ConsumerGroup, GroupState
 from gralha.groups.records import GroupRecord, encode_record
-from gralha.protocol.errors import CoordinatorNotAvailableError
+from gralha.protocol.errors import NotEnoughReplicasError
 
 WHICH = st.integers(0, 3)
 SLOTS = range(4)
@@ -125,7 +125,7 @@ class ConsumerGroupModel(RuleBasedStateMachine):
     @rule()
     def let_appends_fail_or_work(self) -> None:
         works = self.machine.append_error is None
-        self.machine.append_error = CoordinatorNotAvailableError() if works else None
+        self.machine.append_error = NotEnoughReplicasError() if works else None
 
     @rule(milliseconds=st.sampled_from((1, INTERVAL_MS, HEARTBEAT_MS, 20_000, 50_000)))
     def wait(self, milliseconds: int) -> None:

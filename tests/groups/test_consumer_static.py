@@ -4,7 +4,7 @@ from tests.groups.consumer_room import GROUP, SESSION_MS, Consumer, response_of
 
 from gralha.groups.config import GroupsConfig
 from gralha.groups.consumer_group import GroupState
-from gralha.protocol.errors import CoordinatorNotAvailableError, ErrorCode
+from gralha.protocol.errors import ErrorCode, NotEnoughReplicasError
 
 
 def test_a_static_member_comes_back_to_what_it_had():
@@ -156,7 +156,7 @@ def test_a_failed_append_of_the_next_life_changes_nothing():
     room = Consumer()
     room.join("a", instance_id="i")
     room.leave("a", "i", epoch=-2)
-    room.append_error = CoordinatorNotAvailableError()
+    room.append_error = NotEnoughReplicasError()
     room.join("b", instance_id="i")
     assert list(room.group.members) == ["a"]
     room.append_error = None

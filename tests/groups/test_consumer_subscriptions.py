@@ -8,7 +8,7 @@ from gralha.groups.config import GroupsConfig
 from gralha.groups.consumer_member import MemberState
 from gralha.groups.subscriptions import MetadataHash
 from gralha.groups.topics import Topic
-from gralha.protocol.errors import CoordinatorNotAvailableError, ErrorCode
+from gralha.protocol.errors import ErrorCode, NotEnoughReplicasError
 
 # Topics
 
@@ -57,7 +57,7 @@ def test_a_change_of_topics_is_noticed_even_if_it_could_not_be_written_at_first(
     room = Consumer()
     room.join()
     room.topics.grow("t", 4)
-    room.append_error = CoordinatorNotAvailableError()
+    room.append_error = NotEnoughReplicasError()
     assert room.beat().code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     room.append_error = None
     response_of(room.beat())
@@ -222,7 +222,7 @@ def test_a_change_of_a_regular_expressions_topics_is_noticed_even_if_it_could_no
     room = Consumer(FakeTopics(a1=1))
     room.join(topics=None, regex="a.")
     room.topics.create("a2", 1)
-    room.append_error = CoordinatorNotAvailableError()
+    room.append_error = NotEnoughReplicasError()
     assert room.beat().code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     room.append_error = None
     room.beat()

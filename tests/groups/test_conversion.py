@@ -10,7 +10,7 @@ from gralha.groups.config import GroupsConfig, MigrationPolicy
 from gralha.groups.consumer_member import MemberState
 from gralha.groups.consumer_protocol import read_assignment, write_assignment
 from gralha.groups.group import GroupType
-from gralha.protocol.errors import CoordinatorNotAvailableError, ErrorCode
+from gralha.protocol.errors import ErrorCode, NotEnoughReplicasError
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from gralha.protocol.messages.consumer_protocol import ConsumerProtocolAssignment, TopicPartition
 from gralha.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue
@@ -175,7 +175,7 @@ def test_only_a_member_that_joins_upgrades_a_group():
 def test_an_upgrade_that_is_not_written_has_not_happened():
     world = MixedGroup(a=2)
     client = world.started_and_settled("cooperative", "a")
-    world.machine.append_error = CoordinatorNotAvailableError()
+    world.machine.append_error = NotEnoughReplicasError()
     assert world.ask(join_request()).code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     world.machine.append_error = None
     assert world.group.type is GroupType.CLASSIC
@@ -360,7 +360,7 @@ def test_no_downgrade_to_a_group_that_would_be_too_large():
 def test_a_downgrade_that_is_not_written_is_tried_again():
     world = upgraded()
     world.crash(world.clients[-1])
-    world.machine.append_error = CoordinatorNotAvailableError()
+    world.machine.append_error = NotEnoughReplicasError()
     for _ in range(CONFIG.consumer_times.session_timeout_ms // 1_000):
         world.tick()
     assert world.machine.failed_appends > 0

@@ -13,7 +13,7 @@ from tests.groups.mixed_members import Client, ConsumerClient
 from gralha.groups.classic_group import ClassicGroup, ClassicState
 from gralha.groups.config import GroupsConfig
 from gralha.groups.group import GroupType
-from gralha.protocol.errors import CoordinatorNotAvailableError, KafkaError
+from gralha.protocol.errors import KafkaError, NotEnoughReplicasError
 
 TOPICS = {"a": 3, "b": 2}
 INSTANCES = {"instance-1": "ab", "instance-2": "a"}
@@ -112,7 +112,7 @@ class MixedGroups(RuleBasedStateMachine):
     @precondition(lambda self: self.clients)
     @rule(pick=picks)
     def poll_while_nothing_can_be_written(self, pick: int) -> None:
-        self.machine.append_error = CoordinatorNotAvailableError()
+        self.machine.append_error = NotEnoughReplicasError()
         self.clients[pick % len(self.clients)].poll()
         self.machine.append_error = None
 

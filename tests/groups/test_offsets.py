@@ -8,7 +8,7 @@ from tests.groups.offset_room import FakeGroup, FakeTopics, OffsetMachine, commi
 
 from gralha.groups.group import GroupType
 from gralha.groups.records import GroupRecord
-from gralha.protocol.errors import ErrorCode, KafkaStorageError, StaleMemberEpochError
+from gralha.protocol.errors import ErrorCode, KafkaStorageError, NotCoordinatorError, StaleMemberEpochError
 from gralha.protocol.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from gralha.protocol.messages.offset_commit import (
     OffsetCommitRequest,
@@ -196,9 +196,9 @@ def test_group_may_refuse_single_partitions_and_then_all_fail(
 def test_failed_append_leaves_what_was_committed(machine: OffsetMachine) -> None:
     machine.commit(commit_request("a", {0: 1}))
     machine.append_error = KafkaStorageError()
-    with pytest.raises(KafkaStorageError):
+    with pytest.raises(NotCoordinatorError):
         machine.commit(commit_request("a", {0: 2, 1: 2}))
-    with pytest.raises(KafkaStorageError):
+    with pytest.raises(NotCoordinatorError):
         machine.commit(commit_request("a", {0: 2}, group_id="h"))
     assert machine.fetched("g") == {("a", 0): (1, "")}
     assert "h" not in machine.room.groups
