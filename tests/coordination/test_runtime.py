@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.coordination.numbers import COMMIT_TIMEOUT_MS, Number, Room, Told, play, reloaded
+from tests.raft.virtual_loop import VirtualLoop
 from tests.storage.disks import failing
 
 from gralha.coordination.decision import NOTHING, Decision
@@ -369,6 +370,25 @@ def test_timers_end_with_their_leader_epoch(tmp_path: Path) -> None:
         assert await reloaded(room) == {}
         await asyncio.sleep(2)
         assert room.shard.numbers == {}
+
+    play(tmp_path, scenario)
+
+
+def test_deadlines_move_when_the_process_did_not_run(tmp_path: Path) -> None:
+    """After SIGSTOP, or in a machine that was suspended, heartbeats lie in the sockets, unread."""
+
+    async def scenario(room: Room) -> None:
+        assert isinstance(room.loop, VirtualLoop)
+        set_at(room, 1_000, "a", 1)
+        set_at(room, 5_000, "b", 2)
+        room.loop.now += 60
+        await asyncio.sleep(0.5)
+        assert room.shard.numbers == {}
+        set_at(room, 5_000, "a", 3)  # a heartbeat is read
+        await asyncio.sleep(4)
+        assert room.shard.numbers == {}
+        await asyncio.sleep(2)
+        assert room.shard.numbers == {"a": 3, "b": 2}, "time goes on"
 
     play(tmp_path, scenario)
 

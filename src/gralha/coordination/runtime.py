@@ -48,6 +48,8 @@ TIMER_RETRY_MS: Final = 500
 # A decision that need not be atomic is written in batches of this many records.
 BATCH_RECORDS: Final = 1000
 CLOCK_JUMP_MS: Final = 1000
+# A timer that comes later than this was held up by a pause of the process.
+PAUSE_MS: Final = 1000
 
 
 class State(Enum):
@@ -261,6 +263,7 @@ class Runtime(Generic[AnyShard]):
         their sessions would expire, too.
         """
         self._timer = None
+        self._note_pause(self._steady_ms() - self._timer_at_ms)
         until_s = self._loop.time() + TIMERS_AT_ONCE_S
         while self.state is State.ACTIVE:
             now_ms = self._now_ms()
@@ -269,6 +272,14 @@ class Runtime(Generic[AnyShard]):
                 self._arm_timer(now_ms)
                 return
             self._run_action(*due)
+
+    def _note_pause(self, late_ms: int) -> None:
+        """Move all deadlines if this process did not run for a while (SIGSTOP, a suspended machine).
+
+        Heartbeats lie in the sockets, unread. The members get a moment to be heard.
+        """
+        if late_ms > PAUSE_MS:
+            self.shard.timers.shift(late_ms + PAUSE_MS)
 
     def _run_action(self, key: Hashable, action: Action) -> None:
         """Run a step that nobody waits for. If it is refused, it runs again after a pause.
