@@ -1,5 +1,6 @@
 """Commands run in the tests' own process, as their console scripts would run them."""
 
+import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple
@@ -13,6 +14,22 @@ class Outcome(NamedTuple):
     err: str
 
 
+class Written(NamedTuple):
+    out: str
+    err: str
+
+
+# A line that librdkafka writes by itself. On a busy machine any of its clients in this process may write one
+# at any time, for example about a request that was not answered in time.
+_LIBRDKAFKA_LINE = re.compile(r"^%\d\|\d+\.\d+\|.*\n", re.MULTILINE)
+
+
+def written(capfd: pytest.CaptureFixture[str]) -> Written:
+    """What commands have written since the last call, without what librdkafka adds."""
+    out, err = capfd.readouterr()
+    return Written(out, _LIBRDKAFKA_LINE.sub("", err))
+
+
 Run = Callable[..., Outcome]
 
 
@@ -23,6 +40,6 @@ def run(bootstrap: str, capfd: pytest.CaptureFixture[str]) -> Run:
     def run(command: str, *arguments: str) -> Outcome:
         module = import_module(f"gralha.cli.{command.replace('-', '_')}")
         code = module.main(["--bootstrap-server", bootstrap, *arguments])
-        return Outcome(code, *capfd.readouterr())
+        return Outcome(code, *written(capfd))
 
     return run

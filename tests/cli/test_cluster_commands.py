@@ -15,7 +15,7 @@ from gralha.client.admin import Admin
 from gralha.client.cluster import Cluster
 from gralha.client.values import ConfigResource, NewTopic, ResourceType, TopicDescription
 from tests.apache.kafka import run_tool
-from tests.cli.commands import Outcome
+from tests.cli.commands import Outcome, written
 from tests.client.live import eventually
 
 Command = Callable[..., Outcome]
@@ -28,7 +28,7 @@ def command(capfd: pytest.CaptureFixture[str]) -> Command:
     def run(name: str, *arguments: str) -> Outcome:
         module = import_module(f"gralha.cli.{name.removeprefix('kafka-').replace('-', '_')}")
         code = module.main(list(arguments))
-        return Outcome(code, *capfd.readouterr())
+        return Outcome(code, *written(capfd))
 
     return run
 

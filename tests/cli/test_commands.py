@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import Outcome, Run
+from tests.cli.commands import Outcome, Run, written
 from tests.client.live import eventually
 
 
@@ -282,7 +282,7 @@ def test_without_a_broker_one_line_names_the_address(
     module = import_module(f"gralha.cli.{command[0].replace('-', '_')}")
     address = f"127.0.0.1:{unused_tcp_port}"
     assert module.main(["--bootstrap-server", address, *command[1:]]) == 1
-    output = capfd.readouterr()
+    output = written(capfd)
     assert output.out == ""
     assert output.err.count("\n") == 1
     assert f"No broker listens on {address}. Start one with `gralha up`" in output.err

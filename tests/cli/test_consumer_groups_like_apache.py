@@ -12,6 +12,7 @@ from importlib import import_module
 import pytest
 
 from tests.apache.kafka import run_tool
+from tests.cli.commands import written
 from tests.cli.group_members import commit, create_topic, members
 
 PREFIX = f"like-apache-{os.getpid()}"
@@ -40,7 +41,7 @@ def both(
     """What ours and theirs print on standard output and error, and our exit code."""
     theirs = run_tool("kafka-consumer-groups", "--bootstrap-server", address, *arguments, check=False)
     code = import_module("gralha.cli.consumer_groups").main(["--bootstrap-server", address, *arguments])
-    ours = capfd.readouterr()
+    ours = written(capfd)
     return (ours.out, ours.err), (theirs.stdout, theirs.stderr), code
 
 

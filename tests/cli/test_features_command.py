@@ -15,6 +15,7 @@ from gralha.cli.features import (
 from gralha.cli.program import CommandError
 from gralha.client.quorum_values import FeatureRange, FeaturesDescription
 from gralha.protocol.errors import ErrorCode, error_for
+from tests.cli.commands import written
 
 
 def test_releases_and_levels_of_metadata() -> None:
@@ -139,11 +140,11 @@ def test_one_reason_for_all_features_is_told_once() -> None:
 )
 def test_what_goes_wrong(capfd: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
     assert features.main(["--bootstrap-server", "127.0.0.1:1", *arguments]) == 1
-    assert message in capfd.readouterr().err
+    assert message in written(capfd).err
 
 
 def test_a_cluster_must_be_named(capfd: pytest.CaptureFixture[str]) -> None:
     assert features.main(["describe"]) == 1
-    assert "You must specify either --bootstrap-controller or --bootstrap-server." in capfd.readouterr().err
+    assert "You must specify either --bootstrap-controller or --bootstrap-server." in written(capfd).err
     assert features.main(["version-mapping"]) == 0
-    assert capfd.readouterr().out.startswith("metadata.version=30 (4.3-IV0)\n")
+    assert written(capfd).out.startswith("metadata.version=30 (4.3-IV0)\n")

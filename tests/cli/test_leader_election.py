@@ -9,6 +9,7 @@ from gralha.cli.leader_election import parse_options, parse_partitions, show
 from gralha.cli.program import CommandError
 from gralha.client.values import TopicPartition
 from gralha.protocol.errors import ErrorCode, error_for
+from tests.cli.commands import written
 
 SERVER = ["--bootstrap-server", "localhost:9092"]
 PREFERRED = ["--election-type", "preferred"]
@@ -70,13 +71,13 @@ def test_what_became_of_partitions(capfd: pytest.CaptureFixture[str]) -> None:
     first, second, third = (TopicPartition("t", number) for number in range(3))
     needless = error_for(ErrorCode.ELECTION_NOT_NEEDED)
     assert show("PREFERRED", {second: None, first: None, third: needless}) == 0
-    assert capfd.readouterr().out == (
+    assert written(capfd).out == (
         "Successfully completed leader election (PREFERRED) for partitions t-0, t-1\n"
         "Valid replica already elected for partitions t-2\n"
     )
     failed = error_for(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "It is away")
     with pytest.raises(CommandError, match=re.escape("1 replica(s) could not be elected")):
         show("UNCLEAN", {first: failed})
-    assert capfd.readouterr().out == (
+    assert written(capfd).out == (
         "Error completing leader election (UNCLEAN) for partition: t-0: It is away\n"
     )

@@ -14,6 +14,7 @@ from gralha.client.admin import Admin
 from gralha.client.cluster import Cluster
 from gralha.client.values import NewTopic
 from tests.apache.kafka import run_tool
+from tests.cli.commands import written
 from tests.client.live import eventually
 
 TOPIC = "like.apache"
@@ -31,7 +32,7 @@ def address(bootstrap: str) -> str:
 def ours(capfd: pytest.CaptureFixture[str], command: str, *arguments: str) -> tuple[int, str, str]:
     module = import_module(f"gralha.cli.{command.removeprefix('kafka-').replace('-', '_')}")
     code: int = module.main(list(arguments))
-    output = capfd.readouterr()
+    output = written(capfd)
     return code, output.out, output.err
 
 

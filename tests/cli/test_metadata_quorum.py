@@ -10,6 +10,7 @@ from gralha.cli.metadata_quorum import replication_table, status_text
 from gralha.cli.program import CommandError
 from gralha.client.quorum_values import QuorumDescription, QuorumReplica, VoterEndpoint
 from gralha.protocol.primitives import ZERO_UUID, uuid_to_string
+from tests.cli.commands import written
 
 FOLDER_ID = bytes(range(16))
 QUORUM = QuorumDescription(
@@ -126,7 +127,7 @@ def test_settings_of_something_else(changed: dict[str, str | None], message: str
 def run_offline(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     # Nobody listens there: what fails before a connection, or needs none, does so in any case.
     code = metadata_quorum.main(["--bootstrap-server", "127.0.0.1:1", *arguments])
-    return (code, *capfd.readouterr())
+    return (code, *written(capfd))
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from gralha.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
     DescribeLogDirsTopic,
 )
+from tests.cli.commands import written
 from tests.client.fake_broker import Handler, one_broker
 
 FIRST = TopicPartition("t", 0)
@@ -57,7 +58,7 @@ def test_a_replica_that_is_not_there_yet_is_moved_later(
         stack, {ApiKey.ALTER_REPLICA_LOG_DIRS: moving_folders([ErrorCode.REPLICA_NOT_AVAILABLE] * 2)}
     )
     begin_moves(admin, {Replica(1, FIRST): "/b"}, 60_000, sleep=lambda seconds: None)
-    assert capfd.readouterr().out == (
+    assert written(capfd).out == (
         "Successfully started moving log directory to /b for replica t-0 with broker 1 \n"
     )
     assert [key for key, _ in broker.requests].count(ApiKey.ALTER_REPLICA_LOG_DIRS) == 3
@@ -84,6 +85,6 @@ def test_a_broker_that_moves_no_replicas_needs_not_where_they_are_in_place(
     }
     _, admin = one_broker(stack, {ApiKey.DESCRIBE_LOG_DIRS: lambda request, version: folders}, versions)
     begin_moves(admin, {Replica(1, FIRST): "/b"}, 0)
-    assert "Successfully started" in capfd.readouterr().out
+    assert "Successfully started" in written(capfd).out
     with pytest.raises(CommandError, match=r"t-0-1: .* does not serve ALTER_REPLICA_LOG_DIRS"):
         begin_moves(admin, {Replica(1, FIRST): "/other"}, 0)

@@ -16,6 +16,7 @@ from gralha.pipelines import CannotStartError
 from gralha.pipelines.progress import Progress
 from gralha.pipelines.state_files import FAILED, RESTARTING, RUNNING, STOPPED, State, StateFile
 from gralha.testing.process import free_ports
+from tests.cli.commands import written
 
 PIPELINE = """
 from gralha.pipelines import from_topic, pipeline, to_topic
@@ -55,7 +56,7 @@ def file(tmp_path: Path) -> Path:
 def said(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> str:
     """The one line on standard error of a command that fails."""
     assert main(arguments) == 1
-    out, err = capfd.readouterr()
+    out, err = written(capfd)
     assert "Traceback" not in out + err
     assert err.count("\n") == 1, err
     return err
@@ -63,7 +64,7 @@ def said(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> str:
 
 def shown(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> str:
     assert main(arguments) == 0
-    out, err = capfd.readouterr()
+    out, err = written(capfd)
     assert err == ""
     return out
 
@@ -125,7 +126,7 @@ def test_what_cannot_start_is_told_and_kept(
     monkeypatch.setattr(pipeline_run, "run", run)
     checkpoints = ["--checkpoints", str(tmp_path / "checkpoints")]
     assert main(["run", str(file), "--bootstrap-server", bootstrap, *checkpoints]) == 1
-    assert capfd.readouterr().err == "There is no topic sales.\n"
+    assert written(capfd).err == "There is no topic sales.\n"
     assert "failed" in shown(["status", *checkpoints], capfd)
 
 
@@ -205,5 +206,5 @@ def test_the_commands_are_listed(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--help"])
     assert ended.value.code == 0
-    out = capfd.readouterr().out
+    out = written(capfd).out
     assert all(name in out for name in ("run", "plan", "status", "stop", "test"))
