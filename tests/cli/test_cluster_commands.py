@@ -213,11 +213,24 @@ def test_moves_that_are_refused(
     assert (outcome.code, outcome.err) == (1, message.replace("{topic}", topic) + "\n")
 
 
-def test_a_proposal(command: Command, three_brokers: str, topic: str, tmp_path: Path) -> None:
+def brokers_with_logs(admin: Admin, topic: str) -> list[int]:
+    """A broker for each replica that has its log."""
+    return [
+        broker_id
+        for broker_id in (1, 2, 3)
+        for folder in admin.describe_log_dirs(broker_id)
+        for replica in folder.replicas
+        if replica.partition.topic == topic
+    ]
+
+
+def test_a_proposal(command: Command, admin: Admin, three_brokers: str, topic: str, tmp_path: Path) -> None:
     topics = tmp_path / "topics.json"
     topics.write_text(json.dumps({"version": 1, "topics": [{"topic": topic}]}))
     server = ["--bootstrap-server", three_brokers]
     files = ["--topics-to-move-json-file", str(topics), "--broker-list", "1,3"]
+    # A follower makes its log a moment after the topic was created.
+    assert eventually(lambda: sorted(brokers_with_logs(admin, topic)) == [1, 2, 2, 3])
     outcome = command("kafka-reassign-partitions", *server, "--generate", *files)
     title, current, empty, proposed_title, proposed = outcome.out.splitlines()
     assert (title, empty) == ("Current partition replica assignment", "")

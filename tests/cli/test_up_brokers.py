@@ -213,7 +213,8 @@ def test_a_second_signal_ends_brokers_that_do_not_stop(tmp_path: Path, number: i
         wait_until(ended_by_signal)
         _, errors = program.communicate(timeout=PATIENCE_S)
         assert program.returncode == (130 if number == signal.SIGINT else 143)
-        assert "Killed before it was done: broker 1, 2, 3. " in errors
+        # The other two may have stopped before the second signal.
+        assert re.search(r"Killed before it was done: broker 1(, 2)?(, 3)?\. ", errors)
         assert not any(map(is_running, brokers))
 
 
