@@ -168,7 +168,14 @@ def test_the_topic_setting_comes_before_all_broker_layers():
         ("log.retention.ms", "2", 2),
         ("log.retention.ms", "3", 3),
         ("log.retention.hours", "4", 4),
+        ("log.retention.hours", "168", 5),
     ]
+
+
+def test_the_synonyms_begin_with_the_finest_unit():
+    """As in Kafka: hours in server.properties count, but are not shown as long as no milliseconds are set."""
+    config = effective_topic_config("retention.ms", {}, BrokerConfigLayers(static={"log.retention.hours": "4"}))
+    assert (config.value, config.source, config.synonyms) == ("14400000", ConfigSource.DEFAULT_CONFIG, [])
 
 
 @pytest.mark.parametrize(
@@ -186,7 +193,8 @@ def test_units_are_converted_and_the_finest_counts(static, value):
     assert topic_config_value("retention.ms", {}, layers) == value
     config = effective_topic_config("retention.ms", {}, layers)
     assert config.value == value
-    assert config.source is (ConfigSource.STATIC_BROKER_CONFIG if static else ConfigSource.DEFAULT_CONFIG)
+    is_shown = "log.retention.ms" in static
+    assert config.source is (ConfigSource.STATIC_BROKER_CONFIG if is_shown else ConfigSource.DEFAULT_CONFIG)
 
 
 _ONE_SETTING = st.dictionaries(

@@ -107,14 +107,9 @@ def effective_topic_config(
 ) -> EffectiveConfig:
     """One topic config with its source and synonyms. Raises KeyError for a name that is no topic config."""
     key = TOPIC_CONFIGS[name]
-    # As in Kafka, of several units only the first shows its default: log.retention.ms has none.
-    synonyms = list(_broker_synonyms(key.synonyms, layers, key.synonyms[:1]))
-    value = key.default_text
-    if synonyms:
-        factor = dict(key.synonyms)[synonyms[0].name]
-        value = _convert(synonyms[0].value, factor)
+    value, _ = topic_config_value_and_source(name, overrides, layers)
+    synonyms = list(_unit_synonyms(key.synonyms, layers))
     if name in overrides:
-        value = overrides[name]
         synonyms.insert(0, ConfigSynonym(name, value, ConfigSource.DYNAMIC_TOPIC_CONFIG))
     source = synonyms[0].source if synonyms else ConfigSource.DEFAULT_CONFIG
     return EffectiveConfig(name, value, source, False, False, key.type, key.documentation, synonyms)
@@ -166,16 +161,25 @@ def _convert(value: str | None, factor: int) -> str | None:
     return str(number * factor if number >= 0 else -1)
 
 
+def _unit_synonyms(names: tuple[tuple[str, int], ...], layers: BrokerConfigLayers) -> list[ConfigSynonym]:
+    """Where a config is set that has several units, such as log.retention.ms, .minutes and .hours.
+
+    As in Kafka, the list begins with the first place where the first unit is set.
+    """
+    synonyms = list(_broker_synonyms(names, layers))
+    while synonyms and synonyms[0].name != names[0][0]:
+        del synonyms[0]
+    return synonyms
+
+
 def _broker_synonyms(
-    names: tuple[tuple[str, int], ...],
-    layers: BrokerConfigLayers,
-    names_with_default: tuple[tuple[str, int], ...],
+    names: tuple[tuple[str, int], ...], layers: BrokerConfigLayers
 ) -> Iterator[ConfigSynonym]:
     for layer, source in zip(layers, _LAYER_SOURCES, strict=True):
         for name, _ in names:
             if name in layer:
                 yield ConfigSynonym(name, layer[name], source)
-    for name, _ in names_with_default:
+    for name, _ in names:
         key = BROKER_CONFIGS.get(name)
         if key is not None and key.default is not None:
             yield ConfigSynonym(name, key.default_text, ConfigSource.DEFAULT_CONFIG)
@@ -206,10 +210,7 @@ def effective_broker_config(name: str, layers: BrokerConfigLayers) -> EffectiveC
     key = BROKER_CONFIGS.get(name)
     sensitive = key is None or key.sensitive
     units = _UNIT_SYNONYMS.get(name, ((name, 1),))
-    synonyms = list(_broker_synonyms(units, layers, units))
-    # As in Kafka, what stands before the key's own first setting belongs to another unit and does not count.
-    while synonyms and synonyms[0].name != name:
-        del synonyms[0]
+    synonyms = _unit_synonyms(units, layers)
     if sensitive:
         synonyms = [synonym._replace(value=None) for synonym in synonyms]
     return EffectiveConfig(
@@ -253,7 +254,7 @@ def effective_group_configs(
 def _effective_group_config(
     key: ConfigKey, overrides: Mapping[str, str], layers: BrokerConfigLayers
 ) -> EffectiveConfig:
-    synonyms = list(_broker_synonyms(key.synonyms, layers, key.synonyms))
+    synonyms = list(_broker_synonyms(key.synonyms, layers))
     value = synonyms[0].value if synonyms else key.default_text
     if key.name in overrides:
         value = overrides[key.name]
