@@ -2,14 +2,14 @@
 tests that use Spark share one session (the fixture `spark`).
 
 Hypothesis draws the same examples in every run, so that a change is judged by what it changes. `make soak`
-draws new ones.
+draws new ones. No example has a deadline, and none may be called too slow: the machine may be busy.
 """
 
 import os
 from collections.abc import Iterator, Mapping
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.one_session import (
     pytest_collection_modifyitems,
@@ -30,8 +30,10 @@ __all__ = [
 ]
 
 start_spark_quickly()
-settings.register_profile("same examples", derandomize=True)
-settings.register_profile("new examples", derandomize=False)
+for _name, _derandomize in (("same examples", True), ("new examples", False)):
+    settings.register_profile(
+        _name, derandomize=_derandomize, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
 settings.load_profile(os.environ.get("GRALHA_EXAMPLES", "same examples"))
 
 

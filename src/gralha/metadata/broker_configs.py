@@ -24,7 +24,7 @@ broker.id: int = -1; high
 broker.rack: string
     The rack or zone this broker stands in, such as 'us-east-1a'. Replicas are spread over racks, and
     consumers may read from their own.
-listeners: list = PLAINTEXT://:9092; distinct, not empty; high; per-broker
+listeners: list = PLAINTEXT://:9092; distinct, not empty; high
     The addresses to listen on, each NAME://host:port. An empty host means all interfaces, port 0 any free
     port. A name that is not a security protocol needs an entry in listener.security.protocol.map.
 advertised.listeners: list; distinct, not empty; high

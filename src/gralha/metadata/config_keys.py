@@ -305,7 +305,7 @@ def _topic_conflict(configs: Mapping[str, str]) -> str | None:
     return None
 
 
-def validate_group_configs(configs: Mapping[str, str]) -> str | None:
+def validate_group_configs(configs: Mapping[str, str], layers: BrokerConfigLayers) -> str | None:
     """What is wrong with a group's settings, or None."""
     for name, value in configs.items():
         if name not in GROUP_CONFIGS:
@@ -313,6 +313,27 @@ def validate_group_configs(configs: Mapping[str, str]) -> str | None:
         why = validate(GROUP_CONFIGS, name, value)
         if why is not None:
             return why
+    values = {config.name: config.value for config in effective_group_configs(configs, layers)}
+    return _out_of_bounds(values, layers) or _group_conflict(values)
+
+
+def _out_of_bounds(values: Mapping[str, str | None], layers: BrokerConfigLayers) -> str | None:
+    """Brokers bound what a group may set: consumer.X by group.consumer.min.X and group.consumer.max.X."""
+    for name, value in values.items():
+        kind, _, rest = name.partition(".")
+        for bound, relation, sign in (("min", "greater", 1), ("max", "less", -1)):
+            limit_name = f"group.{kind}.{bound}.{rest}"
+            limit = broker_config_value(limit_name, layers)
+            if value is not None and limit is not None and sign * int(value) < sign * int(limit):
+                return f"{name} must be {relation} than or equal to {limit_name}"
+    return None
+
+
+def _group_conflict(values: Mapping[str, str | None]) -> str | None:
+    for kind in ("consumer", "share", "streams"):
+        session, heartbeat = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+        if int(values[session] or 0) <= int(values[heartbeat] or 0):
+            return f"{session} must be greater than {heartbeat}"
     return None
 
 
@@ -324,7 +345,7 @@ def validate_broker_configs(configs: Mapping[str, str], per_broker: bool) -> str
     known = {name: BROKER_CONFIGS[name] for name in configs if name in BROKER_CONFIGS}
     fixed = sorted(name for name, key in known.items() if key.read_only)
     if fixed:
-        return f"Cannot update these configs dynamically: {', '.join(fixed)}"
+        return f"Cannot update these configs dynamically: [{', '.join(fixed)}]"
     for name, key in known.items():
         try:
             parse_value(key, configs[name])
@@ -334,6 +355,13 @@ def validate_broker_configs(configs: Mapping[str, str], per_broker: bool) -> str
     if local and not per_broker:
         return (
             "Cannot update these configs at default cluster level, broker id must be specified: "
-            f"{', '.join(local)}"
+            f"[{', '.join(local)}]"
         )
+    return _broker_conflict(configs)
+
+
+def _broker_conflict(configs: Mapping[str, str]) -> str | None:
+    for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
+        if name in configs and int(configs[name]) == 0:
+            return f"requirement failed: {name} must be unlimited (-1) or, greater than or equal to 1"
     return None

@@ -67,11 +67,18 @@ class ConfigError(ValueError):
 class Validator:
     """What a value must satisfy beyond its type."""
 
-    __slots__ = ("check", "text")
+    __slots__ = ("check", "shows_list", "text")
 
-    def __init__(self, text: str, check: Callable[[ConfigValue], str | None]) -> None:
+    def __init__(
+        self, text: str, check: Callable[[ConfigValue], str | None], shows_list: bool = False
+    ) -> None:
+        """`check` says what is wrong, with {name} for the key.
+
+        With `shows_list`, errors show a list in brackets.
+        """
         self.text = text
         self.check = check
+        self.shows_list = shows_list
 
 
 class ConfigKey:
@@ -157,8 +164,14 @@ def parse_value(key: ConfigKey, text: str) -> ConfigValue:
     if key.validator is not None:
         why = key.validator.check(value)
         if why is not None:
-            raise _refusal(key, text, why)
+            raise _refusal(key, _shown(key.validator, value), why.replace("{name}", key.name))
     return value
+
+
+def _shown(validator: Validator, value: ConfigValue) -> str:
+    if isinstance(value, list) and validator.shows_list:
+        return f"[{', '.join(value)}]"
+    return format_value(value) or ""
 
 
 def _refusal(key: ConfigKey, text: str, why: str) -> ConfigError:
@@ -240,9 +253,9 @@ def between(minimum: float, maximum: float) -> Validator:
     def check(value: ConfigValue) -> str | None:
         assert isinstance(value, int | float)
         if value > maximum:
-            return f"Value must be no more than {maximum}"
+            return f"Value must be no more than {maximum:g}"
         # Written so that "not a number" is refused too.
-        return None if value >= minimum else f"Value must be at least {minimum}"
+        return None if value >= minimum else f"Value must be at least {minimum:g}"
 
     return Validator(f"from {minimum} to {maximum}", check)
 
@@ -315,15 +328,15 @@ def _is_throttled_replica(item: str) -> bool:
 
 def throttled_replicas() -> Validator:
     """`*`, or partition:broker pairs."""
-    text = "'*' or a list of [partitionId]:[brokerId],[partitionId]:[brokerId],..."
+    text = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
 
     def check(value: ConfigValue) -> str | None:
         assert isinstance(value, list)
         if value == ["*"] or all(_is_throttled_replica(item) for item in value):
             return None
-        return f"must be {text}"
+        return f"{{name}} must be the literal '*' or a list of replicas in the following format: {text}"
 
-    return Validator(text, check)
+    return Validator(text, check, shows_list=True)
 
 
 def offset_reset() -> Validator:

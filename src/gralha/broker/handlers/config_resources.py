@@ -10,6 +10,8 @@ def check_addressee(broker: Broker, kind: int, name: str) -> None:
     if kind != BROKER_LOGGER_RESOURCE and (kind != BROKER_RESOURCE or not name):
         return
     if not (name.isascii() and name.isdigit()):
-        raise InvalidRequestError(f"A broker is named by its number, not by {name!r}")
+        raise InvalidRequestError(f"Node id must be an integer, but it is: {name}")
     if int(name) != broker.config.node_id:
-        raise InvalidRequestError(f"This is broker {broker.config.node_id}; the request is for broker {name}")
+        raise InvalidRequestError(
+            f"Unexpected broker id, expected {broker.config.node_id}, but received {name}"
+        )

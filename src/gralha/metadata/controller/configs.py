@@ -175,11 +175,11 @@ def _change_records(
                 "The configuration value cannot be added because it exceeds the maximum value size of "
                 f"{MAX_VALUE_BYTES} bytes."
             )
-    _check_min_isr(image, resource, changes)
     after = {**current, **changes}
     _check_resource(
         image, resource, {name: value for name, value in after.items() if value is not None}, context
     )
+    _check_min_isr(image, resource, changes)
     return [
         ConfigRecord(resource_type=resource[0], resource_name=resource[1], name=name, value=value)
         for name, value in changes.items()
@@ -207,7 +207,7 @@ def _check_resource(
     elif kind == GROUP_RESOURCE:
         if not name:
             raise InvalidRequestError("Default group resources are not allowed.")
-        why = validate_group_configs(configs)
+        why = validate_group_configs(configs, context.config_layers(image))
         if why is not None:
             raise InvalidConfigError(why)
     else:

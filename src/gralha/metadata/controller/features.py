@@ -60,6 +60,8 @@ def update_features(
 def _answer(request: UpdateFeaturesRequest, version: int, error: KafkaError | None) -> UpdateFeaturesResponse:
     code = 0 if error is None else error.code
     message = None if error is None else error.message
+    if message is not None and code == ErrorCode.INVALID_UPDATE_VERSION:
+        message = f"The update failed for all features since the following feature had an error: {message}"
     if version >= 2:
         return UpdateFeaturesResponse(error_code=code, error_message=message, results=[])
     return UpdateFeaturesResponse(

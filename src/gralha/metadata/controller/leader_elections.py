@@ -91,15 +91,19 @@ def _elect(changes: PartitionChanges, topic: TopicImage, index: int, election: E
     partition = topic.partitions[index]
     if election is Election.PREFERRED:
         if partition.leader == partition.replicas[0]:
-            raise error_for(ErrorCode.ELECTION_NOT_NEEDED)
+            raise _not_needed()
     elif partition.leader != NO_LEADER:
-        raise error_for(ErrorCode.ELECTION_NOT_NEEDED)
+        raise _not_needed()
     record = changes.change(topic, index, election).record()
     if record is not None:
         return record
     if election is Election.PREFERRED:
         raise error_for(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
     raise error_for(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
+
+
+def _not_needed() -> KafkaError:
+    return error_for(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
 
 
 # What the controller does by itself

@@ -41,6 +41,8 @@ def create_partitions(
             if counts[topic.name] > 1:
                 raise InvalidRequestError("Duplicate topic name.")
             records += _add_partitions(image, topic, context, MAX_RECORDS_PER_REQUEST - len(records))
+        except UnknownTopicOrPartitionError as error:
+            result.error_code = error.code  # as in Kafka, without a message
         except KafkaError as error:
             result.error_code, result.error_message = error.code, error.message
         results[topic.name] = result

@@ -26,7 +26,7 @@ def place_replicas(
     if replication_factor > len(usable):
         raise InvalidReplicationFactorError(
             f"The target replication factor of {replication_factor} cannot be reached because only "
-            f"{len(usable)} broker(s) are registered."
+            f"{len(usable)} broker(s) are registered or some brokers have all their log directories cordoned."
         )
     start = random.randrange(len(active))
     shift = random.randrange(len(active))

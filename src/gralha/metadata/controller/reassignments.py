@@ -78,6 +78,8 @@ def alter_partition_reassignments(
                     records[key] = record
             except KafkaError as error:
                 result.error_code, result.error_message = error.code, error.message
+                if error.code == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS:
+                    result.error_message = None  # as in Kafka
     return Decision(response, list(records.values()))
 
 
