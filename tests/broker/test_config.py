@@ -17,6 +17,12 @@ def complaint(text: str) -> str:
     return str(caught.value)
 
 
+def test_a_security_setting_that_asks_for_nothing_is_no_unknown_name() -> None:
+    text = "process.roles=broker,controller\nnode.id=1\nallow.everyone.if.no.acl.found=true\n"
+    _, warnings = NodeConfig.parse(text, "server.properties", lambda: "host")
+    assert warnings == []
+
+
 def test_without_listeners_a_node_is_on_loopback_only() -> None:
     config = parse(MINIMAL)
     assert [(one.name, one.host, one.port) for one in config.listeners] == [("PLAINTEXT", "localhost", 9092)]

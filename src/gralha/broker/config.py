@@ -227,9 +227,9 @@ class _Settings:
                 f"{name}: this release has no {missing} yet, and a node without it lets everybody in. "
                 "Remove the line only if that is what you want.",
             )
-        elif key is None:
+        elif key is None and not is_harmless_security(name, value):
             self.warnings.append(f"{self.places[name]}: unknown name {name}, ignored")
-        else:
+        elif key is not None:
             self.texts[name] = value
             try:
                 self.values[name] = parse_value(key, value)
@@ -247,17 +247,24 @@ class _Settings:
         self.problem(error.name, f"{error.name}={error.value}: {error.why}{allowed}")
 
 
+def is_harmless_security(name: str, value: str) -> bool:
+    """Whether a security setting asks for what this release does anyway."""
+    return (_without_listener(name), value.strip().lower()) in HARMLESS_SECURITY
+
+
+def _without_listener(name: str) -> str:
+    """The setting of `listener.name.<listener>.<setting>`, which may have a SASL mechanism in between."""
+    if not name.startswith("listener.name."):
+        return name
+    own_name = name.removeprefix("listener.name.").partition(".")[2]
+    return "sasl." + own_name.partition(".sasl.")[2] if ".sasl." in own_name else own_name
+
+
 def missing_security(name: str, value: str) -> str | None:
     """What a setting asks for and this release does not have; None for all other settings."""
-    own_name = name
-    if name.startswith("listener.name."):
-        # listener.name.<listener>.<setting>, and in between a SASL mechanism where there is one.
-        own_name = name.removeprefix("listener.name.").partition(".")[2]
-        if ".sasl." in own_name:
-            own_name = "sasl." + own_name.partition(".sasl.")[2]
-    value = value.strip()
-    if not value or (own_name, value.lower()) in HARMLESS_SECURITY:
+    if not value.strip() or is_harmless_security(name, value):
         return None
+    own_name = _without_listener(name)
     if own_name in MISSING_SECURITY:
         return MISSING_SECURITY[own_name]
     return MISSING_SECURITY.get(own_name.partition(".")[0] + ".")

@@ -83,8 +83,8 @@ metadata.log.max.snapshot.interval.ms: long = 3600000; at least 0; high
     A new snapshot of the metadata is written at least this often while records arrive; 0 turns the clock
     off.
 metadata.max.idle.interval.ms: int = 500; at least 0; low
-    An active controller of several writes an empty record after this much silence, so that followers see it
-    alive; 0 never. A quorum of one has no follower and writes none.
+    The active controller writes an empty record after this much silence, so that the high watermark of the
+    metadata log shows that it lives; 0 means never.
 metadata.max.retention.bytes: long = 104857600; high
     How many bytes of metadata log and snapshots are kept beyond the newest snapshot.
 metadata.max.retention.ms: long = 604800000; high

@@ -69,6 +69,12 @@ def test_what_is_refused(change):
     assert cluster.image == before, "all or nothing"
 
 
+def test_all_features_that_are_missing_are_named():
+    response = update(Cluster(2), (GROUP, 1, 1), ("share.version", 1, 1), ("transaction.version", 2, 1))
+    assert "Invalid update version 1 for feature share.version. Local controller" in response.error_message
+    assert response.error_message.endswith("asked for: share.version, transaction.version.")
+
+
 def test_the_level_that_is_so_already_is_no_change():
     cluster = Cluster(2)
     before = cluster.image

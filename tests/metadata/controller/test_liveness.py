@@ -86,8 +86,12 @@ def decide(cluster, decisions):
         cluster.take(decision(cluster.image))
 
 
+NEVER_IDLE = {"metadata.max.idle.interval.ms": "0"}
+
+
 def test_brokers_that_are_not_heard_of_are_fenced():
     cluster = Cluster(3, [1, 2, 3], [2, 3, 1])
+    cluster.context.static_configs = NEVER_IDLE
     active = ActiveController(cluster.image, cluster.context, now_ms=0)
     assert active.tick(SESSION_TIMEOUT_MS) == []
     cluster.context.liveness.touch(3, cluster.epoch(3), now_ms=8000)
@@ -154,7 +158,7 @@ def test_unclean_elections_are_held_where_they_are_allowed_later(settings, inter
     cluster.fence(2, 1)
     cluster.unfence(2)
     assert cluster.partition().leader == NO_LEADER
-    cluster.context.static_configs = {"auto.leader.rebalance.enable": "false", **settings}
+    cluster.context.static_configs = {"auto.leader.rebalance.enable": "false", **NEVER_IDLE, **settings}
     active = ActiveController(cluster.image, cluster.context, now_ms=0)
     allow_unclean(cluster)
     for broker_id in (2, 3):
@@ -167,3 +171,19 @@ def test_unclean_elections_are_held_where_they_are_allowed_later(settings, inter
 def allow_unclean(cluster):
     name = "unclean.leader.election.enable"
     cluster.apply([ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name=name, value="true")])
+
+
+def test_a_quiet_time_ends_with_a_record_that_says_nothing():
+    cluster = Cluster(3, [1, 2, 3])
+    active = ActiveController(cluster.image, cluster.context, now_ms=0)
+    written = []
+    for now_ms in range(500, 3001, 500):
+        offset = cluster.image.offset
+        decide(cluster, active.tick(now_ms))
+        written.append(cluster.image.offset - offset)
+        if now_ms == 1500:
+            cluster.create(f"t{now_ms}", [1])
+    assert written == [0, 1, 1, 0, 1, 1], "after each change there is a quiet time first"
+    cluster.context.static_configs = NEVER_IDLE
+    active = ActiveController(cluster.image, cluster.context, now_ms=3000)
+    assert active.tick(5000) == []

@@ -6,6 +6,8 @@ second, says what is to be decided now; whoever calls it has the controller deci
     fence brokers whose session is over
     give partitions back to their preferred leaders     (auto.leader.rebalance.enable, leader.imbalance.*)
     elect leaders where nobody in sync is left          (unclean.leader.election.enable and .interval.ms)
+    write a record that says nothing after a quiet time (metadata.max.idle.interval.ms), so that the quorum's
+    high watermark moves and everybody sees that it lives
 """
 
 from collections.abc import Callable
@@ -15,6 +17,7 @@ from gralha.metadata.controller.brokers import fence_broker
 from gralha.metadata.controller.decision import ControllerContext, Decision
 from gralha.metadata.controller.leader_elections import balance_leaders, elect_unclean_leaders
 from gralha.metadata.image import MetadataImage
+from gralha.protocol.messages.cluster_records import NoOpRecord
 
 Decide = Callable[[MetadataImage], Decision[Any]]
 
@@ -33,6 +36,9 @@ class ActiveController:
             image, "unclean.leader.election.interval.ms"
         )
         self._next_unclean_election_ms = now_ms + self._unclean_election_interval_ms
+        self._idle_interval_ms = context.broker_number(image, "metadata.max.idle.interval.ms")
+        self._next_idle_check_ms = now_ms + self._idle_interval_ms
+        self._offset_checked = -1
         context.liveness.begin(image.brokers, now_ms)
 
     def tick(self, now_ms: int) -> list[Decide]:
@@ -46,6 +52,9 @@ class ActiveController:
         if now_ms >= self._next_unclean_election_ms:
             self._next_unclean_election_ms = now_ms + self._unclean_election_interval_ms
             decisions.append(self._elect_unclean_leaders)
+        if self._idle_interval_ms and now_ms >= self._next_idle_check_ms:
+            self._next_idle_check_ms = now_ms + self._idle_interval_ms
+            decisions.append(self._end_idleness)
         return decisions
 
     def _fence(self, broker_id: int, now_ms: int) -> Decide:
@@ -75,3 +84,8 @@ class ActiveController:
         if decision.response:
             self._next_unclean_election_ms = 0
         return decision
+
+    def _end_idleness(self, image: MetadataImage) -> Decision[None]:
+        is_idle = image.offset == self._offset_checked
+        self._offset_checked = image.offset + (1 if is_idle else 0)
+        return Decision(None, [NoOpRecord()] if is_idle else [])

@@ -53,8 +53,24 @@ def update_features(
             )
             records += _update(image, update, context, version, current)
     except KafkaError as error:
-        return Decision(_answer(request, version, error), [])
+        others = _others_not_supported(image, request, context)
+        failure = error_for(error.code, f"{error.message}{others}")
+        return Decision(_answer(request, version, failure), [])
     return Decision(_answer(request, version, None), [] if request.validate_only else records)
+
+
+def _others_not_supported(
+    image: MetadataImage, request: UpdateFeaturesRequest, context: ControllerContext
+) -> str:
+    """Name all features that nodes lack, so that nobody has to find them out one by one."""
+    lacking = [
+        update.feature
+        for update in request.feature_updates
+        if _not_supported(image, context, update.feature, update.max_version_level) is not None
+    ]
+    if len(lacking) < 2:
+        return ""
+    return f" These features are not supported at the levels that were asked for: {', '.join(lacking)}."
 
 
 def _answer(request: UpdateFeaturesRequest, version: int, error: KafkaError | None) -> UpdateFeaturesResponse:
