@@ -88,7 +88,8 @@ class Correspondence:
         self._is_over = False
         self._own_questions: dict[int, asyncio.Future[Response]] = {}
         self._last_token = 0
-        self._tasks: set[asyncio.Task[None]] = set()
+        # A dict, because it keeps the order: the tasks of a set would be cancelled by their addresses.
+        self._tasks: dict[asyncio.Task[None], None] = {}
         # Where nodes said that leaders listen, for those that no record of voters knows.
         self._told_endpoints: dict[int, tuple[str, int]] = {}
 
@@ -109,11 +110,11 @@ class Correspondence:
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         task = self._loop.create_task(work)
-        self._tasks.add(task)
+        self._tasks[task] = None
         task.add_done_callback(self._ended)
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task, None)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._on_failure(error)
 
