@@ -38,10 +38,10 @@ from gralha.raft.events import (
     VoterProbed,
 )
 from gralha.raft.log_shape import LogShape
-from gralha.raft.machine import NEVER, Timeouts
 from gralha.raft.quorum_state import ElectionState
 from gralha.raft.snapshots import SnapshotId
 from gralha.raft.state import RaftState
+from gralha.raft.timeouts import NEVER, Timeouts
 from gralha.raft.voters import ReplicaKey, Voter, VoterEndpoint, VoterHistory, VoterSet
 
 TIMEOUTS = Timeouts()

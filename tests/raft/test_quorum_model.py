@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 from tests.raft.quorum_simulation import BrokenPromiseError, simulate
 
 from gralha.raft import state
+from gralha.raft.context import Context, QuorumSafetyError
+from gralha.raft.leader import Leader
 from gralha.raft.leadership import Leadership
-from gralha.raft.machine import QuorumSafetyError
-from gralha.raft.quorum_state import ElectionState
+from gralha.raft.quorum_state import NOBODY
 from gralha.raft.state import RaftState
+from gralha.raft.voter_changes import VoterChanges
 
 # Voters, observers that may become voters, whether the voters are configured.
 SHAPES = [(1, 0, True), (3, 0, True), (5, 0, True), (3, 1, True), (1, 2, False), (3, 2, False), (5, 1, False)]
@@ -40,10 +42,11 @@ def may_always_commit(self, offset):
 
 
 def start_as_leader(self, event):
-    """Leads on where it had led before the restart, in the same epoch."""
+    """Leads on where it had led before the restart, in the same epoch, which no row of the table allows."""
     original_start(self, event)
     if self.election.leader_id == self.key.id and not self.is_leader:
-        self._become_leader(())
+        self._transitions.current = Leader(self._context, self._transitions, ())
+        self._transitions.current.begin()
 
 
 original_start = RaftState._start
@@ -60,7 +63,7 @@ def never_uncommitted(self):
 def commit_before_the_flush(self, event):
     """Counts what it has written as what it has on its disk."""
     original_take(self, event)
-    if self.leadership is not None and self.is_sole_voter:
+    if self.is_leader and self._context.is_only_voter:
         self._flushed(self.log.end_offset)
 
 
@@ -74,14 +77,12 @@ def forget_vote(self):
     original_save(self)
 
 
-original_save = RaftState._save_election
+original_save = Context._save_election
 
 
-def vote_again(role, election, trusts_leader, request):
-    return original_grant(role, ElectionState(election.epoch), trusts_leader, request)
+def vote_again(self, candidate):
+    return self.election.leader_id == NOBODY
 
-
-original_grant = state.may_grant
 
 MANY_CHANGES = "voters change while a change is not committed (KAFKA-20740)"
 BUGS = {
@@ -92,11 +93,11 @@ BUGS = {
         may_always_commit,
     ),
     "a leader leads on after a restart (KAFKA-10527)": (RaftState, "_start", start_as_leader),
-    "voters fetch before they sync": (RaftState, "_is_durable", always_durable),
+    "voters fetch before they sync": (Context, "may_fetch", always_durable),
     "a one-voter quorum commits before it flushes": (RaftState, "_take", commit_before_the_flush),
-    MANY_CHANGES: (RaftState, "_voters_uncommitted", never_uncommitted),
-    "votes are not saved": (RaftState, "_save_election", forget_vote),
-    "a voter votes twice": (state, "may_grant", vote_again),
+    MANY_CHANGES: (VoterChanges, "_is_uncommitted", never_uncommitted),
+    "votes are not saved": (Context, "_save_election", forget_vote),
+    "a voter votes twice": (Context, "is_free_to_vote_for", vote_again),
 }
 
 

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gralha.protocol.errors import ErrorCode
-from gralha.raft.elections import Role
 from gralha.raft.events import (
     AddVoter,
     AdvanceHighWatermark,
@@ -36,9 +35,10 @@ from gralha.raft.events import (
     VoterResponse,
 )
 from gralha.raft.log_shape import LogShape
-from gralha.raft.machine import Timeouts
 from gralha.raft.quorum_state import ElectionState
+from gralha.raft.role import Role
 from gralha.raft.state import RaftState
+from gralha.raft.timeouts import Timeouts
 from gralha.raft.voters import ReplicaKey, Voter, VoterEndpoint, VoterHistory, VoterSet
 
 DISK = b"d" * 16
@@ -182,7 +182,7 @@ def test_who_cannot_win_waits_a_little_and_asks_again():
     for voter in (2, 3):
         state.step(Answered(voter, vote(state, voter, pre_vote=True).request, None), 300)
     assert state.role is Role.UNATTACHED
-    assert 300 < state._deadline_ms <= 500
+    assert 300 < state.wake_at_ms <= 500
     state.step(Tick(), 500)
     assert state.role is Role.PROSPECTIVE
 

@@ -225,17 +225,17 @@ def _write_in_place(disk: Any, folder: str, state: Any) -> None:
 
 def lead_on_without_a_majority() -> None:
     """KAFKA-15489: a leader of the quorum that nobody fetches from does not resign."""
-    from gralha.raft.leading import Leading
-    from gralha.raft.machine import NEVER
+    from gralha.raft.leader import Leader
+    from gralha.raft.timeouts import NEVER
 
-    become_leader = Leading._become_leader
+    begin = Leader.begin
 
-    def become(self: Any, granting_voters: Any) -> None:
-        become_leader(self, granting_voters)
+    def begin_without_a_deadline(self: Any) -> None:
         self.leadership._quorum_timeout_ms = NEVER
         self.leadership.quorum_deadline_ms = NEVER
+        begin(self)
 
-    Leading._become_leader = become  # type: ignore[method-assign]
+    Leader.begin = begin_without_a_deadline  # type: ignore[method-assign]
 
 
 def live_on_without_a_controller() -> None:

@@ -46,9 +46,9 @@ from gralha.protocol.messages.broker_registration import BrokerRegistrationReque
 from gralha.protocol.messages.broker_registration import Listener as RegisteredListener
 from gralha.raft.driver import QuorumError, QuorumSettings
 from gralha.raft.log import MetadataLogConfig
-from gralha.raft.machine import Timeouts
 from gralha.raft.quorum_state import QuorumStateError
 from gralha.raft.snapshots import SnapshotError
+from gralha.raft.timeouts import Timeouts
 from gralha.raft.voters import VoterEndpoint
 from gralha.replication.fetcher import FetchSettings
 from gralha.replication.manager import ReplicaManager, ReplicationPorts

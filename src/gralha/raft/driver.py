@@ -50,7 +50,6 @@ from gralha.raft.events import (
     VoterResponse,
 )
 from gralha.raft.log import MetadataLog
-from gralha.raft.machine import NEVER
 from gralha.raft.quorum_state import (
     NOBODY,
     ElectionState,
@@ -66,6 +65,7 @@ from gralha.raft.settings import RaftListener as RaftListener
 from gralha.raft.settings import RecordCodec as RecordCodec
 from gralha.raft.snapshotting import Snapshotter
 from gralha.raft.state import RaftState
+from gralha.raft.timeouts import NEVER
 from gralha.raft.voters import ReplicaKey
 from gralha.storage.disk import DiskError
 

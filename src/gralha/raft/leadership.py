@@ -35,15 +35,6 @@ class Parked(NamedTuple):
     deadline_ms: int
 
 
-class PendingChange(NamedTuple):
-    """A change of voters that is in the log and not committed, and who waits for it."""
-
-    token: int
-    offset: int
-    deadline_ms: int
-    is_answered: bool
-
-
 class Leadership:
     """One epoch of leading."""
 
@@ -52,7 +43,6 @@ class Leadership:
         self.start_offset = start_offset
         self.progress: dict[ReplicaKey, Progress] = {}
         self.parked: list[Parked] = []
-        self.change: PendingChange | None = None
         # Which disks the voters have, as their fetches tell: what a configuration of voters does not know.
         self.directories: dict[int, bytes] = {key.id: key.directory_id}
         self._quorum_timeout_ms = quorum_timeout_ms

@@ -93,13 +93,13 @@ class LogShape:
         )
 
     def divergence(self, offset: int, last_epoch: int) -> EpochEnd | None:
-        """Where a log that ends there must be cut to be a beginning of this one; None if it is one."""
+        """Where a log that ends there must be truncated to be a beginning of this one; None if it is one."""
         if offset == 0:
             return None
         end = self.end_of(last_epoch)
         return end if end.epoch != last_epoch or end.end_offset < offset else None
 
-    def cut_for(self, diverging: EpochEnd) -> int:
+    def truncation_offset(self, diverging: EpochEnd) -> int:
         """Where to truncate this log, when a leader's log has that end of an epoch (KIP-101)."""
         own = self.end_of(diverging.epoch)
         if own.epoch == diverging.epoch:

@@ -10,7 +10,7 @@ from gralha.protocol.message import Message
 from gralha.protocol.peers import Peers
 from gralha.protocol.primitives import ZERO_UUID
 from gralha.raft.log import MetadataLogConfig
-from gralha.raft.machine import Timeouts
+from gralha.raft.timeouts import Timeouts
 from gralha.raft.voters import ReplicaKey, Voter, VoterEndpoint, VoterSet
 from gralha.storage.disk import Disk
 

@@ -1,17 +1,33 @@
 """The quorum's state machine: `step(event, now_ms) -> effects`, pure and synchronous.
 
 The caller carries out the effects in their order, each before the next event, and reports back with events.
-What it owes: `SaveElection` is durable before anything that follows it, and `Flushed` speaks only of what is
-on the device. What the machine owes: one leader per epoch, epochs that only grow, and a high watermark that
-only grows, is on a majority of disks, and is set by a leader only once a record of its own epoch is among
-what it covers (KAFKA-12619). After a restart a node that had led is RESIGNED, never LEADER (KAFKA-10527).
+The caller promises that `SaveElection` is durable before anything that follows it, and that `Flushed` speaks
+only of what is on the device. The machine promises:
 
-    machine.py    roles, time, requests under way        elections.py   votes
-    following.py  Unattached and Follower                leadership.py  what a leader knows of the others
-    leading.py    Leader and Resigned                    voters.py, log_shape.py, events.py
+- An epoch has one leader, and epochs only grow.
+- The high watermark only grows. Everything below it is on the disks of a majority of the voters.
+
+How an event flows: `RaftState` does what is the same in every role (it refuses old epochs, and learns of
+newer epochs and of leaders), then hands the event to the role that the node has.
+
+    state.py          the outside, and what all roles do alike
+    transitions.py    the roles, and the table of who becomes what and why
+    unattached.py, follower.py, prospective.py, candidate.py, leader.py, resigned.py
+                      one role each: its data, what it does in time, what it does with requests and answers
+    role.py           the events that a role may react to
+    context.py        what a node has in every role
+    voter_changes.py, leadership.py
+                      parts of the leader: changes of the voters, and what it knows about replicas
+    elections.py, discovery.py, voters.py, log_shape.py, events.py, timeouts.py
+                      what roles and context are made of
 """
 
-from gralha.raft.elections import Ballot, Role, is_up_to_date, may_grant
+from random import Random
+
+from gralha.protocol.errors import ErrorCode
+from gralha.protocol.primitives import ZERO_UUID
+from gralha.raft.context import Context, QuorumSafetyError
+from gralha.raft.elections import is_up_to_date
 from gralha.raft.events import (
     AddVoter,
     Answered,
@@ -23,10 +39,12 @@ from gralha.raft.events import (
     FetchRequest,
     FetchResponse,
     Flushed,
+    LeaderResponse,
     LogForgotten,
     PeerLost,
     RemoveVoter,
     Reply,
+    Request,
     Requested,
     ShuttingDown,
     SnapshotFetched,
@@ -38,30 +56,141 @@ from gralha.raft.events import (
     VoteRequest,
     VoteResponse,
     VoterProbed,
+    VoterResponse,
 )
-from gralha.raft.leading import Leading
-from gralha.raft.machine import NEVER
+from gralha.raft.leader import Leader
+from gralha.raft.leadership import Leadership
+from gralha.raft.log_shape import LogShape
 from gralha.raft.quorum_state import NOBODY, ElectionState
+from gralha.raft.resigned import Resigned
+from gralha.raft.role import Role, RoleState
+from gralha.raft.timeouts import NEVER, Timeouts
+from gralha.raft.transitions import Transitions
+from gralha.raft.voter_changes import Change, probe_refusal
+from gralha.raft.voters import ReplicaKey, VoterEndpoint, VoterHistory
 
 
-class RaftState(Leading):
+class RaftState:
     """One node's view of its quorum. All changes go through `step`."""
 
+    def __init__(
+        self,
+        key: ReplicaKey,
+        timeouts: Timeouts,
+        random: Random,
+        *,
+        bootstrap: tuple[int, ...] = (),
+        can_vote: bool = True,
+        endpoints: tuple[VoterEndpoint, ...] = (),
+        listener_name: str = "",
+    ) -> None:
+        self._context = Context(
+            key,
+            timeouts,
+            random,
+            bootstrap=bootstrap,
+            can_vote=can_vote,
+            endpoints=endpoints,
+            listener_name=listener_name,
+        )
+        self._transitions = Transitions(self._context)
+
+    # What the outside may know
+
+    @property
+    def key(self) -> ReplicaKey:
+        """This node, and its disk."""
+        return self._context.key
+
+    @property
+    def role(self) -> Role:
+        """The role that this node has."""
+        return self._role.role
+
+    @property
+    def election(self) -> ElectionState:
+        """The epoch, its leader if known, and this node's vote."""
+        return self._context.election
+
+    @property
+    def epoch(self) -> int:
+        """The newest epoch that this node knows."""
+        return self._context.epoch
+
+    @property
+    def leader_id(self) -> int:
+        """The leader of the epoch, or -1 if this node knows none."""
+        return self._role.leader_id
+
+    @property
+    def is_leader(self) -> bool:
+        """True if this node may append."""
+        return self.role is Role.LEADER
+
+    @property
+    def leadership(self) -> Leadership | None:
+        """What this node knows about the replicas, if it leads."""
+        leader = self._leader
+        return None if leader is None else leader.leadership
+
+    @property
+    def is_waiting_to_resign(self) -> bool:
+        """True if some voters have not heard yet that this node has resigned."""
+        return isinstance(self._role, Resigned) and self._role.is_waiting
+
+    @property
+    def voters(self) -> VoterHistory:
+        """The voters in this node's log."""
+        return self._context.voters
+
+    @property
+    def is_voter(self) -> bool:
+        """True if the newest voters in the log include this node."""
+        return self._context.is_voter
+
+    @property
+    def log(self) -> LogShape:
+        """Offsets and epochs of this node's log."""
+        return self._context.log
+
+    @property
+    def high_watermark(self) -> int:
+        """Everything below is committed; -1 while that is not known."""
+        return self._context.high_watermark
+
+    @property
+    def flushed_offset(self) -> int:
+        """Everything below is on this node's device."""
+        return self._context.flushed_offset
+
+    @property
+    def wake_at_ms(self) -> int:
+        """When the machine must be stepped at the latest: a deadline passes at the first step after it."""
+        return self._context.wake_at_ms
+
+    @property
+    def _role(self) -> RoleState:
+        return self._transitions.current
+
+    @property
+    def _leader(self) -> Leader | None:
+        return self._role if isinstance(self._role, Leader) else None
+
+    # Events and time
+
     def step(self, event: Event, now_ms: int) -> list[Effect]:
-        """Takes an event in; says what must be done now."""
-        self._now_ms = max(self._now_ms, now_ms)
+        """Takes an event in; returns what must be done now."""
+        self._context.now_ms = max(self._context.now_ms, now_ms)
         self._take(event)
         if not isinstance(event, Appended):
-            # Those who wait for records get them by the next step, so that many appends make one answer.
+            # Fetches that wait for records are answered by the next step: many appends make one answer.
             self._poll()
-        self._save_election()
-        effects, self._effects = self._effects, []
-        return effects
+        return self._context.take_effects()
 
     def _take(self, event: Event) -> None:
         match event:
-            case Requested():
-                self._requested(event)
+            case Requested(token, request):
+                self._requested(token, request)
             case Answered():
                 self._answered(event)
             case VoterProbed():
@@ -74,207 +203,197 @@ class RaftState(Leading):
             case Started():
                 self._start(event)
             case PeerLost(node_id):
-                if self.role is Role.FOLLOWER and node_id == self.leader_id:
-                    self._leader_lost()
+                self._role.peer_lost(node_id)
             case SnapshotProgress():
-                self._snapshot_progress()
-            case SnapshotFetched():
-                self._snapshot_fetched(event)
+                self._role.snapshot_progressed()
+            case SnapshotFetched(snapshot, voters):
+                self._context.is_fetching_snapshot = False
+                if snapshot is not None:
+                    self._role.snapshot_fetched(snapshot, voters)
             case LogForgotten(oldest, newest):
                 self.log.forget_before(oldest, newest)
             case ShuttingDown():
-                self._shut_down()
+                self._context.is_closing = True
+                self._role.shut_down()
 
     def _start(self, event: Started) -> None:
-        self.log, self.voters = event.log, event.voters
-        self.flushed_offset = self.log.end_offset
-        if self.log.newest.end_offset > 0:
-            self.high_watermark = self.log.newest.end_offset
+        context = self._context
+        context.log, context.voters = event.log, event.voters
+        context.flushed_offset = event.log.end_offset
+        if event.log.newest.end_offset > 0:
+            context.high_watermark = event.log.newest.end_offset
         saved = event.election or ElectionState(0)
-        # The log may have seen an epoch that the file has not, if the file was restored from a backup.
-        last_epoch = self.log.last_epoch
-        self.election = saved if saved.epoch >= last_epoch else ElectionState(last_epoch)
-        # To ask early disturbs nobody who has a leader, and a cluster that starts need not wait.
-        self._set_role(self._role_after_restart(), self._after(0, self._timeouts.election_ms // 5))
-        if self.role is Role.RESIGNED:
-            self._to_tell = self.voters.latest.others(self.key)
-        if self.is_sole_voter:
-            self._become_candidate()
+        # If the file was restored from a backup, the log may have an epoch that the file has not.
+        last_epoch = event.log.last_epoch
+        context.election = saved if saved.epoch >= last_epoch else ElectionState(last_epoch)
+        self._transitions.started()
 
-    def _role_after_restart(self) -> Role:
-        return Role.RESIGNED if self.election.leader_id == self.key.id else Role.UNATTACHED
-
-    def _shut_down(self) -> None:
-        self._closing = True
-        if self.leadership is not None and not self.is_sole_voter:
-            self._resign(self.leadership)
-
-    @property
-    def is_waiting_to_resign(self) -> bool:
-        """Does it still have voters to tell that it leads no longer?"""
-        return self.role is Role.RESIGNED and bool(self._to_tell)
-
-    # Time
+    def _flushed(self, end_offset: int) -> None:
+        context = self._context
+        context.flushed_offset = min(max(context.flushed_offset, end_offset), context.log.end_offset)
+        self._role.flushed()
 
     def _poll(self) -> None:
-        """Lets deadlines pass, sends what is due, and notes when to look again."""
-        self.wake_at_ms = NEVER
-        self._check_deadline()
-        if self.role is Role.LEADER:
-            assert self.leadership is not None
-            self._poll_leader(self.leadership)
-        elif self.role is Role.FOLLOWER:
-            self._poll_follower()
-        elif self.role is Role.UNATTACHED:
-            self._poll_unattached()
-        elif self.role is Role.RESIGNED:
-            self._poll_resigned()
-        else:
-            self._poll_ballot()
-        self._wake_at(self._deadline_ms)
+        """Lets a deadline pass, sends what is due, and notes when to be woken."""
+        context = self._context
+        context.wake_at_ms = NEVER
+        has_passed = self._role.deadline() <= context.now_ms
+        if has_passed and not context.is_closing:
+            self._role.deadline_passed()
+        self._role.poll()
+        if not has_passed or not context.is_closing:
+            context.wake_at(self._role.deadline())
 
-    def _check_deadline(self) -> None:
-        if self.leadership is not None:
-            # A quorum of one is always there.
-            self._deadline_ms = NEVER if self.is_sole_voter else self.leadership.quorum_deadline_ms
-        if self._now_ms < self._deadline_ms:
-            return
-        if self._closing:
-            self._deadline_ms = NEVER
-        elif self.leadership is not None:
-            self._resign(self.leadership)
-        elif self.role is Role.RESIGNED:
-            self._become_unattached(self.epoch + 1, self._after(0, self._timeouts.election_ms // 5))
-        elif not self.may_stand:
-            self._become_unattached(self.epoch, NEVER)
-        elif self.role in (Role.PROSPECTIVE, Role.CANDIDATE):
-            self._lose()
-        else:
-            self._become_prospective()
-
-    # Elections
-
-    def _become_prospective(self) -> None:
-        self._ballot = Ballot(self.voters.latest, self.key)
-        self._set_role(Role.PROSPECTIVE, self._election_timeout())
-        self._count_votes(self._ballot)
-
-    def _become_candidate(self) -> None:
-        self._elect(ElectionState(self.epoch + 1, NOBODY, *self.key))
-        self._ballot = Ballot(self.voters.latest, self.key)
-        self._set_role(Role.CANDIDATE, self._election_timeout())
-        self._count_votes(self._ballot)
-
-    def _count_votes(self, ballot: Ballot) -> None:
-        if ballot.is_won:
-            if self.role is Role.PROSPECTIVE:
-                self._become_candidate()
+    def _learn(self, leader_id: int, epoch: int, *, told_by: int = NOBODY) -> None:
+        """A node has told its epoch, and perhaps the leader of that epoch."""
+        known_id = self.election.leader_id
+        if leader_id == self.key.id:
+            leader_id = NOBODY
+        if epoch > self.epoch:
+            if leader_id == NOBODY:
+                self._transitions.newer_epoch(epoch)
             else:
-                self._become_leader(tuple(sorted(ballot.granted)))
-        elif ballot.is_lost:
-            self._lose()
+                self._transitions.newer_leader(epoch, leader_id)
+        elif epoch == self.epoch and leader_id != NOBODY:
+            if known_id not in (NOBODY, leader_id):
+                raise QuorumSafetyError(f"{known_id} and {leader_id} both lead epoch {epoch}")
+            self._role.leader_named(leader_id, by_leader=told_by == leader_id)
 
-    def _lose(self) -> None:
-        """Waits a while, longer each time, at random: so one of several candidates will be alone."""
-        self._losses += 1
-        step_ms = max(self._timeouts.backoff_max_ms // 20, 1)
-        limit_ms = min(step_ms << min(self._losses, 10), self._timeouts.backoff_max_ms)
-        deadline_ms = self._after(step_ms, limit_ms)
-        leader_id = self.election.leader_id
-        if leader_id in (NOBODY, self.key.id):
-            self._become_unattached(self.epoch, deadline_ms)
-        else:
-            # The others may be content with the leader: try to fetch from it again.
-            self._become_follower(self.epoch, leader_id)
-            self._deadline_ms = deadline_ms
+    # Requests of other nodes
 
-    def _poll_ballot(self) -> None:
-        assert self._ballot is not None
-        for voter in self._ballot.undecided(self.key):
-            request = VoteRequest(
-                self.epoch,
-                self.key,
-                voter,
-                self.log.last_epoch,
-                self.log.end_offset,
-                self.role is Role.PROSPECTIVE,
-            )
-            self._send(voter.id, request)
+    def _requested(self, token: int, request: Request) -> None:
+        match request:
+            case VoteRequest():
+                self._vote_requested(token, request)
+            case BeginEpochRequest():
+                self._begin_requested(token, request)
+            case EndEpochRequest():
+                self._end_requested(token, request)
+            case FetchRequest() | SnapshotRequest():
+                self._fetch_requested(token, request)
+            case AddVoter() | RemoveVoter() | UpdateVoter() | UpgradeVoters():
+                self._change_requested(token, request)
+
+    def _refusal(self, epoch: int, addressee: ReplicaKey | None = None) -> int:
+        """Why a request of a leader or a candidate is refused; 0 if it is not."""
+        if epoch < self.epoch:
+            return int(ErrorCode.FENCED_LEADER_EPOCH)
+        if addressee is not None and not self._is_me(addressee):
+            return int(ErrorCode.INVALID_VOTER_KEY)
+        return 0
+
+    def _is_me(self, key: ReplicaKey) -> bool:
+        same_disk = ZERO_UUID in (key.directory_id, self.key.directory_id) or key == self.key
+        return key.id == NOBODY or (key.id == self.key.id and same_disk)
 
     def _vote_requested(self, token: int, request: VoteRequest) -> None:
         error = self._refusal(request.epoch, request.voter)
         if not error and request.epoch > self.epoch:
-            self._become_unattached(request.epoch, self._election_timeout())
+            self._transitions.newer_epoch(request.epoch)
         granted = not error and self._grant(request)
-        self._emit(Reply(token, VoteResponse(error, self.leader_id, self.epoch, granted)))
+        self._context.emit(Reply(token, VoteResponse(error, self.leader_id, self.epoch, granted)))
 
     def _grant(self, request: VoteRequest) -> bool:
-        granted = is_up_to_date(request, self.log.last_epoch, self.log.end_offset) and may_grant(
-            self.role, self.election, self._trusts_leader, request
-        )
-        if granted and not request.pre_vote:
-            self._elect(ElectionState(self.epoch, NOBODY, *request.candidate))
-            # The one it voted for gets time to win.
-            self._become_unattached(self.epoch, self._election_timeout())
-        return granted
+        if not is_up_to_date(request, self.log.last_epoch, self.log.end_offset):
+            return False
+        if request.pre_vote:
+            return self._role.would_vote()
+        if not self._role.may_vote_for(request.candidate):
+            return False
+        self._transitions.voted(request.candidate)
+        return True
 
-    def _vote_answered(self, node_id: int, request: VoteRequest, response: VoteResponse | None) -> None:
-        self._release_slot(node_id, request, failed=response is None)
-        if response is not None:
-            self._learn(response.leader_id, response.epoch, told_by=node_id)
-        asked_as = Role.PROSPECTIVE if request.pre_vote else Role.CANDIDATE
-        if self.role is not asked_as or request.epoch != self.epoch:
-            return
-        assert self._ballot is not None
-        if response is None:
-            self._ballot.unreachable.add(node_id)
+    def _begin_requested(self, token: int, request: BeginEpochRequest) -> None:
+        error = self._refusal(request.epoch, request.voter)
+        if not error:
+            self._learn(request.leader_id, request.epoch, told_by=request.leader_id)
+        self._context.emit(Reply(token, LeaderResponse(error, self.leader_id, self.epoch)))
+
+    def _end_requested(self, token: int, request: EndEpochRequest) -> None:
+        error = self._refusal(request.epoch)
+        if not error:
+            self._learn(request.leader_id, request.epoch)
+            self._role.leader_resigned(request.leader_id, request.successors)
+        self._context.emit(Reply(token, LeaderResponse(error, self.leader_id, self.epoch)))
+
+    # Requests that only a leader serves
+
+    def _not_leading(self, epoch: int) -> int:
+        """Why a request for the leader of an epoch is refused; 0 if this node leads that epoch."""
+        if epoch < self.epoch:
+            return int(ErrorCode.FENCED_LEADER_EPOCH)
+        if epoch > self.epoch:
+            return int(ErrorCode.UNKNOWN_LEADER_EPOCH)
+        return 0 if self.is_leader else int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+    def _fetch_requested(self, token: int, request: FetchRequest | SnapshotRequest) -> None:
+        error, leader = self._not_leading(request.epoch), self._leader
+        if error or leader is None:
+            response = FetchResponse(error, self.leader_id, self.epoch, self.high_watermark)
+            self._context.emit(Reply(token, response))
+        elif isinstance(request, FetchRequest):
+            leader.fetch_requested(token, request)
         else:
-            self._ballot.record(node_id, response.granted)
-        self._count_votes(self._ballot)
+            leader.snapshot_requested(token, request)
 
-    # Dispatch
+    def _change_requested(self, token: int, request: Change, *, is_probed: bool = False) -> None:
+        epoch = request.epoch if isinstance(request, UpdateVoter) else self.epoch
+        error, leader = self._not_leading(epoch), self._leader
+        if error or leader is None:
+            self._refuse_change(token, error, "This node does not lead the quorum")
+        elif isinstance(request, AddVoter) and not is_probed:
+            leader.changes.addition_requested(token, request)
+        else:
+            leader.changes.requested(token, request)
 
-    def _requested(self, event: Requested) -> None:
-        token = event.token
-        match event.request:
-            case VoteRequest() as request:
-                self._vote_requested(token, request)
-            case BeginEpochRequest() as begin:
-                self._begin_requested(token, begin)
-            case EndEpochRequest() as end:
-                self._end_requested(token, end)
-            case FetchRequest() as fetch:
-                self._fetch_requested(token, fetch)
-            case SnapshotRequest() as snapshot:
-                self._snapshot_requested(token, snapshot)
-            case AddVoter() as addition:
-                self._addition_requested(token, addition)
-            case RemoveVoter() | UpdateVoter() | UpgradeVoters() as change:
-                self._change_requested(token, change)
+    def _voter_probed(self, event: VoterProbed) -> None:
+        token, request, _ = event.probe
+        refusal = probe_refusal(event)
+        if event.levels is None or refusal is not None:
+            assert refusal is not None
+            self._refuse_change(token, int(refusal.error), refusal.message)
+        else:
+            lowest, highest = event.levels
+            voter = request.voter._replace(min_version=lowest, max_version=highest)
+            self._change_requested(token, request._replace(voter=voter), is_probed=True)
+
+    def _refuse_change(self, token: int, error: int, message: str) -> None:
+        self._context.emit(Reply(token, VoterResponse(error, self.leader_id, self.epoch, message)))
+
+    # Answers of other nodes
 
     def _answered(self, event: Answered) -> None:
-        request, response = event.request, event.response
+        node_id, request, response = event
         if isinstance(request, VoteRequest):
             assert response is None or isinstance(response, VoteResponse)
-            self._vote_answered(event.node_id, request, response)
+            self._vote_answered(node_id, request, response)
         elif isinstance(request, FetchRequest):
             assert response is None or isinstance(response, FetchResponse)
-            self._fetch_answered(event.node_id, request, response)
+            self._fetch_answered(node_id, request, response)
         else:
             failed = response is None or response.error_code != 0
-            self._release_slot(event.node_id, request, failed)
+            self._context.answered(node_id, request, failed)
             if response is not None:
                 self._learn(response.leader_id, response.epoch)
             if request.epoch == self.epoch:
-                self._told(event.node_id, request, failed)
+                self._role.told(node_id, request, failed)
 
-    def _told(
-        self, node_id: int, request: BeginEpochRequest | EndEpochRequest | UpdateVoter, failed: bool
-    ) -> None:
-        """A voter has heard that this node leads, or that it does no longer; or it has not."""
-        if isinstance(request, EndEpochRequest) and not failed:
-            self._to_tell = [key for key in self._to_tell if key.id != node_id]
-        elif isinstance(request, BeginEpochRequest) and self.leadership is not None:
-            # One that is down will ask by itself when it is up.
-            due_ms = self._after(self._timeouts.fetch_ms // (10 if failed else 2))
-            self.leadership.replica(request.voter).begin_due_ms = due_ms
+    def _vote_answered(self, node_id: int, request: VoteRequest, response: VoteResponse | None) -> None:
+        self._context.answered(node_id, request, failed=response is None)
+        if response is not None:
+            self._learn(response.leader_id, response.epoch, told_by=node_id)
+        if request.epoch == self.epoch:
+            granted = None if response is None else response.granted
+            self._role.vote_answered(node_id, pre_vote=request.pre_vote, granted=granted)
+
+    def _fetch_answered(self, node_id: int, request: FetchRequest, response: FetchResponse | None) -> None:
+        failed = response is None or response.error_code != 0
+        self._context.answered(node_id, request, failed)
+        if failed:
+            self._role.fetch_failed()
+        else:
+            self._context.discovery.succeeded()
+        if response is not None:
+            self._learn(response.leader_id, response.epoch)
+            if not failed:
+                self._role.fetched(request, response)
