@@ -1,8 +1,9 @@
 """Many of the quorum's state machines on an imaginary network with imaginary disks, all from one seed.
 
 What can go wrong here: messages are lost, doubled, late and out of order; links are cut one way or both;
-nodes crash, also between two effects, and lose what they had not synced; clocks run at different speeds;
-voters come and go; snapshots take the beginning of logs away. After every step the promises are checked.
+nodes crash, also between two effects, and lose what they had not synced; nodes are paused, one or all of
+them, and find all messages when they go on; clocks run at different speeds; voters come and go; snapshots
+take the beginning of logs away. After every step the promises are checked.
 """
 
 import heapq
@@ -136,6 +137,8 @@ class SimulatedNode:
         self.high_watermark = -1
         self.votes = {}
         self.epoch = 0
+        self.resumes_at_ms = 0
+        self.held = []
 
     def now_ms(self):
         return int(1000 + self.simulation.now_ms * self.clock_rate)
@@ -158,6 +161,8 @@ class SimulatedNode:
         """Loses some of what is not synced."""
         disk = self.disk
         self.state = None
+        self.resumes_at_ms = 0
+        self.held = []
         disk.truncate(self.simulation.random.randint(disk.synced, disk.end_offset))
 
     def later(self, delay_ms, action):
@@ -170,8 +175,30 @@ class SimulatedNode:
 
         self.simulation.at(delay_ms, act)
 
+    @property
+    def is_paused(self):
+        return self.simulation.now_ms < self.resumes_at_ms
+
+    def pause(self, pause_ms):
+        """No instruction runs for a while; events wait in sockets, and timers are late."""
+        if self.state is not None:
+            self.resumes_at_ms = self.simulation.now_ms + pause_ms
+            self.later(pause_ms, self.resume)
+
+    def resume(self):
+        if self.is_paused:
+            return
+        held, self.held = self.held, []
+        # An event loop looks at its timers before or after its sockets.
+        held.insert(self.simulation.random.choice([0, len(held)]), Tick())
+        for event in held:
+            self.step(event)
+
     def step(self, event):
         if self.state is None:
+            return
+        if self.is_paused:
+            self.held.append(event)
             return
         effects = self.state.step(event, self.now_ms())
         for effect in effects:
@@ -185,7 +212,7 @@ class SimulatedNode:
             self.later(max(delay_ms, 0) + 1, self.wake)
 
     def wake(self):
-        if self.state.wake_at_ms <= self.now_ms():
+        if self.state.wake_at_ms <= self.now_ms() and not self.is_paused:
             self.step(Tick())
 
     def carry_out(self, effect):
@@ -289,6 +316,8 @@ class Simulation:
         self.checked_epochs = set()
         self.records = {}
         self.committed = {}
+        # The epoch whose leader committed each offset.
+        self.committed_in = {}
         first = VoterSet.of(
             Voter(ReplicaKey(one) if static else key(one), (VoterEndpoint("CONTROLLER", f"host{one}", 1),))
             for one in range(voters)
@@ -414,7 +443,7 @@ class Simulation:
 
     def one_fault(self):
         node, other = self.random.choice(self.nodes), self.random.choice(self.nodes)
-        match self.random.randrange(6):
+        match self.random.randrange(8):
             case 0 if node.state is not None:
                 node.crash()
                 for one in self.nodes:
@@ -431,8 +460,16 @@ class Simulation:
                 self.cut = {(a, b) for a in ids for b in ids if (a in group) != (b in group)}
             case 4:
                 self.cut.clear()
+            case 5:
+                node.pause(self.random.expovariate(1 / 3000))
+            case 6 if self.random.random() < 0.3:
+                self.pause_all(self.random.expovariate(1 / 3000))
             case _:
                 self.restart_some()
+
+    def pause_all(self, pause_ms):
+        for node in self.nodes:
+            node.pause(pause_ms)
 
     def restart_some(self):
         for node in self.nodes:
@@ -440,7 +477,9 @@ class Simulation:
                 node.start()
 
     def leading(self):
-        return [node for node in self.nodes if node.state is not None and node.state.is_leader]
+        """Those that lead, as far as they know, and run."""
+        up = [node for node in self.nodes if node.state is not None and not node.is_paused]
+        return [node for node in up if node.state.is_leader]
 
     def client_append(self):
         for node in self.leading():
@@ -466,7 +505,7 @@ class Simulation:
 
     def snapshot(self):
         node = self.random.choice(self.nodes)
-        if node.state is not None:
+        if node.state is not None and not node.is_paused:
             node.take_snapshot()
 
     def heal(self):
@@ -475,8 +514,11 @@ class Simulation:
         self.loss, self.crash_chance, self.faults = 0, 0, False
         self.delay_ms = 5
         for node in self.nodes:
+            node.resumes_at_ms = 0
             if node.state is None:
                 node.start()
+            else:
+                node.resume()
 
     def settle(self):
         """After healing: a leader, a commit, and everybody has everything, in a bounded time."""
@@ -508,9 +550,13 @@ class Simulation:
                 self.check_complete(node)
 
     def check_complete(self, leader):
-        """A leader has everything that was ever committed."""
+        """A leader has everything that was committed in earlier epochs.
+
+        A candidate that was paused with votes in its sockets may become the leader of an epoch that is over.
+        """
         for offset, record in self.committed.items():
-            if offset >= leader.disk.start.end_offset:
+            is_older = self.committed_in[offset] < leader.state.epoch
+            if is_older and offset >= leader.disk.start.end_offset:
                 require(offset < leader.disk.end_offset, f"leader {leader.id} lacks committed {record}")
                 found = leader.disk.record(offset)
                 require(found == record, f"leader {leader.id} has {found} in place of {record}")
@@ -541,6 +587,7 @@ class Simulation:
         for offset in range(first, high_watermark):
             record = node.disk.record(offset)
             known = self.committed.setdefault(offset, record)
+            self.committed_in.setdefault(offset, node.state.epoch)
             require(known == record, f"node {node.id} has {record} in place of committed {known}")
         if node.state.is_leader:
             self.check_majority(node, high_watermark)

@@ -5,13 +5,14 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.raft.quorum_simulation import BrokenPromiseError, simulate
+from tests.raft.quorum_simulation import BrokenPromiseError, Simulation, simulate
 
 from gralha.raft import state
 from gralha.raft.context import Context, QuorumSafetyError
 from gralha.raft.leader import Leader
 from gralha.raft.leadership import Leadership
 from gralha.raft.quorum_state import NOBODY
+from gralha.raft.role import Role
 from gralha.raft.state import RaftState
 from gralha.raft.voter_changes import VoterChanges
 
@@ -33,6 +34,45 @@ def test_without_faults_there_is_one_election(voters, observers, static):
     simulation = simulate(7, voters, 0, static=static, faults=False, changes=0)
     assert len(simulation.leaders) == 1
     assert len(simulation.committed) > 100
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("pause_ms", [400, 800, 2_500, 10_000, 60_000])
+@pytest.mark.parametrize("voters", [3, 5])
+def test_a_quorum_that_was_paused_as_a_whole_elects_nobody(voters, pause_ms, seed):
+    simulation = Simulation(seed, voters, faults=False, changes=0)
+    simulation.live(5_000)
+    for _ in range(4):
+        simulation.pause_all(pause_ms)
+        simulation.run_until(simulation.now_ms + pause_ms + simulation.random.uniform(0, 5_000))
+    simulation.settle()
+    assert len(simulation.leaders) == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("pause_ms", [400, 800, 2_500, 10_000, 60_000])
+def test_a_follower_that_was_paused_disturbs_nobody(pause_ms, seed):
+    simulation = Simulation(seed, 3, faults=False, changes=0)
+    simulation.live(5_000)
+    for follower in [node for node in simulation.nodes if not node.state.is_leader]:
+        follower.pause(pause_ms)
+        simulation.run_until(simulation.now_ms + pause_ms + 5_000)
+    simulation.settle()
+    assert len(simulation.leaders) == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_leader_that_was_paused_follows_the_one_that_was_elected_meanwhile(seed):
+    simulation = Simulation(seed, 3, faults=False, changes=0)
+    simulation.live(5_000)
+    (paused,) = simulation.leading()
+    paused.pause(10_000)
+    simulation.run_until(simulation.now_ms + 10_000 + 500)
+    (leader,) = simulation.leading()
+    assert leader is not paused
+    assert paused.state.role is Role.FOLLOWER
+    simulation.settle()
+    assert len(simulation.leaders) == 2
 
 
 def always_up_to_date(request, last_epoch, end_offset):

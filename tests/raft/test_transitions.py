@@ -73,9 +73,12 @@ class Node:
         return self.step(Requested(1, request))
 
     def wait(self):
-        """For any timeout."""
-        self.now_ms += 10_000
-        self.step(Tick())
+        """Until a deadline has passed."""
+        changes = len(self.changes)
+        while len(self.changes) == changes:
+            self.now_ms = max(self.state.wake_at_ms, self.now_ms) + 1
+            assert self.now_ms < 10_000
+            self.step(Tick())
 
     def vote(self, *, pre_vote, granted):
         """Both voters answer; after the first vote the second may come too late."""

@@ -158,6 +158,13 @@ class Context:
         """Asks for a step at that time at the latest."""
         self.wake_at_ms = min(self.wake_at_ms, time_ms)
 
+    def postpone(self, late_ms: int) -> None:
+        """Moves everything that waits by the time in which the process did not run."""
+        self.wake_at_ms += late_ms
+        self.update_due_ms += late_ms
+        self.discovery.due_ms += late_ms
+        self._retry_at_ms = {slot: time_ms + late_ms for slot, time_ms in self._retry_at_ms.items()}
+
     # Effects and requests
 
     def emit(self, effect: Effect) -> None:

@@ -78,6 +78,11 @@ class Leader(RoleState):
         """No majority of the voters has fetched for too long."""
         self._transitions.quorum_lost(self._successors())
 
+    def postpone(self, late_ms: int) -> None:
+        """Moves everything that waits by the time in which the process did not run."""
+        self.leadership.postpone(late_ms)
+        self.changes.postpone(late_ms)
+
     def shut_down(self) -> None:
         """Hands the lead on, if there is another voter."""
         if not self._context.is_only_voter:

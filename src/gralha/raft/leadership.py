@@ -25,6 +25,8 @@ class Progress:
         self.leader_end_offset = UNKNOWN
         # When to tell a voter again that there is a leader.
         self.begin_due_ms = 0
+        # Until then the replica counts as one that fetches.
+        self.fetch_deadline_ms = 0
 
 
 class Parked(NamedTuple):
@@ -69,6 +71,7 @@ class Leadership:
             replica.last_caught_up_ms = replica.last_fetch_ms
         replica.end_offset = offset
         replica.last_fetch_ms = now_ms
+        replica.fetch_deadline_ms = now_ms + self._quorum_timeout_ms
         replica.leader_end_offset = leader_end_offset
 
     def heard(self, key: ReplicaKey, voters: VoterSet, now_ms: int) -> None:
@@ -82,6 +85,14 @@ class Leadership:
         """From now on it may be missing for a while."""
         self._heard.clear()
         self.quorum_deadline_ms = now_ms + self._quorum_timeout_ms
+
+    def postpone(self, late_ms: int) -> None:
+        """Moves everything that waits by the time in which the process did not run."""
+        self.quorum_deadline_ms += late_ms
+        self.parked = [one._replace(deadline_ms=one.deadline_ms + late_ms) for one in self.parked]
+        for replica in self.progress.values():
+            replica.begin_due_ms += late_ms
+            replica.fetch_deadline_ms += late_ms
 
     def majority_offset(self, voters: VoterSet) -> int:
         """Everything below is on the devices of a majority."""
@@ -102,7 +113,7 @@ class Leadership:
             replica is not None
             and replica.last_caught_up_ms >= 0
             and now_ms - replica.last_caught_up_ms < _CAUGHT_UP_MS
-            and now_ms - replica.last_fetch_ms < self._quorum_timeout_ms
+            and now_ms < replica.fetch_deadline_ms
         )
 
     def observers(self, voters: VoterSet, now_ms: int) -> list[tuple[ReplicaKey, Progress]]:

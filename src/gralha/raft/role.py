@@ -65,6 +65,10 @@ class RoleState:
         """Time is up: each role decides what the node becomes."""
         raise NotImplementedError
 
+    def postpone(self, late_ms: int) -> None:
+        """Moves everything that waits by the time in which the process did not run."""
+        self.deadline_ms += late_ms
+
     def poll(self) -> None:
         """Sends the requests that are due, and asks to be woken for those that are not."""
         raise NotImplementedError

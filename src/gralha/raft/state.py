@@ -22,6 +22,7 @@ newer epochs and of leaders), then hands the event to the role that the node has
                       what roles and context are made of
 """
 
+import logging
 from random import Random
 
 from gralha.protocol.errors import ErrorCode
@@ -68,6 +69,8 @@ from gralha.raft.timeouts import NEVER, Timeouts
 from gralha.raft.transitions import Transitions
 from gralha.raft.voter_changes import Change, probe_refusal
 from gralha.raft.voters import ReplicaKey, VoterEndpoint, VoterHistory
+
+log = logging.getLogger("gralha.raft")
 
 
 class RaftState:
@@ -180,12 +183,27 @@ class RaftState:
 
     def step(self, event: Event, now_ms: int) -> list[Effect]:
         """Takes an event in; returns what must be done now."""
+        self._notice_pause(now_ms)
         self._context.now_ms = max(self._context.now_ms, now_ms)
         self._take(event)
         if not isinstance(event, Appended):
             # Fetches that wait for records are answered by the next step: many appends make one answer.
             self._poll()
         return self._context.take_effects()
+
+    def _notice_pause(self, now_ms: int) -> None:
+        """If the process did not run for a while, the time that it lacks does not count.
+
+        After SIGSTOP, or when a laptop slept, all deadlines have passed, although the other nodes may be
+        healthy and their messages lie unread in the sockets. A leader must not resign and a follower must
+        not stand for election before it has listened. So everything that waits moves by as much as this step
+        is late, which is at most the time in which the process did not run.
+        """
+        late_ms = now_ms - self.wake_at_ms
+        if late_ms > self._context.timeouts.pause_ms:
+            log.warning("the quorum's node did not run for %d ms: its deadlines move by that time", late_ms)
+            self._context.postpone(late_ms)
+            self._role.postpone(late_ms)
 
     def _take(self, event: Event) -> None:
         match event:
@@ -241,8 +259,9 @@ class RaftState:
         if has_passed and not context.is_closing:
             self._role.deadline_passed()
         self._role.poll()
-        if not has_passed or not context.is_closing:
-            context.wake_at(self._role.deadline())
+        deadline_ms = self._role.deadline()
+        if deadline_ms < NEVER and not (has_passed and context.is_closing):
+            context.wake_at(min(deadline_ms, context.after(context.timeouts.pulse_ms)))
 
     def _learn(self, leader_id: int, epoch: int, *, told_by: int = NOBODY) -> None:
         """A node has told its epoch, and perhaps the leader of that epoch."""

@@ -14,3 +14,13 @@ class Timeouts(NamedTuple):
     request_ms: int = 2000
     retry_ms: int = 20
     fetch_wait_ms: int = 500
+
+    @property
+    def pause_ms(self) -> int:
+        """A step that comes so much later than it was asked for tells that the process did not run."""
+        return min(self.election_ms, self.fetch_ms) // 2
+
+    @property
+    def pulse_ms(self) -> int:
+        """How often a machine that has a deadline asks for a step, so that it notices a pause early."""
+        return self.pause_ms // 2

@@ -155,6 +155,11 @@ class VoterChanges:
         else:
             self._context.wake_at(change.deadline_ms)
 
+    def postpone(self, late_ms: int) -> None:
+        """Moves the deadline of a change by the time in which the process did not run."""
+        if self._pending is not None:
+            self._pending = self._pending._replace(deadline_ms=self._pending.deadline_ms + late_ms)
+
     def committed(self) -> None:
         """The high watermark has moved, perhaps past the change."""
         change = self._pending

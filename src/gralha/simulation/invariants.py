@@ -38,8 +38,8 @@ READ_BYTES: Final = 1024 * 1024
 GIVING_UP_S: Final = 7.0
 # A process that has failed lets go of what it holds first.
 ENDING_S: Final = 10.0
-# So long after it was frozen nothing is expected of a process.
-AWAKE_S: Final = 2.0
+# After it was frozen a leader has 1.5 x the fetch timeout to be heard: see `RaftState._notice_pause`.
+AWAKE_S: Final = 4.0
 
 
 class Replica(NamedTuple):
