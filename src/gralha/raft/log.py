@@ -105,12 +105,6 @@ class MetadataLog:
         """The offset that the next record gets."""
         return int(self.log.log_end_offset)
 
-    @property
-    def last_epoch(self) -> int:
-        """The epoch of the last record, 0 if there is none."""
-        epoch = self.snapshots[-1].id.epoch if self.snapshots else 0
-        return max(self.log.latest_epoch, epoch)
-
     def open(self) -> Snapshot | None:
         """Opens the log, checking all of it, and gives the newest snapshot. May wait."""
         self._disk.make_folder(self.folder)

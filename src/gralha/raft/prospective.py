@@ -1,7 +1,7 @@
 """Prospective: a voter that misses the leader asks the others whether they would vote for it (KIP-996).
 
-The pre-vote is held in the epoch that the node has. Voters that hear the leader refuse, so a node that is cut
-off cannot depose a leader that the others are content with.
+The pre-vote is held in the epoch that the node has. Voters that hear the leader refuse, so a node without
+a network cannot depose a leader that the others are content with.
 """
 
 from typing import TYPE_CHECKING

@@ -144,7 +144,7 @@ def write_snapshot(
 
 
 def read_snapshot(disk: Disk, path: str) -> Snapshot:
-    """A whole snapshot. Raises SnapshotError when the file is damaged or cut. May wait."""
+    """A whole snapshot. Raises SnapshotError if the file is damaged or truncated. May wait."""
     data = disk.read_file(path)
     if data is None:
         raise SnapshotError(f"{path} does not exist")

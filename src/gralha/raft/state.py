@@ -162,11 +162,6 @@ class RaftState:
         return self._context.high_watermark
 
     @property
-    def flushed_offset(self) -> int:
-        """Everything below is on this node's device."""
-        return self._context.flushed_offset
-
-    @property
     def wake_at_ms(self) -> int:
         """When the machine must be stepped at the latest: a deadline passes at the first step after it."""
         return self._context.wake_at_ms
