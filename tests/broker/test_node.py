@@ -102,7 +102,9 @@ async def test_a_broker_of_another_cluster_is_told_so_at_once(
     await ready.wait()
     assert capsys.readouterr().out == f"ready: node 1 serves 127.0.0.1:{port} as a controller\n"
     async with asyncio.timeout(15):  # the time for a registration is four times that
-        with pytest.raises(StartError, match="'the-quorums'; this node is of cluster the-brokers") as error:
+        with pytest.raises(
+            StartError, match="'the-quorums'; this node belongs to cluster the-brokers"
+        ) as error:
             await broker.run(asyncio.Event(), never_ready)
     assert "Broker 2 cannot join the cluster" in str(error.value)
     assert "is this the right folder in log.dirs" in str(error.value)

@@ -249,7 +249,7 @@ async def test_an_unreadable_quorum_state_stops_the_start():
 
 
 async def test_several_voters_need_a_way_to_each_other():
-    with pytest.raises(QuorumError, match="way to the other nodes"):
+    with pytest.raises(QuorumError, match="connections to the other nodes"):
         RaftDriver(QuorumSettings(1, [1, 2], "/d", MemoryDisk(), int, print), CODEC, Listener())
 
 

@@ -381,7 +381,7 @@ async def test_voters_that_are_not_there_cannot_become_records():
         await leader.driver.append(["a"])
         response = await leader.driver.upgrade_voters(5000)
         assert response.error_code == ErrorCode.INVALID_UPDATE_VERSION
-        assert f"Controller {away.id} has not been heard of" in response.message
+        assert f"Controller {away.id} has not fetched since" in response.message
         other = next(member for member in quorum.up() if member is not leader)
         assert (await other.driver.upgrade_voters(5000)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
@@ -471,7 +471,7 @@ def test_a_node_of_another_cluster_is_told_of_once(caplog):
             leader = await quorum.leader()
             await asyncio.sleep(10)
             assert leader.driver.foreign_cluster is None
-            assert "2 of 2 controllers are of cluster 'ours'" in stranger.driver.foreign_cluster
+            assert "2 of 2 controllers belong to cluster 'ours'" in stranger.driver.foreign_cluster
             await stranger.close()
             stranger.options = {"cluster_id": "ours"}
             await stranger.start()
@@ -481,13 +481,13 @@ def test_a_node_of_another_cluster_is_told_of_once(caplog):
 
     run_virtual(meet())
     errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
-    by_the_stranger = [text for text in errors if "this node of cluster theirs (/d/meta.properties)" in text]
+    by_the_stranger = [text for text in errors if "this node to cluster theirs (/d/meta.properties)" in text]
     assert sorted(text.split(",")[0] for text in by_the_stranger) == [
-        "Controller 1 is of cluster 'ours'",
-        "Controller 2 is of cluster 'ours'",
+        "Controller 1 belongs to cluster 'ours'",
+        "Controller 2 belongs to cluster 'ours'",
     ]
     by_the_others = [text for text in errors if text not in by_the_stranger]
-    assert {text.split(",")[0] for text in by_the_others} <= {"Controller 3 is of cluster 'theirs'"}
+    assert {text.split(",")[0] for text in by_the_others} <= {"Controller 3 belongs to cluster 'theirs'"}
     assert len(by_the_others) <= 2
     warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len([text for text in warnings if text.startswith("Node 3 of cluster 'theirs' was refused")]) == 2

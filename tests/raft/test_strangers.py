@@ -19,7 +19,7 @@ def test_a_few_strangers_are_no_reason_to_give_up():
     assert strangers.majority([1, 2]) is None
     strangers.found(2, None)
     assert strangers.majority([1, 2, 3]) == (
-        "2 of 3 controllers are of another cluster, cluster 'theirs'; this node is of cluster ours "
+        "2 of 3 controllers belong to another cluster, cluster 'theirs'; this node belongs to cluster ours "
         "(/d/meta.properties)"
     )
     strangers.gone(2)
@@ -28,4 +28,4 @@ def test_a_few_strangers_are_no_reason_to_give_up():
 
 def test_servers_without_an_id_are_named_by_their_place(caplog):
     Strangers("ours", "/d").found(-2, "theirs")
-    assert "Server 1 of controller.quorum.bootstrap.servers is of cluster 'theirs'" in caplog.text
+    assert "Server 1 of controller.quorum.bootstrap.servers belongs to cluster 'theirs'" in caplog.text

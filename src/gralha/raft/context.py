@@ -1,6 +1,6 @@
-"""What a node of the quorum has in every role: log, voters, election, time, effects and requests under way.
+"""The part of a node that stays when its role changes: log, voters, election, time, effects, requests.
 
-The roles are given this object and do everything through it. It keeps three promises for them:
+Every role is given this object and does everything through it. It keeps three promises for the roles:
 
 - The election is saved before any effect that follows from it (`emit`).
 - The epoch never decreases (`elect`), and committed records are never truncated (`truncate_for`).
@@ -32,7 +32,7 @@ from gralha.raft.voters import ReplicaKey, VoterEndpoint, VoterHistory, VoterSet
 
 
 class QuorumSafetyError(Exception):
-    """Something happened that cannot happen while all nodes keep their promises. Going on could lose data."""
+    """A rule of the protocol is broken. The node stops, because it could lose data if it went on."""
 
 
 class Context:
@@ -61,12 +61,12 @@ class Context:
         self.flushed_offset = 0
         self.now_ms = 0
         self.wake_at_ms = NEVER
-        # Elections that this node has lost in a row. Each one makes the next pause longer.
+        # The elections that this node has lost in a row. Each one makes the next pause longer.
         self.elections_lost = 0
         self.discovery = Discovery(timeouts)
         # A snapshot is being fetched from a leader, perhaps from an earlier one.
         self.is_fetching_snapshot = False
-        # When this voter may tell the leader again where it listens.
+        # When this voter may send its listeners to the leader again.
         self.update_due_ms = 0
         self.is_closing = False
         self._random = random
@@ -74,8 +74,8 @@ class Context:
         self._can_vote = can_vote
         self._effects: list[Effect] = []
         self._election_unsaved = False
-        # For each node and kind of request in this epoch: NEVER while a request is under way, later the time
-        # before which it is not repeated.
+        # By node and kind of request, for this epoch: NEVER while a request is under way, and after a failure
+        # the time of the next attempt.
         self._retry_at_ms: dict[tuple[int, type[Outgoing]], int] = {}
 
     # The election and the voters
@@ -86,7 +86,7 @@ class Context:
         return self.election.epoch
 
     def elect(self, election: ElectionState) -> None:
-        """Takes on a new epoch, leader or vote; `emit` saves it first."""
+        """Changes the epoch, the leader or the vote. The change is saved before the next effect."""
         if election.epoch < self.epoch:
             raise QuorumSafetyError(f"epoch {election.epoch} after epoch {self.epoch}")
         if election.epoch > self.epoch:
@@ -96,7 +96,7 @@ class Context:
             self._election_unsaved = True
 
     def is_free_to_vote_for(self, candidate: ReplicaKey) -> bool:
-        """Returns True if the epoch has no known leader and this node's vote is not given to another."""
+        """Returns True if this node knows no leader of the epoch and has not voted for another candidate."""
         voted = ReplicaKey(self.election.voted_id, self.election.voted_directory_id)
         return self.election.leader_id == NOBODY and (voted.id == NOBODY or voted == candidate)
 
@@ -112,7 +112,7 @@ class Context:
 
     @property
     def voters_are_uncommitted(self) -> bool:
-        """True if the log records its newest voters at or above the high watermark."""
+        """True if the record of the newest voters is not committed yet."""
         offset = self.voters.latest_offset
         return offset is not None and offset >= self.high_watermark
 
@@ -133,21 +133,22 @@ class Context:
         return self.now_ms + delay_ms + (self._random.randrange(jitter_ms) if jitter_ms > 0 else 0)
 
     def election_deadline(self) -> int:
-        """A random time that gives somebody the chance to be elected."""
+        """The end of the time that a candidate has to be elected. It is random."""
         return self.after(self.timeouts.election_ms, self.timeouts.election_ms)
 
     def fetch_deadline(self) -> int:
-        """When the leader must have answered a fetch."""
+        """The end of the time that the leader has to answer a fetch."""
         return self.after(self.timeouts.fetch_ms, self.timeouts.election_ms // 10)
 
     def early_deadline(self) -> int:
-        """A random time soon: a pre-vote disturbs no leader, and a cluster that starts need not wait."""
+        """A random time soon, so that a cluster starts quickly. An early pre-vote disturbs no leader."""
         return self.after(0, self.timeouts.election_ms // 5)
 
     def next_attempt(self) -> int:
-        """When to stand again after a lost election.
+        """The time of the next attempt after a lost election.
 
-        The pause is random, so that one of several candidates is alone at last, and grows with every loss.
+        The pause before it is random, so that two candidates do not meet again and again. It grows with every
+        lost election.
         """
         self.elections_lost += 1
         step_ms = max(self.timeouts.backoff_max_ms // 20, 1)
@@ -155,7 +156,7 @@ class Context:
         return self.after(step_ms, limit_ms)
 
     def wake_at(self, time_ms: int) -> None:
-        """Asks for a step at that time at the latest."""
+        """Asks the caller for a step at this time, or earlier."""
         self.wake_at_ms = min(self.wake_at_ms, time_ms)
 
     def postpone(self, late_ms: int) -> None:
@@ -168,12 +169,12 @@ class Context:
     # Effects and requests
 
     def emit(self, effect: Effect) -> None:
-        """Adds an effect, after the saving of the election that it may follow from."""
+        """Adds an effect. If the election has changed, it is saved before."""
         self._save_election()
         self._effects.append(effect)
 
     def take_effects(self) -> list[Effect]:
-        """The effects of this step. Of several elections in one step only the last is saved."""
+        """The effects of this step. If the election has changed several times, the last one is saved."""
         self._save_election()
         effects, self._effects = self._effects, []
         return effects
@@ -194,7 +195,7 @@ class Context:
         self.emit(Send(node_id, request))
 
     def answered(self, node_id: int, request: Outgoing, failed: bool) -> None:
-        """A request is no longer under way. One that failed is repeated after a pause."""
+        """A request is not under way any more. If it has failed, it can be sent again after a pause."""
         if request.epoch == self.epoch:
             retry_at_ms = self.after(self.timeouts.retry_ms) if failed else 0
             self._retry_at_ms[node_id, type(request)] = retry_at_ms
@@ -202,7 +203,7 @@ class Context:
     # The log
 
     def may_fetch(self) -> bool:
-        """Returns True if the whole log is synced: the fetch offset of a voter says what its device has."""
+        """Returns True if the log is synced, because the fetch offset of a voter says what its device has."""
         return not self._can_vote or self.flushed_offset >= self.log.end_offset
 
     def fetch_request(self, max_wait_ms: int) -> FetchRequest:
@@ -217,7 +218,7 @@ class Context:
         )
 
     def append(self, effect: AppendLeaderChange | AppendVoters, count: int, voters: VoterSet | None) -> None:
-        """Appends control records of this leader. If they set the voters, the last one does."""
+        """Appends control records of this leader. The last one sets the voters, if any are given."""
         self.emit(effect)
         base_offset = self.log.end_offset
         self.log.append(self.epoch, base_offset, base_offset + count)
@@ -233,7 +234,7 @@ class Context:
                 self.voters.append(batch.base_offset, batch.voters)
 
     def truncate_for(self, diverging: EpochEnd) -> None:
-        """Truncates the log to where it is the same as the leader's."""
+        """Truncates the log to the part that is equal to the leader's log."""
         end_offset = self.log.truncation_offset(diverging)
         if end_offset < self.high_watermark:
             raise QuorumSafetyError(
@@ -258,7 +259,7 @@ class Context:
         self.raise_high_watermark(snapshot.end_offset)
 
     def raise_high_watermark(self, offset: int) -> None:
-        """Everything below the offset is committed."""
+        """Moves the high watermark forward, never back."""
         if offset > self.high_watermark:
             self.high_watermark = offset
             self.emit(AdvanceHighWatermark(offset))

@@ -1,5 +1,6 @@
-"""What a node of the quorum says to the others, and how it answers them: Kafka's messages on one side, the
-state machine's events and effects on the other.
+"""Requests to the other nodes of the quorum, and answers to theirs.
+
+On one side are Kafka's messages, on the other the events and effects of the state machine.
 """
 
 import asyncio
@@ -54,11 +55,11 @@ log = logging.getLogger("gralha.raft")
 
 LANE: Final = "raft"
 FETCH_LANE: Final = "raft-fetch"
-_CONTROLLERS: Final = 2  # DescribeCluster's word for who is asked (KIP-919)
+_CONTROLLERS: Final = 2  # the endpoint type of controllers in DescribeCluster (KIP-919)
 
 
 class _Question(NamedTuple):
-    """A request that waits for its answer."""
+    """A request of another node that waits for its answer."""
 
     request: Message
     version: int
@@ -66,7 +67,7 @@ class _Question(NamedTuple):
 
 
 class Correspondence:
-    """Requests out and in. `take` hands an event to the state machine."""
+    """Requests in both directions. `take` gives an event to the state machine."""
 
     def __init__(
         self,
@@ -88,13 +89,13 @@ class Correspondence:
         self._is_over = False
         self._own_questions: dict[int, asyncio.Future[Response]] = {}
         self._last_token = 0
-        # A dict, because it keeps the order: the tasks of a set would be cancelled by their addresses.
+        # A dict keeps its order. The tasks of a set would be cancelled in the order of their addresses.
         self._tasks: dict[asyncio.Task[None], None] = {}
-        # Where nodes said that leaders listen, for those that no record of voters knows.
+        # Host and port of leaders that the records of voters do not have, as other nodes told them.
         self._told_endpoints: dict[int, tuple[str, int]] = {}
 
     def endpoint_of(self, node_id: int) -> tuple[str, int] | None:
-        """Where a controller listens, by the voters or by what others said."""
+        """The host and port of a controller, from the voters or from what other nodes told."""
         if node_id == self._state.key.id and self._settings.endpoints:
             return self._settings.endpoints[0][1:]
         voter = self._state.voters.latest.find(node_id)
@@ -106,7 +107,7 @@ class Correspondence:
         for node_id, host, port in wire.leader_endpoints(message):
             self._told_endpoints[node_id] = (host, port)
 
-    # Out
+    # Requests to others
 
     def _spawn(self, work: Coroutine[object, object, None]) -> None:
         task = self._loop.create_task(work)
@@ -119,7 +120,7 @@ class Correspondence:
             self._on_failure(error)
 
     def send(self, effect: Send) -> None:
-        """Asks another node; the outcome comes back as an event."""
+        """Sends a request to another node. The result comes back as an event."""
         self._spawn(self._send(effect))
 
     async def _send(self, effect: Send) -> None:
@@ -130,13 +131,13 @@ class Correspondence:
             message = await self._ask(effect.node_id, wire.encode_request(effect.request, self._sender), lane)
             response = wire.decode_response(message)
         except (PeerError, ProtocolError, KafkaError, wire.WrongQuorumError) as error:
-            log.debug("no answer from %d: %s", effect.node_id, error)
+            log.debug("Node %d did not answer: %s", effect.node_id, error)
         self._take(Answered(effect.node_id, effect.request, response))
         if message is not None:
             await self._note_cluster(effect.node_id, message)
 
     async def _note_cluster(self, node_id: int, message: Message) -> None:
-        """Who is of another cluster does not tell which: that is asked, for the person who has to mend it."""
+        """Asks a node of another cluster for its cluster id, so that the log can name it."""
         if getattr(message, "error_code", 0) != ErrorCode.INCONSISTENT_CLUSTER_ID:
             self._strangers.gone(node_id)
         elif self._strangers.is_new(node_id):
@@ -146,12 +147,12 @@ class Correspondence:
                 if isinstance(answer, DescribeClusterResponse):
                     cluster_id = answer.cluster_id or None
             except PeerError as error:
-                log.debug("the cluster id of %d is not known: %s", node_id, error)
+                log.debug("Node %d did not tell its cluster id: %s", node_id, error)
             self._strangers.found(node_id, cluster_id)
 
     @property
     def foreign_cluster(self) -> str | None:
-        """What is wrong if this node finds no leader because most controllers are of another cluster."""
+        """Says that most controllers belong to another cluster; None if they do not."""
         voters = self._state.voters.latest
         others = [key.id for key in voters.others(self._state.key)]
         return self._strangers.majority(others if voters.voters else self._settings.bootstrap)
@@ -159,14 +160,14 @@ class Correspondence:
     async def _ask(self, node_id: int, request: Message, lane: str) -> Message:
         peers = self._settings.peers
         if peers is None:
-            raise PeerError("this node knows no others")
+            raise PeerError("this node has no connections to other nodes")
         timeout_ms = self._settings.timeouts.request_ms
         message = await peers.ask(node_id, request, timeout_ms=timeout_ms, lane=lane)
         self._learn_endpoints(message)
         return message
 
     def probe(self, effect: ProbeVoter) -> None:
-        """Asks a node that shall vote what it can; the outcome comes back as an event."""
+        """Asks a node that may become a voter for its versions. The result comes back as an event."""
         self._spawn(self._probe(effect))
 
     async def _probe(self, effect: ProbeVoter) -> None:
@@ -177,13 +178,13 @@ class Correspondence:
             message = await self._ask(node_id, question, LANE)
             levels = wire.kraft_versions(message)
         except (PeerError, ProtocolError, KafkaError) as error:
-            log.info("controller %d, which shall vote, does not answer: %s", node_id, error)
+            log.info("Controller %d cannot become a voter, because it does not answer: %s", node_id, error)
         self._take(VoterProbed(effect, levels))
 
-    # Snapshots of the leader's
+    # Fetching snapshots
 
     def fetch_snapshot(self, effect: FetchSnapshot) -> None:
-        """Gets a snapshot, part by part; the outcome comes back as an event."""
+        """Fetches a snapshot, part by part. The result comes back as an event."""
         self._spawn(self._fetch_snapshot(effect))
 
     async def _fetch_snapshot(self, effect: FetchSnapshot) -> None:
@@ -198,7 +199,7 @@ class Correspondence:
             value = snapshot.quorum_records.get(KRAFT_VOTERS)
             event = SnapshotFetched(effect.snapshot, None if value is None else decode_voters(value))
         except (PeerError, ProtocolError, SnapshotError) as error:
-            log.warning("the snapshot at offset %d has not come: %s", effect.snapshot.end_offset, error)
+            log.warning("The snapshot at offset %d was not fetched: %s", effect.snapshot.end_offset, error)
             await asyncio.sleep(self._settings.timeouts.retry_ms / 1000)
         finally:
             file.close()
@@ -212,10 +213,10 @@ class Correspondence:
             )
             message = await self._ask(effect.node_id, request, FETCH_LANE)
             if not isinstance(message, FetchSnapshotResponse) or message.error_code or not message.topics:
-                raise PeerError("the leader does not give it")
+                raise PeerError("the leader refused it")
             part = message.topics[0].partitions[0]
             if part.error_code or part.position != position:
-                raise PeerError(f"the leader does not give it: {ErrorCode(part.error_code).name}")
+                raise PeerError(f"the leader refused it: {ErrorCode(part.error_code).name}")
             data = b"" if part.unaligned_records is None else part.unaligned_records.to_bytes()
             await self._loop.run_in_executor(None, partial(file.append, [data]))
             position += len(data)
@@ -223,9 +224,9 @@ class Correspondence:
             if position >= part.size:
                 return
             if not data:
-                raise PeerError("the leader has no more of it")
+                raise PeerError("the leader sent an empty part")
 
-    # In
+    # Requests of others
 
     def handle(self, request: Message, version: int) -> Message | Awaitable[Message]:
         """Answers a request, at once or later."""
@@ -246,7 +247,7 @@ class Correspondence:
         return question.answer.result() if question.answer.done() else question.answer
 
     def ask_here(self, request: Request) -> "asyncio.Future[Response]":
-        """A request of this very process."""
+        """Answers a request that comes from this process itself."""
         token = self._next_token()
         answer: asyncio.Future[Response] = self._loop.create_future()
         self._own_questions[token] = answer
@@ -271,9 +272,9 @@ class Correspondence:
         self._settle(question, wire.encode_response(question.request, question.version, response, leader))
 
     def _taken(self, token: int) -> _Question | None:
-        """The question to answer; None when all were dismissed while the disk was at work."""
+        """The request to answer; None if all requests were refused while the disk was busy."""
         question = self._questions.pop(token, None)
-        assert question is not None or self._is_over, "a question is answered once"
+        assert question is not None or self._is_over, "a request is answered once"
         return question
 
     def _settle(self, question: _Question, message: Message) -> None:
@@ -281,7 +282,7 @@ class Correspondence:
             question.answer.set_result(message)
 
     def reply_records(self, effect: ReplyRecords) -> None:
-        """Answers a fetch with what the log has."""
+        """Answers a fetch with records of the log."""
         try:
             records = self._log.read_raw(effect.offset, wire.FETCH_BYTES, blocking=False)
         except WouldBlock:
@@ -295,12 +296,12 @@ class Correspondence:
         try:
             response = response._replace(records=await self._loop.run_in_executor(None, read))
         except KafkaError as error:
-            # Truncated or forgotten meanwhile: the follower asks again and hears why.
+            # The records were truncated or removed meanwhile. The follower asks again and learns why.
             response = response._replace(error_code=int(error.code))
         self.reply(effect.token, response)
 
     def reply_snapshot(self, token: int) -> None:
-        """Answers with the part of a snapshot that was asked for."""
+        """Answers with the requested part of a snapshot."""
         question = self._taken(token)
         if question is None:
             return
@@ -332,14 +333,14 @@ class Correspondence:
     # The end
 
     async def close(self) -> None:
-        """Asks and answers no more."""
+        """Gives up its own requests, and refuses those that wait."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.fail_questions()
 
     def fail_questions(self) -> None:
-        """Nobody will be answered any more."""
+        """Refuses all requests that wait, because nothing will answer them any more."""
         self._is_over = True
         questions, self._questions = self._questions, {}
         for question in questions.values():

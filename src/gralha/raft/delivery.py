@@ -1,12 +1,12 @@
-"""From the committed log to the listener: every batch once, in order.
+"""Gives every committed batch to the listener, once and in order.
 
-Batches that this node appended itself wait here and are handed on from memory when they are committed. All
-others are read from the log. `on_caught_up` follows when the listener has seen everything up to the high
-watermark, so that it can take many batches together.
+Batches that this node appended itself wait here and are given from memory when they are committed. All other
+batches are read from the log. `on_caught_up` is called when the listener has seen everything up to the high
+watermark, so that the listener can take many batches together.
 
-When this node ceases to lead, the next leader may commit what this one appended. The log tells: an append is
-committed if the batch at its offset has its epoch, and lost if the log is truncated or has another batch
-there. Whoever waits for the append is told when that is known.
+When this node stops leading, the next leader may commit what this one has appended. The log tells later: an
+append is committed if the batch at its offset has its epoch. It is lost if the log is truncated, or has
+another batch there. The append is answered when that is known.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _NO_BOUND: Final = 2**63 - 1
 
 
 class Delivery:
-    """How far the listener is. `on_progress` hears of every step, `on_failure` of every error."""
+    """The position of the listener in the log. `on_progress` is called after each step forward."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Delivery:
         on_progress: Callable[[], None],
         on_failure: Callable[[BaseException], None],
     ) -> None:
-        # Up to here the listener has seen the log.
+        # The listener has seen the log up to here.
         self.position = SnapshotId(0, 0)
         self.timestamp_ms = 0
         self.bytes_since_snapshot = 0
@@ -54,25 +54,25 @@ class Delivery:
 
     @property
     def offset(self) -> int:
-        """The next offset that the listener gets."""
+        """The offset of the next record for the listener."""
         return self.position.end_offset
 
     @property
     def is_caught_up(self) -> bool:
-        """Has the listener been told of all that it was given?"""
+        """True if no batches are being read for the listener."""
         return self._reading is None
 
     def load(self, snapshot_id: SnapshotId, snapshot: Snapshot) -> None:
-        """A snapshot instead of the log before it."""
+        """Gives the listener a snapshot, which replaces the log before it."""
         self._listener.on_snapshot(*snapshot_id, [self._codec.decode(value) for value in snapshot.values])
-        # The snapshot may contain them or not: nobody can tell.
+        # Nobody can tell whether the snapshot contains them.
         self._lose_orphans(lambda orphan: orphan.base_offset < snapshot_id.end_offset)
         self.position = snapshot_id
         self.timestamp_ms = snapshot.last_contained_log_timestamp
         self.bytes_since_snapshot = 0
 
     def advance(self, high_watermark: int) -> None:
-        """Everything below the high watermark is to be delivered."""
+        """Delivers everything below the high watermark."""
         self._target = max(self._target, high_watermark)
         if self._reading is not None or self.offset >= self._target:
             return
@@ -101,7 +101,7 @@ class Delivery:
             _commit(append)
 
     async def _read(self) -> None:
-        """Up to what is known in memory, or to the high watermark."""
+        """Reads up to the high watermark, or to the first batch that waits in memory."""
         while self.offset < (end := min(self._target, self._first_pending())):
             read = partial(self._log.read, self.offset, end)
             for batch in await self._loop.run_in_executor(None, read):
@@ -136,23 +136,23 @@ class Delivery:
             self._on_failure(failure)
 
     async def settled(self) -> None:
-        """Waits until nothing is being read."""
+        """Waits until no batches are being read."""
         while self._reading is not None:
             await asyncio.wait([self._reading])
 
     # Appends that outlive the leadership of this node
 
     def orphan_pending(self) -> None:
-        """This node leads no longer; the log will tell what becomes of its appends."""
+        """This node does not lead any more. The log tells later which of its appends are committed."""
         self._orphans += self.pending
         self.pending.clear()
 
     def truncated(self, end_offset: int) -> None:
-        """The log was cut: appends beyond its end are lost."""
+        """The log was truncated: appends beyond its end are lost."""
         self._lose_orphans(lambda orphan: orphan.next_offset > end_offset)
 
     def _settle_orphans(self, batch: LogBatch) -> None:
-        """A committed batch says what became of the appends at its offsets."""
+        """A committed batch decides about the appends at its offsets."""
         while self._orphans and self._orphans[0].base_offset < batch.next_offset:
             orphan = self._orphans.popleft()
             if (orphan.base_offset, orphan.epoch) == (batch.base_offset, batch.epoch):
@@ -167,7 +167,7 @@ class Delivery:
         self._orphans = deque(orphan for orphan in self._orphans if not is_lost(orphan))
 
     def fail_all(self, error: BaseException) -> None:
-        """Nothing is delivered any more: nobody knows which of the appends will be committed."""
+        """Ends all waiting appends with an error: nobody knows which of them will be committed."""
         for append in [*self.pending, *self._orphans, *self._committed_orphans]:
             _fail(append, error)
         self.pending.clear()
@@ -183,5 +183,5 @@ def _commit(append: Append) -> None:
 def _fail(append: Append, error: BaseException) -> None:
     if not append.committed.done():
         append.committed.set_exception(error)
-        # Nobody need be waiting; whoever is gets the error.
+        # If nobody waits for the future, asyncio must not complain about the exception.
         append.committed.exception()

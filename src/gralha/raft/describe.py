@@ -19,7 +19,7 @@ from gralha.raft.voters import ReplicaKey
 def describe_quorum(
     request: DescribeQuorumRequest, version: int, state: RaftState, now_ms: int, wall_ms: int
 ) -> DescribeQuorumResponse:
-    """What a leader knows; others know too little. `now_ms` is the machine's time, `wall_ms` everybody's."""
+    """The replicas, if this node leads. `now_ms` is the machine's time, `wall_ms` that of the wall clock."""
     asked = [(topic.topic_name, one.partition_index) for topic in request.topics for one in topic.partitions]
     if asked != [(TOPIC, 0)]:
         return _unknown_partitions(request)
@@ -36,7 +36,7 @@ def describe_quorum(
 
 
 def _unknown_partitions(request: DescribeQuorumRequest) -> DescribeQuorumResponse:
-    """There is one partition that has a quorum, and it is asked for alone; as in Kafka."""
+    """Refuses everything but the one partition that has a quorum, as Kafka does."""
     code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     return DescribeQuorumResponse(
         topics=[

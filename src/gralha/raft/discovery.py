@@ -1,6 +1,6 @@
-"""Finding the leader: a node that knows no leader asks the other nodes one after the other.
+"""The search for the leader: a node without one asks the other nodes, one after the other.
 
-After an answer without a leader it pauses, longer each time, because many nodes may be asking at once.
+Between two requests it pauses, longer each time, because many nodes may be searching at once.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from gralha.raft.timeouts import Timeouts
 
 
 class Discovery:
-    """Which node to ask next, and when."""
+    """The next node to ask, and when."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.due_ms = 0
@@ -29,5 +29,5 @@ class Discovery:
         self.due_ms = now_ms + min(pause_ms, self._timeouts.backoff_max_ms // 10)
 
     def succeeded(self) -> None:
-        """The leader has answered, so the next pause is a short one again."""
+        """The leader has answered, so the next pause is short again."""
         self._failures = 0

@@ -1,14 +1,13 @@
-"""Runs the quorum: the state machine's effects on disk and network, the log's records to the listener.
+"""Runs the quorum: carries out the state machine's effects on disk and network, and feeds the listener.
 
-Events are taken one after the other; an effect that waits for the disk holds up the next event. An append
-returns when it is committed. Appends that arrive while the disk syncs an earlier one are synced together by
-the next sync (group commit). Syncs run in a thread; all else happens on the event loop.
+The driver takes one event after the other. An effect that waits for the disk delays the next event. An append
+returns when it is committed. Appends that arrive during a sync share the next sync (group commit). Syncs run
+in a thread; everything else runs on the event loop.
 
-What the listener gets, in this order: at most one snapshot at the start (on a follower that was left behind,
-again later), every committed batch once, and `on_leader` when this node leads and the listener has seen
-everything that was committed before. Batches that this node appends itself follow as soon as they are
-committed; `on_resigned` tells that it leads no longer. An error of the disk or of the listener ends the
-driver: it reports to `on_failure` and takes no more records.
+The listener gets a snapshot at the start, if there is one, and then every committed batch once. A follower
+that was left behind gets another snapshot later. `on_leader` is called when this node leads and the listener
+has seen everything that was committed before, and `on_resigned` when this node does not lead any more. An
+error of the disk or of the listener ends the driver: it calls `on_failure` and takes no more records.
 """
 
 import asyncio
@@ -76,17 +75,17 @@ log = logging.getLogger("gralha.raft")
 
 Result = TypeVar("Result")
 
-# These wait for the disk.
+# These effects wait for the disk.
 _SLOW: Final = (SaveElection, Truncate, InstallSnapshot)
 
 
 class RaftDriver:
-    """One node of the quorum: a voter, or an observer that follows its log."""
+    """One node of the quorum: a voter, or an observer that follows the log."""
 
     def __init__(self, settings: QuorumSettings, codec: RecordCodec, listener: RaftListener) -> None:
         alone = list(settings.voters) == [settings.node_id]
         if not alone and settings.peers is None:
-            raise QuorumError(f"a quorum of {list(settings.voters)} needs a way to the other nodes")
+            raise QuorumError(f"a quorum of {list(settings.voters)} needs connections to the other nodes")
         self.state = RaftState(
             ReplicaKey(settings.node_id, settings.directory_id),
             settings.timeouts,
@@ -120,16 +119,16 @@ class RaftDriver:
         self._flushing: asyncio.Future[None] | None = None
         self._flush_planned = False
         self._flushed_offset = 0
-        # Counts truncations: a sync that began before one says nothing about what follows it.
+        # A sync that began before a truncation says nothing about the records after it.
         self._truncations = 0
-        # The epoch whose first record this node has written, and the one in which the listener knows it.
+        # The epoch whose first record this node has written, and the epoch that the listener knows it leads.
         self._begun_epoch = -1
         self._led_epoch = -1
-        # Told who leads, and when nobody is known to.
+        # Called with the id of the leader when it changes, and with -1 when no leader is known.
         self.leader_listeners: list[Callable[[int], None]] = []
         self._told_leader_id = NOBODY
         self._starting: asyncio.Future[None] | None = None
-        # Whether the machine knows of the log: before that there is nothing to commit or to hand on.
+        # True when the machine has the log. Before that there is nothing to commit or to hand over.
         self._has_begun = False
         self._failure: BaseException | None = None
         self._closed = False
@@ -137,28 +136,28 @@ class RaftDriver:
 
     @property
     def is_leader(self) -> bool:
-        """May this node append now?"""
+        """True if this node may append now."""
         usable = not self._closed and self._failure is None
         return usable and self.state.is_leader and self._begun_epoch == self.epoch
 
     @property
     def epoch(self) -> int:
-        """The newest epoch this node knows."""
+        """The newest epoch that this node knows."""
         return self.state.epoch
 
     @property
     def leader_id(self) -> int:
-        """Who leads, -1 if that is not known."""
+        """The leader, or -1 if this node knows none."""
         return self.state.leader_id
 
     @property
     def voter_ids(self) -> list[int]:
-        """Who votes, by the newest voters in this node's log."""
+        """The ids of the newest voters in this node's log."""
         return sorted(self.state.voters.latest.ids)
 
     @property
     def end_offset(self) -> int:
-        """The offset that the next record gets."""
+        """The offset of the next record."""
         return self.log.end_offset
 
     @property
@@ -169,7 +168,7 @@ class RaftDriver:
     # Life
 
     async def start(self) -> None:
-        """Opens the log and takes part in the quorum; one that is alone leads when this returns."""
+        """Opens the log and joins the quorum. A quorum of one has its leader when this returns."""
         settings = self._settings
         snapshot = await self._in_thread(self.log.open)
         if snapshot is not None:
@@ -194,7 +193,7 @@ class RaftDriver:
         self._starting = None
 
     async def close(self) -> None:
-        """Commits what was appended, if others are there for it, hands the lead on, and stops."""
+        """Waits a while for appended records to be committed, hands the lead over, and stops."""
         self._closed = True
         await self._snapshotter.settled()
         if not self.log.is_open:
@@ -239,7 +238,7 @@ class RaftDriver:
 
     @property
     def _correspondence(self) -> "Correspondence":
-        """Loaded when it is first needed: a quorum of one starts faster without the code of its messages."""
+        """Imported when it is first needed: a quorum of one starts faster without it."""
         if self._known_correspondence is None:
             from gralha.raft.correspondence import Correspondence
 
@@ -249,7 +248,7 @@ class RaftDriver:
         return self._known_correspondence
 
     def handle(self, request: Message, version: int) -> Message | Awaitable[Message]:
-        """Answers a request of another node, or about the quorum. A node that goes refuses all."""
+        """Answers a request of another node, or about the quorum. A node that stops refuses all requests."""
         if self._stopped or self._failure is not None or not self.log.is_open:
             from gralha.raft.wire import encode_refusal
 
@@ -258,11 +257,11 @@ class RaftDriver:
 
     @property
     def kraft_version(self) -> int:
-        """1 once the voters are committed records, which can be changed (KIP-853)."""
+        """1 if the voters are committed records, which can be changed (KIP-853); otherwise 0."""
         return int(self.state.voters.is_dynamic_at(max(self.state.high_watermark, 0)))
 
     async def upgrade_voters(self, timeout_ms: int) -> VoterResponse:
-        """Make records of the configured voters: kraft.version 1."""
+        """Turns the configured voters into records: kraft.version 1."""
         if self._stopped or self._failure is not None:
             raise NotLeaderError
         response = await self._correspondence.ask_here(UpgradeVoters(timeout_ms))
@@ -270,17 +269,17 @@ class RaftDriver:
         return response
 
     def peer_lost(self, node_id: int) -> None:
-        """A connection to a node broke. If that is the leader, this voter soon asks whether it is dead."""
+        """The process of a node has probably died. If it led, this voter soon asks the others for votes."""
         if self.log.is_open:
             self._take(PeerLost(node_id))
 
     def endpoint_of(self, node_id: int) -> tuple[str, int] | None:
-        """Where a controller listens, as far as the quorum knows."""
+        """The host and port of a controller, or None if the quorum does not know them."""
         return self._correspondence.endpoint_of(node_id)
 
     @property
     def foreign_cluster(self) -> str | None:
-        """Why this node will not find a leader: most of the controllers are of another cluster."""
+        """Says that most controllers belong to another cluster, so that this node will not find a leader."""
         if self.leader_id != NOBODY or self._known_correspondence is None:
             return None
         return self._known_correspondence.foreign_cluster
@@ -333,7 +332,7 @@ class RaftDriver:
         self._stepped()
 
     def _static_voters(self) -> tuple[int, ...]:
-        """The configured voters, while they are those that count."""
+        """The configured voters, if the log records no others."""
         return () if self.state.voters.is_dynamic else self.state.voters.latest.ids
 
     def _save(self, election: ElectionState, static_voters: tuple[int, ...]) -> None:
@@ -400,17 +399,17 @@ class RaftDriver:
         leadership = state.leadership
         if self._led_epoch >= 0 and (leadership is None or self._led_epoch != state.epoch):
             self._led_epoch = -1
-            log.info("leading the quorum no longer, in epoch %d", state.epoch)
+            log.info("This node does not lead the quorum any more, in epoch %d", state.epoch)
             self._listener.on_resigned()
         if leadership is not None and self._led_epoch < 0 and self._delivery.offset > leadership.start_offset:
             self._led_epoch = state.epoch
-            log.info("leading the quorum in epoch %d", state.epoch)
+            log.info("This node leads the quorum in epoch %d", state.epoch)
             self._listener.on_leader(state.epoch)
             if self._starting is not None and not self._starting.done():
                 self._starting.set_result(None)
 
     def _progressed(self) -> None:
-        """The listener has seen more, or a snapshot is done: perhaps another is due."""
+        """The listener has seen more, or a snapshot is written: perhaps the next one is due."""
         self._check_leadership()
         if not self._closed and self._delivery.is_caught_up:
             self._snapshotter.maybe_take()
@@ -420,10 +419,10 @@ class RaftDriver:
         self._take(LogForgotten(snapshots[0].id, snapshots[-1].id))
 
     async def _log_idle(self) -> None:
-        """Waits for those who use the log's files in threads: a sync, and whoever changes the log itself."""
+        """Waits for threads that use the files of the log: a sync, and effects that change the log."""
         await asyncio.sleep(0)
         if self._flushing is not None:
-            # Just this one: with many appends there is always another.
+            # Only this sync: with many appends there is always another one.
             await asyncio.wait([self._flushing])
         while self._working is not None:
             await asyncio.wait([self._working])
@@ -431,7 +430,7 @@ class RaftDriver:
     # Appending
 
     def schedule_append(self, records: list[Message]) -> Append:
-        """Appends records as one batch, all or none, and syncs them soon."""
+        """Appends records as one batch, all or none, and plans a sync."""
         if not self.is_leader:
             raise NotLeaderError
         values = [self._codec.encode(record) for record in records]
@@ -449,11 +448,11 @@ class RaftDriver:
         return append
 
     async def append(self, records: list[Message]) -> int:
-        """Appends records as one batch and waits until they are committed; their last offset."""
+        """Appends records as one batch and waits until they are committed. Returns their last offset."""
         return await self.schedule_append(records).committed
 
     def _plan_flush(self) -> None:
-        """At the end of this turn of the loop, so that all appends of the turn share one sync."""
+        """Syncs at the end of this turn of the loop, so that all appends of the turn share one sync."""
         if not self._flush_planned:
             self._flush_planned = True
             self._loop.call_soon(self._flush)
@@ -461,7 +460,7 @@ class RaftDriver:
     def _flush(self) -> None:
         self._flush_planned = False
         if self.state.is_leader:
-            # Followers that wait get the new records while this node's own disk works.
+            # Followers that wait get the new records while this node's own disk syncs.
             self._take(Tick())
         end_offset = self.log.end_offset
         if self._flushing is None and end_offset > self._flushed_offset and self._failure is None:
@@ -484,7 +483,7 @@ class RaftDriver:
         if self._failure is not None:
             return
         self._failure = error
-        log.critical("the metadata log failed: %s", error)
+        log.critical("The metadata log has failed: %s", error)
         self._delivery.fail_all(error)
         if self._known_correspondence is not None:
             self._known_correspondence.fail_questions()

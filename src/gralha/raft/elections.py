@@ -1,4 +1,4 @@
-"""Votes: asking for them, counting them, and comparing logs."""
+"""Elections: asking for votes, counting them, and comparing logs."""
 
 from gralha.raft.context import Context
 from gralha.raft.events import VoteRequest
@@ -15,7 +15,7 @@ class Ballot:
         self.unreachable: set[int] = set()
 
     def record(self, node_id: int, granted: bool | None) -> None:
-        """Counts an answer; None if none came."""
+        """Counts an answer. `granted` is None if the voter did not answer."""
         if granted is None:
             self.unreachable.add(node_id)
             return
@@ -34,7 +34,7 @@ class Ballot:
 
     @property
     def is_lost(self) -> bool:
-        """True if the voters that have not answered cannot make it a majority any more."""
+        """True if a majority cannot be reached any more."""
         possible = set(self.voters.ids) - self.rejected - self.unreachable
         return len(possible | self.granted) < self.voters.majority
 
@@ -49,5 +49,5 @@ def ask_for_votes(context: Context, ballot: Ballot, *, pre_vote: bool) -> None:
 
 
 def is_up_to_date(request: VoteRequest, last_epoch: int, end_offset: int) -> bool:
-    """Returns True if a candidate's log has everything that this node could have seen committed."""
+    """Returns True if a candidate's log is at least as complete as a log that ends here."""
     return (request.last_epoch, request.end_offset) >= (last_epoch, end_offset)

@@ -1,7 +1,8 @@
-"""What goes into the quorum's state machine, what comes out, and what nodes say to each other.
+"""The events that go into the quorum's state machine, the effects that come out, and the messages of nodes.
 
-Messages are the machine's own: `wire.py` translates them from and to Kafka's. Every request has the epoch of
-who asks, every response begins with an error code, the leader and the epoch as the answering node sees them.
+The messages are the machine's own; `wire.py` translates them to Kafka's and back. A request between nodes has
+the epoch of the sender. Every response begins with an error code, and with the leader and the epoch that the
+answering node knows.
 """
 
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from gralha.raft.voters import ReplicaKey, Voter, VoterEndpoint, VoterHistory, V
 
 
 class VoteRequest(NamedTuple):
-    """A candidate asks for a vote; before, whether it would get one (KIP-996)."""
+    """A candidate asks for a vote, or a prospective candidate whether it would get it (KIP-996)."""
 
     epoch: int
     candidate: ReplicaKey
@@ -26,7 +27,7 @@ class VoteRequest(NamedTuple):
 
 
 class VoteResponse(NamedTuple):
-    """Granted or not."""
+    """The answer to a VoteRequest."""
 
     error_code: int
     leader_id: int
@@ -43,7 +44,7 @@ class BeginEpochRequest(NamedTuple):
 
 
 class EndEpochRequest(NamedTuple):
-    """A leader resigns, and says who has most of its log."""
+    """A leader resigns, and names the voters, the one with the longest log first."""
 
     epoch: int
     leader_id: int
@@ -51,7 +52,7 @@ class EndEpochRequest(NamedTuple):
 
 
 class LeaderResponse(NamedTuple):
-    """The answer to both."""
+    """The answer to a BeginEpochRequest or an EndEpochRequest."""
 
     error_code: int
     leader_id: int
@@ -59,7 +60,7 @@ class LeaderResponse(NamedTuple):
 
 
 class FetchRequest(NamedTuple):
-    """A follower asks for what comes after its log; a voter has all that on its device."""
+    """A follower asks for the records after its log. A voter has its whole log on its device."""
 
     epoch: int
     replica: ReplicaKey
@@ -70,7 +71,7 @@ class FetchRequest(NamedTuple):
 
 
 class BatchShape(NamedTuple):
-    """A batch in a log, and the voters that it sets."""
+    """The offsets and the epoch of a batch, and the voters that it sets."""
 
     base_offset: int
     next_offset: int
@@ -79,7 +80,7 @@ class BatchShape(NamedTuple):
 
 
 class FetchResponse(NamedTuple):
-    """Records; or where to truncate; or a snapshot to begin with. The machine never looks into `records`."""
+    """Records, or where to truncate, or a snapshot to begin with. The machine never looks into `records`."""
 
     error_code: int
     leader_id: int
@@ -92,14 +93,14 @@ class FetchResponse(NamedTuple):
 
 
 class SnapshotRequest(NamedTuple):
-    """A follower asks for part of a snapshot."""
+    """A follower asks for a part of a snapshot."""
 
     epoch: int
     replica: ReplicaKey
 
 
 class AddVoter(NamedTuple):
-    """Somebody wants an observer to be a voter."""
+    """An administrator wants an observer to become a voter."""
 
     voter: Voter
     timeout_ms: int
@@ -107,14 +108,14 @@ class AddVoter(NamedTuple):
 
 
 class RemoveVoter(NamedTuple):
-    """Somebody wants a voter to be none."""
+    """An administrator wants a voter to become an observer."""
 
     key: ReplicaKey
     timeout_ms: int
 
 
 class UpdateVoter(NamedTuple):
-    """A voter tells where it listens."""
+    """A voter tells the leader its listeners."""
 
     epoch: int
     voter: Voter
@@ -122,13 +123,13 @@ class UpdateVoter(NamedTuple):
 
 
 class UpgradeVoters(NamedTuple):
-    """Somebody wants the configured voters to be records, so that they can be changed (kraft.version 1)."""
+    """An administrator wants the configured voters to be records, which can be changed (kraft.version 1)."""
 
     timeout_ms: int
 
 
 class VoterResponse(NamedTuple):
-    """The answer to a change of voters."""
+    """The answer to a change of the voters."""
 
     error_code: int
     leader_id: int
@@ -144,7 +145,7 @@ Response = VoteResponse | LeaderResponse | FetchResponse | VoterResponse
 
 
 class Started(NamedTuple):
-    """The node is up; this is what its disk says, all of it on the device. The machine keeps the objects."""
+    """The node has started. All this is on its device. The machine keeps and changes the objects."""
 
     election: ElectionState | None
     log: LogShape
@@ -152,11 +153,11 @@ class Started(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """Time has passed: the machine asked to be woken."""
+    """The time has come at which the machine wanted to be woken."""
 
 
 class Appended(NamedTuple):
-    """This leader's log has new records. To be told before any other event; a `Tick` then sends them."""
+    """This leader has appended records. The event comes before any other; a `Tick` then sends the records."""
 
     end_offset: int
 
@@ -168,14 +169,14 @@ class Flushed(NamedTuple):
 
 
 class Requested(NamedTuple):
-    """Another node asks; the token is for the answer."""
+    """Another node has sent a request. The token belongs to the answer."""
 
     token: int
     request: Request
 
 
 class Answered(NamedTuple):
-    """The one outcome of a `Send`: a response, or None if none came."""
+    """The one result of a `Send`: a response, or None if none came."""
 
     node_id: int
     request: Outgoing
@@ -183,38 +184,38 @@ class Answered(NamedTuple):
 
 
 class VoterProbed(NamedTuple):
-    """The one outcome of a `ProbeVoter`: which levels of kraft.version it can; None if it gave no answer."""
+    """The one result of a `ProbeVoter`: the levels of kraft.version that the node supports, or None."""
 
     probe: "ProbeVoter"
     levels: tuple[int, int] | None
 
 
 class PeerLost(NamedTuple):
-    """A connection to a node broke."""
+    """The process of a node has probably died: its last connection was lost without a goodbye."""
 
     node_id: int
 
 
 class SnapshotProgress(NamedTuple):
-    """A part of the snapshot that is being fetched has come."""
+    """A part of a snapshot has come from the leader."""
 
 
 class SnapshotFetched(NamedTuple):
-    """The snapshot is on the device, with these voters in it; None: it could not be had."""
+    """A fetched snapshot is on the device, with these voters in it; None if it could not be fetched."""
 
     snapshot: SnapshotId | None
     voters: VoterSet | None = None
 
 
 class LogForgotten(NamedTuple):
-    """Snapshots have come and gone; the log begins after the oldest."""
+    """The snapshots have changed. The log begins after the oldest one."""
 
     oldest: SnapshotId
     newest: SnapshotId
 
 
 class ShuttingDown(NamedTuple):
-    """The node will stop soon: lead no longer."""
+    """The node will stop soon, so it must not lead."""
 
 
 Event = (
@@ -242,7 +243,7 @@ class SaveElection(NamedTuple):
 
 
 class AppendLeaderChange(NamedTuple):
-    """Begin the epoch in the log; with `record_voters` in it, which only a snapshot had so far."""
+    """Append the first record of an epoch. With `record_voters` it has the voters of the first snapshot."""
 
     epoch: int
     leader_id: int
@@ -252,7 +253,7 @@ class AppendLeaderChange(NamedTuple):
 
 
 class AppendVoters(NamedTuple):
-    """Record new voters; `is_first` if they were configured so far: that raises the quorum's version."""
+    """Append new voters. If the voters were configured (`is_first`), kraft.version 1 comes before them."""
 
     epoch: int
     voters: VoterSet
@@ -260,20 +261,20 @@ class AppendVoters(NamedTuple):
 
 
 class AppendFetched(NamedTuple):
-    """Write what the leader has sent."""
+    """Append batches that the leader has sent."""
 
     records: object
     batches: tuple[BatchShape, ...]
 
 
 class Truncate(NamedTuple):
-    """Drop everything from the offset on."""
+    """Remove everything from the offset on."""
 
     end_offset: int
 
 
 class FetchSnapshot(NamedTuple):
-    """Get a snapshot from the leader; report with `SnapshotFetched`, exactly once."""
+    """Fetch a snapshot from the leader; report with `SnapshotFetched`, exactly once."""
 
     node_id: int
     epoch: int
@@ -281,7 +282,7 @@ class FetchSnapshot(NamedTuple):
 
 
 class InstallSnapshot(NamedTuple):
-    """Let a fetched snapshot take the place of the whole log."""
+    """Replace the whole log by a fetched snapshot."""
 
     snapshot: SnapshotId
 
@@ -293,14 +294,14 @@ class AdvanceHighWatermark(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Ask another node; report with `Answered`, exactly once."""
+    """Send a request to another node; report with `Answered`, exactly once."""
 
     node_id: int
     request: Outgoing
 
 
 class ProbeVoter(NamedTuple):
-    """Ask a node that shall vote whether it is there; report with `VoterProbed`, exactly once."""
+    """Ask a node that may become a voter for its versions; report with `VoterProbed`, exactly once."""
 
     token: int
     request: AddVoter
@@ -308,14 +309,14 @@ class ProbeVoter(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """Answer."""
+    """Answer a request."""
 
     token: int
     response: Response
 
 
 class ReplyRecords(NamedTuple):
-    """Answer a fetch with what the log has from the offset on, which may be nothing."""
+    """Answer a fetch with the records from the offset on, if there are any."""
 
     token: int
     offset: int
@@ -323,7 +324,7 @@ class ReplyRecords(NamedTuple):
 
 
 class ReplySnapshot(NamedTuple):
-    """Answer with the part of the snapshot that was asked for."""
+    """Answer with the requested part of a snapshot."""
 
     token: int
 

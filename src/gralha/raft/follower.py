@@ -1,4 +1,4 @@
-"""Follower: fetches the leader's log, and truncates its own where the two differ.
+"""Follower: fetches the leader's log, and truncates its own log where the two differ.
 
 A follower trusts a leader that has answered. While it does, it grants no pre-vote, so that no other node can
 depose the leader. If the leader does not answer until the deadline, the follower stands for election.
@@ -35,7 +35,7 @@ class Follower(RoleState):
         context.send(self.leader_id, context.fetch_request(context.timeouts.fetch_wait_ms))
 
     def _update_voter(self) -> None:
-        """Tells the leader where this voter listens, if the voters' record says otherwise (KIP-853)."""
+        """Sends its listeners to the leader if the record of the voters has others (KIP-853)."""
         context = self._context
         voter = context.voters.latest.match(context.key)
         if voter is None or not context.voters.is_dynamic or not context.endpoints:
@@ -46,7 +46,7 @@ class Follower(RoleState):
             context.send(self.leader_id, UpdateVoter(context.epoch, new, context.timeouts.request_ms))
 
     def deadline_passed(self) -> None:
-        """The leader does not answer."""
+        """The leader has not answered in time."""
         if self._context.may_stand:
             self._transitions.no_leader()
         else:
@@ -55,14 +55,14 @@ class Follower(RoleState):
     # Requests of other nodes
 
     def would_vote(self) -> bool:
-        """Not while the leader answers."""
+        """Returns False while the leader answers."""
         return not self._trusts_leader
 
     def leader_named(self, leader_id: int, *, by_leader: bool) -> None:
-        """It follows that leader already."""
+        """The node follows that leader already."""
 
     def leader_resigned(self, leader_id: int, successors: tuple[ReplicaKey, ...]) -> None:
-        """Stands for election: the voter with the longest log at once, the others a little later."""
+        """Stands for election soon: the voter with the longest log at once, the others a little later."""
         if leader_id != self.leader_id:
             return
         context = self._context
@@ -75,7 +75,7 @@ class Follower(RoleState):
     # Answers of the leader
 
     def fetched(self, request: FetchRequest, response: FetchResponse) -> None:
-        """The leader lives; takes what it has sent, if the log still ends where it was asked from."""
+        """Takes what the leader has sent, if the log still ends at the offset of the request."""
         context = self._context
         if (
             response.leader_id != self.leader_id
@@ -98,13 +98,13 @@ class Follower(RoleState):
             context.raise_high_watermark(min(response.high_watermark, context.log.end_offset))
 
     def snapshot_progressed(self) -> None:
-        """The leader lives."""
+        """The leader answers, so it gets more time."""
         self.deadline_ms = self._context.fetch_deadline()
 
     # Other events
 
     def peer_lost(self, node_id: int) -> None:
-        """If the leader has died, this node asks the others soon whether they miss it, too."""
+        """If the leader has died, this node asks the other voters soon whether they miss it, too."""
         if node_id == self.leader_id:
             context = self._context
             self._trusts_leader = False

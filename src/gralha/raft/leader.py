@@ -1,8 +1,8 @@
 """Leader: begins its epoch in the log, serves fetches, and commits what a majority of the voters has synced.
 
-The leader counts by the newest voters in its log, even if these are not committed. It sets the high watermark
-only when a record of its own epoch is below it (KAFKA-12619). It resigns if no majority of the voters fetches
-from it (KAFKA-15489). `leadership.py` has what it knows about the replicas, `voter_changes.py` how it changes
+The leader counts the newest voters in its log, even if these are not committed. It moves the high watermark
+only past a record of its own epoch (KAFKA-12619). It resigns if no majority of the voters fetches from it
+(KAFKA-15489). `leadership.py` is what it knows about the replicas, and `voter_changes.py` is how it changes
 the voters.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Leader(RoleState):
-    """Leads one epoch, until the end of it or until it resigns."""
+    """Leads one epoch, until it resigns or learns of a newer epoch."""
 
     role = Role.LEADER
 
@@ -54,7 +54,7 @@ class Leader(RoleState):
         """Appends the first record of the epoch."""
         context = self._context
         voters = context.voters.latest
-        # Voters that only the first snapshot has become records, for nodes that were formatted without it.
+        # If only the first snapshot has the voters, they become records: other nodes may lack that snapshot.
         record_voters = context.voters.latest_offset == -1
         change = AppendLeaderChange(
             context.epoch, context.key.id, voters, self._granting_voters, record_voters
@@ -62,7 +62,7 @@ class Leader(RoleState):
         context.append(change, 3 if record_voters else 1, voters if record_voters else None)
 
     def end(self, leader_id: int) -> None:
-        """Answers those who wait that this node does not lead any more."""
+        """Answers all waiting requests: this node does not lead any more."""
         error = int(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         for waiting in self.leadership.parked:
             self._context.emit(Reply(waiting.token, self._fetch_response(error, leader_id)))
@@ -71,11 +71,11 @@ class Leader(RoleState):
     # Time
 
     def deadline(self) -> int:
-        """When the quorum is lost. A leader that is the only voter is a quorum by itself."""
+        """A majority of the voters must fetch until then. The only voter is a majority by itself."""
         return NEVER if self._context.is_only_voter else self.leadership.quorum_deadline_ms
 
     def deadline_passed(self) -> None:
-        """No majority of the voters has fetched for too long."""
+        """A majority of the voters has not fetched in time."""
         self._transitions.quorum_lost(self._successors())
 
     def postpone(self, late_ms: int) -> None:
@@ -84,7 +84,7 @@ class Leader(RoleState):
         self.changes.postpone(late_ms)
 
     def shut_down(self) -> None:
-        """Hands the lead on, if there is another voter."""
+        """Resigns, if there is another voter."""
         if not self._context.is_only_voter:
             self._transitions.shutting_down(self._successors())
 
@@ -92,7 +92,7 @@ class Leader(RoleState):
         return self.leadership.successors(self._context.voters.latest)
 
     def poll(self) -> None:
-        """Tells voters that do not fetch that there is a leader, and answers the fetches that have waited."""
+        """Tells voters that do not fetch who leads, and answers fetches that have news or time out."""
         context = self._context
         for voter in context.voters.latest.others(context.key):
             replica = self.leadership.replica(voter)
@@ -108,7 +108,7 @@ class Leader(RoleState):
     def told(
         self, node_id: int, request: BeginEpochRequest | EndEpochRequest | UpdateVoter, failed: bool
     ) -> None:
-        """Tells a voter again later. A voter that is down looks for the leader by itself when it starts."""
+        """Plans the next BeginEpochRequest to a voter, in case that it does not fetch."""
         if isinstance(request, BeginEpochRequest):
             due_ms = self._context.after(self._context.timeouts.fetch_ms // (10 if failed else 2))
             self.leadership.replica(request.voter).begin_due_ms = due_ms
@@ -116,11 +116,11 @@ class Leader(RoleState):
     # Requests of other nodes
 
     def would_vote(self) -> bool:
-        """A leader needs no other."""
+        """Returns False: the epoch has its leader."""
         return False
 
     def fetch_requested(self, token: int, request: FetchRequest) -> None:
-        """Answers with records, or where to truncate, or a snapshot; waits if there is nothing new."""
+        """Answers with records, a snapshot, or where to truncate. Waits if there is nothing new."""
         context = self._context
         self._note_alive(request)
         if self._redirect(token, request):
@@ -138,7 +138,7 @@ class Leader(RoleState):
             self._answer_or_park(Parked(token, request, context.after(request.max_wait_ms)))
 
     def snapshot_requested(self, token: int, request: SnapshotRequest) -> None:
-        """Answers with the part of a snapshot that was asked for."""
+        """Answers with the requested part of a snapshot."""
         self._note_alive(request)
         self._context.emit(ReplySnapshot(token))
 
@@ -151,12 +151,12 @@ class Leader(RoleState):
             self.leadership.directories[key.id] = request.replica.directory_id
 
     def _as_voter(self, key: ReplicaKey) -> ReplicaKey:
-        """The key under which a replica counts: a static quorum does not know the voters' disks."""
+        """The key under which a replica counts. In a static quorum the keys of voters have no disks."""
         voter = self._context.voters.latest.match(key)
         return key if voter is None else voter.key
 
     def _redirect(self, token: int, request: FetchRequest) -> bool:
-        """Sends a replica to a snapshot, or back to where the two logs are the same, if it must."""
+        """Answers with a snapshot or with the end of an epoch, if the replica cannot take records."""
         log = self._context.log
         if log.needs_snapshot(request.offset, request.last_epoch):
             response = self._fetch_response()._replace(snapshot=log.newest)
@@ -184,11 +184,11 @@ class Leader(RoleState):
     # Commits
 
     def flushed(self) -> None:
-        """The leader's own device counts, too."""
+        """Counts the leader's own device."""
         self._commit()
 
     def _commit(self) -> None:
-        """Commits what a majority has on its devices."""
+        """Moves the high watermark to what a majority has on its devices."""
         context, leadership = self._context, self.leadership
         own = leadership.replica(self._as_voter(context.key))
         own.end_offset = max(own.end_offset, context.flushed_offset)
@@ -201,4 +201,4 @@ class Leader(RoleState):
                 self._transitions.removed(self._successors())
 
     def snapshot_fetched(self, snapshot: SnapshotId, voters: VoterSet | None) -> None:
-        """Of no use: the leader's own log is the one that counts."""
+        """Ignores the snapshot: the leader's own log counts."""

@@ -1,7 +1,7 @@
-"""What a leader knows: how far each replica is, who has asked lately, and who waits for records.
+"""What a leader knows about the replicas: how far each one is, when it fetched, and which fetches wait.
 
-A voter's fetch offset says what is on its device, so it counts towards the majority. The leader itself counts
-with what it has flushed, and only as long as it is a voter.
+The fetch offset of a voter says what is on its device, so it counts towards the majority. The leader itself
+counts with what it has flushed, and only while it is a voter.
 """
 
 from typing import Final, NamedTuple
@@ -15,22 +15,22 @@ _OBSERVER_MS: Final = 300_000
 
 
 class Progress:
-    """One replica, as its fetches tell."""
+    """One replica, as its fetches show it."""
 
     def __init__(self) -> None:
         self.end_offset = UNKNOWN
         self.last_fetch_ms = UNKNOWN
         self.last_caught_up_ms = UNKNOWN
-        # Where the leader's log ended at the last fetch.
+        # The end of the leader's log at the last fetch.
         self.leader_end_offset = UNKNOWN
-        # When to tell a voter again that there is a leader.
+        # When the leader tells this voter again that it leads.
         self.begin_due_ms = 0
         # Until then the replica counts as one that fetches.
         self.fetch_deadline_ms = 0
 
 
 class Parked(NamedTuple):
-    """A fetch that waits for records, or for a high watermark that it does not know."""
+    """A fetch that waits for new records or a new high watermark."""
 
     token: int
     request: FetchRequest
@@ -38,32 +38,36 @@ class Parked(NamedTuple):
 
 
 class Leadership:
-    """One epoch of leading."""
+    """The replicas during one epoch of a leader."""
 
     def __init__(self, key: ReplicaKey, start_offset: int, quorum_timeout_ms: int, now_ms: int) -> None:
         self.key = key
         self.start_offset = start_offset
         self.progress: dict[ReplicaKey, Progress] = {}
         self.parked: list[Parked] = []
-        # Which disks the voters have, as their fetches tell: what a configuration of voters does not know.
+        # The disks of the voters, from their fetches. Configured voters have no disks in the configuration.
         self.directories: dict[int, bytes] = {key.id: key.directory_id}
         self._quorum_timeout_ms = quorum_timeout_ms
         self.quorum_deadline_ms = now_ms + quorum_timeout_ms
         self._heard: set[int] = set()
 
     def replica(self, key: ReplicaKey) -> Progress:
-        """What is known of a replica."""
+        """The progress of a replica."""
         return self.progress.setdefault(key, Progress())
 
     def voters_recorded(self, voters: VoterSet) -> None:
-        """Voters that were known by their ids alone have disks from now on, and stay who they were."""
+        """Voters that were known by their ids alone have disks from now on, and keep their progress."""
         for voter in voters.voters:
             replica = self.progress.pop(ReplicaKey(voter.key.id), None)
             if replica is not None:
                 self.progress[voter.key] = replica
 
     def fetched(self, key: ReplicaKey, offset: int, leader_end_offset: int, now_ms: int) -> None:
-        """A replica has everything below the offset."""
+        """A replica has everything below the offset.
+
+        It is caught up if it has the whole log. It was caught up at its previous fetch if it has now what was
+        the whole log then.
+        """
         replica = self.replica(key)
         if offset >= leader_end_offset:
             replica.last_caught_up_ms = now_ms
@@ -75,14 +79,14 @@ class Leadership:
         replica.leader_end_offset = leader_end_offset
 
     def heard(self, key: ReplicaKey, voters: VoterSet, now_ms: int) -> None:
-        """A voter has asked: with a majority of them, the quorum is there (KAFKA-15489)."""
+        """A voter has fetched. When a majority has, the leader may go on (KAFKA-15489)."""
         self._heard.add(key.id)
         present = self._heard | {self.key.id} if voters.match(self.key) else self._heard
         if len(present & set(voters.ids)) >= voters.majority:
             self.quorum_is_there(now_ms)
 
     def quorum_is_there(self, now_ms: int) -> None:
-        """From now on it may be missing for a while."""
+        """A majority was heard. The next one must be heard until the new deadline."""
         self._heard.clear()
         self.quorum_deadline_ms = now_ms + self._quorum_timeout_ms
 
@@ -95,18 +99,18 @@ class Leadership:
             replica.fetch_deadline_ms += late_ms
 
     def majority_offset(self, voters: VoterSet) -> int:
-        """Everything below is on the devices of a majority."""
+        """The offset below which a majority has everything on its devices."""
         ends = sorted((self.replica(voter.key).end_offset for voter in voters.voters), reverse=True)
         return ends[voters.majority - 1] if ends else UNKNOWN
 
     def may_commit(self, offset: int) -> bool:
-        """Only what ends in this epoch: older records could still be overwritten (KAFKA-12619)."""
+        """Returns True if a record of this epoch is below: older ones could be overwritten (KAFKA-12619)."""
         return offset > self.start_offset
 
     def is_caught_up(self, key: ReplicaKey, now_ms: int) -> bool:
-        """Whether a replica could vote without holding the others up: it has the log, and still fetches.
+        """Returns True if a replica has the log and still fetches, so that its vote would delay nobody.
 
-        Kafka believes an hour in a replica that has once caught up. One that lives fetches all the time.
+        Kafka trusts a replica for an hour after it was caught up, even if it does not fetch any more.
         """
         replica = self.progress.get(key)
         return (
@@ -117,7 +121,7 @@ class Leadership:
         )
 
     def observers(self, voters: VoterSet, now_ms: int) -> list[tuple[ReplicaKey, Progress]]:
-        """Who fetches and has no vote; those who have gone are forgotten."""
+        """The replicas that fetch and do not vote. Those that have stopped fetching are forgotten."""
         for key in [key for key, one in self.progress.items() if self._is_gone(key, one, voters, now_ms)]:
             del self.progress[key]
         return [(key, one) for key, one in self.progress.items() if voters.match(key) is None]
@@ -126,5 +130,5 @@ class Leadership:
         return voters.match(key) is None and now_ms - replica.last_fetch_ms > _OBSERVER_MS
 
     def successors(self, voters: VoterSet) -> tuple[ReplicaKey, ...]:
-        """The other voters, who has most of the log first."""
+        """The other voters, the one with the longest log first."""
         return tuple(sorted(voters.others(self.key), key=lambda key: -self.replica(key).end_offset))

@@ -1,7 +1,8 @@
-"""The metadata log: Kafka's partition `__cluster_metadata-0`, its batches, and the snapshots beside them.
+"""The metadata log: Kafka's partition `__cluster_metadata-0`, and its snapshots.
 
-Snapshots make the log's beginning superfluous: a new one lets the oldest go that are beyond the limits of
-`metadata.max.retention.*`, and with them the part of the log that the oldest remaining one contains.
+A snapshot replaces the beginning of the log. When a new snapshot is written, old snapshots beyond the limits
+of `metadata.max.retention.*` are removed, and so is the part of the log that the oldest remaining snapshot
+contains.
 """
 
 import os
@@ -56,7 +57,7 @@ class MetadataLogConfig(NamedTuple):
 
 
 class LogBatch(NamedTuple):
-    """A batch as it lies in the log. One of control records has no values, but `controls`, by type."""
+    """A batch in the log. A batch of control records has no values, but `controls`, by type."""
 
     base_offset: int
     next_offset: int
@@ -68,7 +69,7 @@ class LogBatch(NamedTuple):
 
 
 class StoredSnapshot(NamedTuple):
-    """A snapshot file, its size and the time of the last record of the log in it."""
+    """A snapshot file, its size, and the time of the last record of the log in it."""
 
     id: SnapshotId
     size_bytes: int
@@ -76,14 +77,14 @@ class StoredSnapshot(NamedTuple):
 
 
 class MetadataLog:
-    """Opened by `open`; all methods that say "may wait" belong in a thread."""
+    """The log and its snapshots. Call the methods that say "may wait" in a thread."""
 
     def __init__(self, disk: Disk, folder: str, config: MetadataLogConfig, clock: Callable[[], int]) -> None:
         self.folder = f"{folder}/{TOPIC}-0"
         self.config = config
         # Oldest first.
         self.snapshots: list[StoredSnapshot] = []
-        # What a dynamic quorum (KIP-853) has recorded about itself, by type; kept for the next snapshot.
+        # The committed control records of a dynamic quorum (KIP-853), by type, for the next snapshot.
         self.quorum_records: dict[int, bytes] = {}
         self._disk = disk
         self._clock = clock
@@ -97,18 +98,18 @@ class MetadataLog:
 
     @property
     def is_open(self) -> bool:
-        """Whether `open` has succeeded."""
+        """True if `open` has succeeded."""
         return self._log is not None
 
     @property
     def end_offset(self) -> int:
-        """The offset that the next record gets."""
+        """The offset of the next record."""
         return int(self.log.log_end_offset)
 
     def open(self) -> Snapshot | None:
-        """Opens the log, checking all of it, and gives the newest snapshot. May wait."""
+        """Opens and checks the log, and returns the newest snapshot. May wait."""
         self._disk.make_folder(self.folder)
-        # Whoever made it: votes are kept in it, and must not go with it.
+        # The folder has the votes of this node, so the folder itself must survive a crash.
         self._disk.sync_folder(os.path.dirname(self.folder))
         ids: list[SnapshotId] = []
         for name in self._disk.list_folder(self.folder):
@@ -137,11 +138,11 @@ class MetadataLog:
             now_ms=self._clock(),
             topic_id=TOPIC_ID,
             log_start_offset=min(ids).end_offset if ids else 0,
-            # What a snapshot contains was committed, and so on the device: if it is gone, that is damage.
+            # Records in a snapshot were committed, so they were on the device. Missing ones mean damage.
             recovery_point=max(ids).end_offset if ids and not self._is_installing(ids) else 0,
         )
         if ids and (self._is_installing(ids) or self._ends_before(max(ids))):
-            # There was no log, or a crash came before a snapshot of the leader's took its place.
+            # There was no log, or the node crashed before the leader's snapshot replaced it.
             self._log.truncate_fully_and_start_at(max(ids).end_offset)
         self._disk.remove(self._marker_path())
         return newest
@@ -150,11 +151,11 @@ class MetadataLog:
         return self.end_offset < newest.end_offset
 
     def _is_installing(self, ids: list[SnapshotId]) -> bool:
-        """Whether a crash came while the newest snapshot, the leader's, was to replace the log."""
+        """Returns True if the node crashed while the newest snapshot, from the leader, replaced the log."""
         return self._disk.read_file(self._marker_path()) == max(ids).file_name.encode()
 
     def _remove_torn_topic_id(self) -> None:
-        """A crash before the first sync may have torn the file; there is only one thing that it can say."""
+        """Removes the file if a crash before its first sync has damaged it. It can be written again."""
         path = f"{self.folder}/{PARTITION_METADATA_FILE}"
         if self._disk.read_file(path) != encode_partition_metadata(TOPIC_ID):
             self._disk.remove(path)
@@ -166,32 +167,32 @@ class MetadataLog:
                 "segment.ms": str(self.config.segment_ms),
                 "retention.bytes": "-1",
                 "retention.ms": "-1",
-                # A decision is one batch, whatever its size: all of it is committed, or nothing.
+                # A decision of the controller is one batch of any size: all of it is committed, or nothing.
                 "max.message.bytes": str(2**31 - 1),
             }
         )
 
     def append(self, values: Iterable[bytes], epoch: int) -> tuple[int, int]:
-        """Appends records as one batch, all or none; the first and the last offset."""
+        """Appends records as one batch, all or none. Returns the first and the last offset."""
         now_ms = self._clock()
         return self._append(encode_batch([Record(None, value, now_ms) for value in values]), epoch, now_ms)
 
     def append_leader_change(self, change: AppendLeaderChange) -> tuple[int, int]:
-        """Begins an epoch; the first and the last offset."""
+        """Begins an epoch. Returns the first and the last offset."""
         now_ms = self._clock()
         return self._append(leader_change_batch(change, now_ms), change.epoch, now_ms)
 
     def append_voters(self, change: AppendVoters) -> tuple[int, int]:
-        """Records new voters; the first and the last offset."""
+        """Appends new voters. Returns the first and the last offset."""
         now_ms = self._clock()
         return self._append(voters_batch(change, now_ms), change.epoch, now_ms)
 
     def append_fetched(self, records: RecordBytes) -> None:
-        """Writes whole batches as the leader has sent them."""
+        """Appends whole batches as the leader has sent them."""
         self.log.append_as_follower(records, self._clock())
 
     def truncate_to(self, end_offset: int) -> None:
-        """Drops everything from the offset on. May wait."""
+        """Removes everything from the offset on. May wait."""
         self.log.truncate_to(end_offset)
         self.remove_old_segments()
         assert self.end_offset == end_offset, "leaders end their epochs with whole batches"
@@ -203,18 +204,18 @@ class MetadataLog:
         return int(result.first_offset), int(result.last_offset)
 
     def read(self, offset: int, end_offset: int) -> list[LogBatch]:
-        """Some whole batches from the offset on, below the end offset; none if there are none. May wait."""
+        """Reads some whole batches from the offset on, below the end offset. May wait."""
         found = self.log.read(offset, _READ_BYTES, end_offset, True, True)
         return list(_log_batches(found))
 
     def note_controls(self, controls: Mapping[int, bytes]) -> None:
-        """Remembers what committed control records say about the quorum."""
+        """Keeps committed control records for the next snapshot."""
         for kind in (KRAFT_VERSION, KRAFT_VOTERS):
             if kind in controls:
                 self.quorum_records[kind] = controls[kind]
 
     def shape(self) -> LogShape:
-        """Offsets and epochs, for the state machine."""
+        """The offsets and epochs, for the state machine."""
         nothing = SnapshotId(0, 0)
         oldest = self.snapshots[0].id if self.snapshots else nothing
         newest = self.snapshots[-1].id if self.snapshots else nothing
@@ -222,7 +223,7 @@ class MetadataLog:
         return LogShape(self.end_offset, epochs, oldest, newest)
 
     def voter_history(self, static: VoterSet) -> VoterHistory:
-        """All voters that the newest snapshot and the log after it record. May wait."""
+        """All voters in the newest snapshot and in the log after it. May wait."""
         offset = self.snapshots[-1].id.end_offset if self.snapshots else 0
         value = self.quorum_records.get(KRAFT_VOTERS)
         history = VoterHistory(static, [] if value is None else [(offset - 1, decode_voters(value))])
@@ -235,11 +236,11 @@ class MetadataLog:
         return history
 
     def read_raw(self, offset: int, max_bytes: int, *, blocking: bool) -> RecordBytes:
-        """Batches for a follower, committed or not; WouldBlock without `blocking`."""
+        """Batches for a follower, also uncommitted ones. May raise WouldBlock if not `blocking`."""
         return self.log.read(offset, max_bytes, self.log.log_end_offset, True, blocking)
 
     def flush(self, end_offset: int) -> None:
-        """Brings everything below the offset to the device. May wait."""
+        """Syncs everything below the offset. May wait."""
         self.log.flush(end_offset)
 
     def write_snapshot(
@@ -249,7 +250,7 @@ class MetadataLog:
         timestamp_ms: int,
         quorum_records: Mapping[int, bytes],
     ) -> StoredSnapshot:
-        """Writes a snapshot file. May wait; `add_snapshot` then makes it count."""
+        """Writes a snapshot file, for `add_snapshot`. May wait."""
         size_bytes = write_snapshot(
             self._disk,
             self.folder,
@@ -262,11 +263,11 @@ class MetadataLog:
         return StoredSnapshot(snapshot_id, size_bytes, timestamp_ms)
 
     def add_snapshot(self, snapshot: StoredSnapshot) -> list[StoredSnapshot]:
-        """Counts a new snapshot in; the old ones that are no longer needed, for `remove_snapshots`.
+        """Adds a new snapshot. Returns the old ones that are not needed any more, for `remove_snapshots`.
 
-        The log goes on in a new segment, so that the old one can go as a whole with its snapshots. First the
-        snapshots go, then by `forget_old_log` what follows them: a log that has lost its beginning must not
-        find the old snapshot again after a crash.
+        The log continues in a new segment, so that the old segment can be removed as a whole. The snapshots
+        are removed first, and then the log before the oldest remaining one, by `forget_old_log`. After a
+        crash a log without its beginning must not find the old snapshot.
         """
         self.snapshots.append(snapshot)
         self.log.roll(self._clock())
@@ -276,13 +277,13 @@ class MetadataLog:
         return superfluous
 
     def remove_snapshots(self, snapshots: Iterable[StoredSnapshot]) -> None:
-        """Removes the files of snapshots for good. May wait."""
+        """Removes the files of snapshots durably. May wait."""
         for snapshot in snapshots:
             self._disk.remove(f"{self.folder}/{snapshot.id.file_name}")
         self._disk.sync_folder(self.folder)
 
     def forget_old_log(self) -> bool:
-        """Forgets what the oldest snapshot contains; whether it could, which it cannot beside a flush."""
+        """Removes the log below the end of the oldest snapshot. Returns False if a flush prevents it now."""
         start_offset = self.snapshots[0].id.end_offset
         if start_offset > self.log.log_start_offset:
             self.log.increment_log_start_offset(start_offset)
@@ -293,10 +294,10 @@ class MetadataLog:
         age_ms = self._clock() - oldest.timestamp_ms
         return total_bytes > self.config.max_retention_bytes or age_ms > self.config.max_retention_ms
 
-    # Snapshots of others
+    # Snapshots for followers, and from the leader
 
     def read_snapshot_part(self, snapshot_id: SnapshotId, position: int, max_bytes: int) -> tuple[int, bytes]:
-        """The size of a snapshot's file, and a part of it. DiskError if there is none. May wait."""
+        """The size of a snapshot file, and a part of it. Raises DiskError if there is no file. May wait."""
         file = self._disk.open(f"{self.folder}/{snapshot_id.file_name}")
         try:
             return file.size(), file.read(position, max_bytes)
@@ -304,18 +305,18 @@ class MetadataLog:
             file.close()
 
     def begin_fetched_snapshot(self, snapshot_id: SnapshotId) -> File:
-        """The file for a snapshot that comes from the leader. May wait."""
+        """Creates the file for a snapshot from the leader. May wait."""
         self._disk.remove(self._part_path(snapshot_id))
         return self._disk.open(self._part_path(snapshot_id), create=True)
 
     def read_fetched_snapshot(self, snapshot_id: SnapshotId) -> Snapshot:
-        """What has come, once all has; SnapshotError if it is damaged. May wait."""
+        """Reads a snapshot that has come completely. Raises SnapshotError if it is damaged. May wait."""
         return read_snapshot(self._disk, self._part_path(snapshot_id))
 
     def install_snapshot(self, snapshot_id: SnapshotId) -> Snapshot:
-        """Lets a fetched snapshot take the place of the log and of all older ones. May wait."""
+        """Replaces the log and all older snapshots by a fetched one. May wait."""
         path = f"{self.folder}/{snapshot_id.file_name}"
-        # Until the log is replaced, one that ends before its snapshot is no sign of damage.
+        # While this file exists, a log that ends before its snapshot is not taken for damaged.
         self._disk.write_file_atomically(self._marker_path(), snapshot_id.file_name.encode())
         self._disk.rename(self._part_path(snapshot_id), path)
         self._disk.sync_folder(self.folder)
@@ -337,7 +338,7 @@ class MetadataLog:
         return f"{self.folder}/{snapshot_id.file_name.removesuffix(SUFFIX)}{PART_SUFFIX}"
 
     def remove_old_segments(self) -> None:
-        """Removes the files of segments that are no longer needed. May wait."""
+        """Removes the files of segments that are not needed any more. May wait."""
         doomed, self.log.doomed_files = self.log.doomed_files, []
         for path in doomed:
             self._disk.remove(path)

@@ -1,6 +1,6 @@
-"""What elections and replication need to know of a log: where it begins and ends, and where its epochs begin.
+"""Offsets and epochs of a log: all that elections and replication need to know about it.
 
-Not a word about records: the quorum's state machine moves this along with the log itself.
+The state machine of the quorum keeps this equal to the log on disk, and never sees a record.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from gralha.raft.snapshots import SnapshotId
 
 
 class EpochEnd(NamedTuple):
-    """Where the records of an epoch end in somebody's log."""
+    """An epoch, and the offset at which its records end in a log."""
 
     epoch: int
     end_offset: int
@@ -22,8 +22,7 @@ _EMPTY = SnapshotId(0, 0)
 class LogShape:
     """Offsets and epochs of one log.
 
-    `start` is the snapshot that stands for everything before the log; `newest` is the snapshot to give to
-    those who need one.
+    `start` is the snapshot that the log begins after. `newest` is the snapshot for replicas that need one.
     """
 
     def __init__(
@@ -36,34 +35,34 @@ class LogShape:
         self.end_offset = end_offset
         self.start = start
         self.newest = newest
-        # Epochs and their first offsets, both rising.
+        # Epochs and their first offsets, both in ascending order.
         self._epochs = list(epochs)
 
     @property
     def last_epoch(self) -> int:
-        """The epoch of the last record; of the snapshot, where no record follows it."""
+        """The epoch of the last record, or of the snapshot if no record follows it."""
         return self._epochs[-1][0] if self._epochs else max(self.start.epoch, self.newest.epoch)
 
     def append(self, epoch: int, base_offset: int, end_offset: int) -> None:
-        """Notes records at the end."""
+        """Adds records at the end."""
         assert base_offset == self.end_offset < end_offset, "records must follow each other"
         if not self._epochs or self._epochs[-1][0] != epoch:
             self._epochs.append((epoch, base_offset))
         self.end_offset = end_offset
 
     def truncate_to(self, end_offset: int) -> None:
-        """Forgets everything from the offset on."""
+        """Removes everything from the offset on."""
         self.end_offset = min(self.end_offset, end_offset)
         self._epochs = [entry for entry in self._epochs if entry[1] < end_offset]
 
     def reset(self, snapshot: SnapshotId) -> None:
-        """Begins anew after a snapshot."""
+        """A snapshot replaces the whole log."""
         self.end_offset = snapshot.end_offset
         self.start = self.newest = snapshot
         self._epochs = []
 
     def forget_before(self, start: SnapshotId, newest: SnapshotId) -> None:
-        """The log now begins after a snapshot; another, newer one may be there."""
+        """The log begins after the snapshot `start` now, and there is a snapshot `newest`."""
         self.start, self.newest = start, newest
         before = [entry for entry in self._epochs if entry[1] <= start.end_offset]
         after = [entry for entry in self._epochs if entry[1] > start.end_offset]
@@ -72,7 +71,7 @@ class LogShape:
         self._epochs = after
 
     def end_of(self, epoch: int) -> EpochEnd:
-        """The largest epoch here that is not above the asked one, and where it ends."""
+        """The largest epoch in this log that is not above the given one, and its end."""
         found = EpochEnd(self.start.epoch, self.start.end_offset)
         for number, (known, _) in enumerate(self._epochs):
             if known <= epoch:
@@ -81,7 +80,7 @@ class LogShape:
         return found
 
     def needs_snapshot(self, offset: int, last_epoch: int) -> bool:
-        """Whether a log that ends there, with this epoch, lies before what this one still has."""
+        """Returns True if a replica whose log ends there must begin with a snapshot."""
         if offset == 0 and self.newest.end_offset > 0:
             return True
         if self.start.end_offset == 0:
@@ -93,14 +92,14 @@ class LogShape:
         )
 
     def divergence(self, offset: int, last_epoch: int) -> EpochEnd | None:
-        """Where a log that ends there must be truncated to be a beginning of this one; None if it is one."""
+        """The end to which a replica must truncate its log, or None if its log is a beginning of this one."""
         if offset == 0:
             return None
         end = self.end_of(last_epoch)
         return end if end.epoch != last_epoch or end.end_offset < offset else None
 
     def truncation_offset(self, diverging: EpochEnd) -> int:
-        """Where to truncate this log, when a leader's log has that end of an epoch (KIP-101)."""
+        """The offset to truncate this log to, if an epoch ends there in the leader's log (KIP-101)."""
         own = self.end_of(diverging.epoch)
         if own.epoch == diverging.epoch:
             return min(own.end_offset, diverging.end_offset)

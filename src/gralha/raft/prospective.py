@@ -1,7 +1,7 @@
 """Prospective: a voter that misses the leader asks the others whether they would vote for it (KIP-996).
 
-The pre-vote is held in the epoch that the node has. Voters that hear the leader refuse, so a node without
-a network cannot depose a leader that the others are content with.
+The pre-vote is held in the epoch that the node has. Voters that hear the leader refuse, so a node that has
+lost its network cannot depose a healthy leader.
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Prospective(RoleState):
-    """Counts who would vote for it, until the deadline."""
+    """Counts the voters that would vote for it, until the deadline."""
 
     role = Role.PROSPECTIVE
 
@@ -41,11 +41,11 @@ class Prospective(RoleState):
             self._transitions.may_not_stand()
 
     def may_vote_for(self, candidate: ReplicaKey) -> bool:
-        """Its vote in this epoch is free unless it has given it: a pre-vote costs no vote."""
+        """A prospective candidate may vote for another: it has not voted for itself."""
         return self._context.is_free_to_vote_for(candidate)
 
     def leader_named(self, leader_id: int, *, by_leader: bool) -> None:
-        """A node that knew the leader and misses it follows it again only if the leader itself is heard."""
+        """A node that knows the leader and misses it follows it again only if the leader itself answers."""
         is_missed = self._context.election.leader_id != NOBODY
         if by_leader or not is_missed:
             self._transitions.leader_found(leader_id)

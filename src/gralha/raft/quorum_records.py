@@ -1,4 +1,4 @@
-"""The control records by which a quorum keeps itself in its log: leaders and voters (KIP-595, KIP-853)."""
+"""The control records of the metadata log: leaders and voters (KIP-595, KIP-853)."""
 
 from typing import Final
 
@@ -31,7 +31,7 @@ DYNAMIC_KRAFT_VERSION: Final = 1
 
 
 def encode_voters(voters: VoterSet) -> bytes:
-    """The value of a record of voters."""
+    """The value of a record that sets the voters."""
     return encode_message(
         VotersRecord(
             voters=[
@@ -48,7 +48,7 @@ def encode_voters(voters: VoterSet) -> bytes:
 
 
 def decode_voters(value: bytes) -> VoterSet:
-    """The voters in such a value."""
+    """The voters in the value of a record."""
     return VoterSet.of(
         Voter(
             ReplicaKey(voter.voter_id, voter.voter_directory_id),
@@ -67,12 +67,12 @@ def voters_batch(change: AppendVoters, now_ms: int) -> bytes:
 
 
 def _first_voters() -> list[tuple[int, bytes]]:
-    """What says that voters are records."""
+    """The record that says that the voters are records."""
     return [(KRAFT_VERSION, encode_message(KRaftVersionRecord(kraft_version=DYNAMIC_KRAFT_VERSION)))]
 
 
 def leader_change_batch(change: AppendLeaderChange, now_ms: int) -> bytes:
-    """The first batch of an epoch."""
+    """The first batch of an epoch, with the voters if these are to be recorded."""
     version = 1 if any(any(voter.key.directory_id) for voter in change.voters.voters) else 0
     directories = {voter.key.id: voter.key.directory_id for voter in change.voters.voters} if version else {}
     message = LeaderChangeMessage(
@@ -94,7 +94,7 @@ def _control_batch(records: list[tuple[int, bytes]], now_ms: int) -> bytes:
 
 
 def batch_shapes(found: RecordBytes, *, check: bool) -> tuple[BatchShape, ...]:
-    """What the state machine has to know of whole batches; with `check`, damaged ones raise."""
+    """The offsets, epochs and voters of whole batches. With `check` a damaged batch raises an error."""
     shapes: list[BatchShape] = []
     for position, header in batches(found.data, found.start, found.end):
         if check and not crc_is_valid(found.data, position, header):

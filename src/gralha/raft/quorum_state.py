@@ -1,8 +1,8 @@
-"""Who this voter voted for and who leads: Kafka's `quorum-state` file.
+"""Kafka's `quorum-state` file: the epoch, its leader, and the vote of this node.
 
-It is the one promise of a voter that outlives it: never two votes in one epoch. So it is on the device before
-anything that follows from it happens, and a file that cannot be read stops the node (KAFKA-16526): to start
-without it could mean to vote twice.
+A voter never gives two votes in one epoch, also if it is restarted in between. So the file is on the device
+before anything that follows from it happens. A node does not start if the file cannot be read (KAFKA-16526),
+because it could vote twice.
 """
 
 import json
@@ -17,11 +17,11 @@ _NEWEST_VERSION: Final = 1
 
 
 class QuorumStateError(Exception):
-    """The quorum-state file cannot be used. The message says what a person can do."""
+    """The quorum-state file cannot be used. The message says what to do."""
 
 
 class ElectionState(NamedTuple):
-    """An epoch, its leader if known, and whom this voter voted for if it did."""
+    """An epoch, its leader if it is known, and the vote of this node if it has voted."""
 
     epoch: int
     leader_id: int = NOBODY
@@ -30,16 +30,16 @@ class ElectionState(NamedTuple):
 
 
 def read_quorum_state(disk: Disk, folder: str) -> ElectionState | None:
-    """The state that was saved last, None if there never was one. May wait."""
+    """The state that was saved last, or None. May wait."""
     found = _read(disk, folder)
     return None if found is None else found[0]
 
 
 def check_static_voters(disk: Disk, folder: str, configured: tuple[int, ...]) -> None:
-    """Configured voters must be those that were configured when the state was saved. May wait.
+    """Raises QuorumStateError if the configured voters are others than when the state was saved. May wait.
 
-    With others this node could elect a leader beside the one that the former voters elect. Files of dynamic
-    quorums, and older ones of ours, do not say who the voters were.
+    The new voters could elect a leader while the old voters elect another. Files of dynamic quorums, and
+    older files of Gralha, do not have the voters.
     """
     found = _read(disk, folder)
     if found is None or not found[1] or set(found[1]) == set(configured):
@@ -47,10 +47,10 @@ def check_static_voters(disk: Disk, folder: str, configured: tuple[int, ...]) ->
     before, now = (", ".join(map(str, sorted(ids))) for ids in (found[1], configured))
     raise QuorumStateError(
         f"The voters of this quorum were {before} before ({folder}/{QUORUM_STATE_FILE}) and are {now} now. "
-        "The new ones could elect a leader beside that of the old ones, so the node does not start. Name the "
-        f"voters {before} in controller.quorum.voters again, on all nodes (gralha up: with as many --brokers "
-        "as before). To change the voters of a cluster that runs, type kafka-features upgrade --feature "
-        "kraft.version=1 and then kafka-metadata-quorum add-controller or remove-controller."
+        "The new voters could elect a leader while the old ones elect another, so the node does not start. "
+        f"Name the voters {before} in controller.quorum.voters again, on all nodes (gralha up: with as many "
+        "--brokers as before). To change the voters of a running cluster, run kafka-features upgrade "
+        "--feature kraft.version=1 and then kafka-metadata-quorum add-controller or remove-controller."
     )
 
 
@@ -63,9 +63,9 @@ def _read(disk: Disk, folder: str) -> tuple[ElectionState, tuple[int, ...]] | No
         return _decode(data)
     except (ValueError, KeyError, TypeError, ProtocolError) as error:
         raise QuorumStateError(
-            f"{path} cannot be read ({error}). It says which votes this controller has given, so the node "
-            "does not start without it. Restore it from a backup; in a quorum of several, remove this node's "
-            "whole metadata folder instead, to let it copy everything from the others."
+            f"{path} cannot be read ({error}). It has the votes of this controller, so the node does not "
+            "start without it. Restore it from a backup. If there are other controllers, you can remove this "
+            "node's whole metadata folder instead: the node then copies everything from them."
         ) from error
 
 
@@ -73,7 +73,7 @@ def _decode(data: bytes) -> tuple[ElectionState, tuple[int, ...]]:
     fields: dict[str, Any] = json.loads(data)
     version = fields["data_version"]
     if not isinstance(version, int) or not 0 <= version <= _NEWEST_VERSION:
-        raise ValueError(f"data_version is {version}; 0 to {_NEWEST_VERSION} are known")
+        raise ValueError(f"data_version is {version}, but only 0 to {_NEWEST_VERSION} are supported")
     directory = ZERO_UUID
     if version >= 1 or "votedDirectoryId" in fields:
         directory = uuid_from_string(fields["votedDirectoryId"])
@@ -87,7 +87,7 @@ def _decode(data: bytes) -> tuple[ElectionState, tuple[int, ...]]:
 def write_quorum_state(
     disk: Disk, folder: str, state: ElectionState, static_voters: tuple[int, ...] = ()
 ) -> None:
-    """Saves the state durably, with the voters of a quorum whose voters are configured. May wait."""
+    """Saves the state durably, in a static quorum with its voters. May wait."""
     fields: dict[str, Any] = {
         "leaderId": state.leader_id,
         "leaderEpoch": state.epoch,
@@ -96,7 +96,7 @@ def write_quorum_state(
         "data_version": _NEWEST_VERSION,
     }
     if static_voters:
-        # The form in which Kafka has voters. It knows no votedDirectoryId there, and does not mind ours.
+        # Version 0 is the one with voters. It has no votedDirectoryId in Kafka, which ignores ours.
         voters = [{"voterId": one} for one in static_voters]
         fields |= {"clusterId": "", "appliedOffset": 0, "currentVoters": voters, "data_version": 0}
     data = json.dumps(fields, separators=(",", ":")).encode()

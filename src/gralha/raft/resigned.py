@@ -44,18 +44,18 @@ class Resigned(RoleState):
         return bool(self._to_tell)
 
     def poll(self) -> None:
-        """Tells the voters that have not heard it."""
+        """Tells the voters that have not heard of it."""
         context = self._context
         for key in self._to_tell:
             context.send(key.id, EndEpochRequest(context.epoch, context.key.id, self._successors))
 
     def deadline_passed(self) -> None:
-        """The voters had their time."""
+        """The voters have had time to hear of the resignation."""
         self._transitions.resignation_over()
 
     def told(
         self, node_id: int, request: BeginEpochRequest | EndEpochRequest | UpdateVoter, failed: bool
     ) -> None:
-        """A voter that has heard it is not told again."""
+        """Does not tell a voter again that has heard of it."""
         if isinstance(request, EndEpochRequest) and not failed:
             self._to_tell = [key for key in self._to_tell if key.id != node_id]

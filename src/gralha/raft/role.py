@@ -1,4 +1,4 @@
-"""What all roles of a node have in common: the events that a role may react to.
+"""The interface of a role: the events that it may react to.
 
 `state.py` does what is the same in every role and hands the rest to the role that the node has. A role
 ignores the events that it does not mention. Requests that only a leader can serve are in `leader.py`.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Role(Enum):
-    """The part that a node plays in its quorum; `transitions.py` describes each."""
+    """The name of a role; `transitions.py` describes them."""
 
     UNATTACHED = "unattached"
     PROSPECTIVE = "prospective"
@@ -58,11 +58,11 @@ class RoleState:
     # Time
 
     def deadline(self) -> int:
-        """When `deadline_passed` is to be called."""
+        """The time at which `deadline_passed` is called."""
         return self.deadline_ms
 
     def deadline_passed(self) -> None:
-        """Time is up: each role decides what the node becomes."""
+        """Decides what the node becomes."""
         raise NotImplementedError
 
     def postpone(self, late_ms: int) -> None:
@@ -76,24 +76,24 @@ class RoleState:
     # Requests of other nodes
 
     def would_vote(self) -> bool:
-        """Returns True if this node would vote for a candidate with a good log (pre-vote, KIP-996)."""
+        """Returns True if this node would vote for a candidate with a complete log (pre-vote, KIP-996)."""
         return True
 
     def may_vote_for(self, candidate: ReplicaKey) -> bool:
-        """Returns True if this node can give its vote in this epoch to a candidate with a good log."""
+        """Returns True if this node may vote in this epoch for a candidate with a complete log."""
         return False
 
     def leader_named(self, leader_id: int, *, by_leader: bool) -> None:
-        """Some node, or the leader itself, says who leads this epoch."""
+        """Another node, or the leader itself, names the leader of this epoch."""
         self._transitions.leader_found(leader_id)
 
     def leader_resigned(self, leader_id: int, successors: tuple[ReplicaKey, ...]) -> None:
         """The leader of this epoch resigns. The successors are the voters, the longest log first."""
 
-    # Answers of other nodes. They belong to requests of this epoch, also if the role has changed since.
+    # Answers of other nodes. The role may have changed since the request.
 
     def vote_answered(self, node_id: int, *, pre_vote: bool, granted: bool | None) -> None:
-        """A voter has granted or refused a vote; None if it did not answer."""
+        """A voter has granted or refused a vote in this epoch; None if it did not answer."""
 
     def fetch_failed(self) -> None:
         """A node did not answer a fetch, or it does not lead."""
@@ -104,7 +104,7 @@ class RoleState:
     def told(
         self, node_id: int, request: BeginEpochRequest | EndEpochRequest | UpdateVoter, failed: bool
     ) -> None:
-        """A node has heard what this node told it, or it did not answer."""
+        """A node has answered a request of this epoch, or it has failed to."""
 
     # Other events
 

@@ -1,4 +1,4 @@
-"""What the quorum's driver is given, and what it gives back: settings, listener, appends, errors."""
+"""The types around the quorum's driver: settings, listener, appends, errors."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,40 +20,40 @@ class NotLeaderError(NotControllerError):
 
 
 class QuorumError(Exception):
-    """The quorum cannot be run like this; the message says why."""
+    """The quorum cannot run with these settings. The message says why."""
 
 
 class RaftListener(Protocol):
-    """Who follows the metadata log."""
+    """A part of the node that follows the metadata log."""
 
     def on_snapshot(self, end_offset: int, epoch: int, records: list[Message]) -> None:
-        """Everything below the offset, instead of what came before."""
+        """These records replace everything below the offset."""
 
     def on_commit(self, base_offset: int, next_offset: int, epoch: int, records: list[Message]) -> None:
-        """A committed batch; one of control records has none."""
+        """A batch is committed. A batch of control records has no records here."""
 
     def on_caught_up(self) -> None:
-        """All that is known to be committed has been seen, for now."""
+        """The listener has seen everything up to the high watermark."""
 
     def on_leader(self, epoch: int) -> None:
-        """This node leads, and all that was committed before has been seen."""
+        """This node leads, and the listener has seen everything that was committed before."""
 
     def on_resigned(self) -> None:
-        """This node leads no longer: what it appended and has not seen committed may be lost or not."""
+        """This node does not lead any more. Records that it appended may be committed later, or lost."""
 
     def snapshot_records(self) -> Iterable[Message]:
-        """The records of a snapshot at the last committed batch; read while further ones are committed."""
+        """The records of a snapshot at the last committed batch. More batches are committed meanwhile."""
 
 
 class RecordCodec(NamedTuple):
-    """How records become bytes, and back: the quorum does not know what they say."""
+    """How records become bytes and back. The quorum does not look into them."""
 
     encode: Callable[[Message], bytes]
     decode: Callable[[bytes], Message]
 
 
 class Append(NamedTuple):
-    """Records on their way: their offsets, and a future that is done when they are committed."""
+    """Records that were appended, and a future that is done when they are committed."""
 
     base_offset: int
     next_offset: int
@@ -64,14 +64,14 @@ class Append(NamedTuple):
 
 
 class QuorumSettings(NamedTuple):
-    """Who this node is in the quorum, and the world it lives in.
+    """What the driver of one node needs.
 
-    `voters` are the configured ones (`controller.quorum.voters`), with host and port where they are known;
-    voters that the log records count instead. `bootstrap` are the ids, -2, -3, ..., under which `peers`
-    reaches `controller.quorum.bootstrap.servers`. A node that is no controller and never will be has
-    `can_vote` off. `folder` holds the folder of the metadata log. `clock` tells the wall-clock time in
-    milliseconds, and `on_failure` hears why the driver gave up. `endpoints` is where this node's controller
-    listens, and `listener_name` what the listeners of controllers are called.
+    `voters` are the configured voters (`controller.quorum.voters`), with host and port if these are known. If
+    the log records voters, those count instead. `bootstrap` has the ids (-2, -3, ...) under which `peers`
+    reaches `controller.quorum.bootstrap.servers`. `can_vote` is False for a node that can never be a
+    controller. `folder` is the parent of the folder of the metadata log. `clock` returns the wall-clock time
+    in milliseconds. `on_failure` is called with the error if the driver fails. `endpoints` are the listeners
+    of this node's controller, and `listener_name` is the name that the listeners of all controllers have.
     """
 
     node_id: int

@@ -1,8 +1,9 @@
-"""Snapshots of the metadata log: files of record batches that stand for all records below an offset.
+"""Snapshots of the metadata log: files of record batches that replace all records below an offset.
 
-A snapshot is named after the first offset that it does not contain and the epoch of the last record that it
-does: `<20 digits>-<10 digits>.checkpoint`. It is framed by a header and a footer, control records both
-(KIP-630). It is written under another name, synced, then renamed: what has the name is whole.
+The name of a snapshot has the first offset that it does not contain, and the epoch of the last record that it
+does contain: `<20 digits>-<10 digits>.checkpoint`. Its first record is a header and its last one a footer,
+both control records (KIP-630). It is written under another name, synced and then renamed, so a file with that
+name is whole.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,23 +36,23 @@ _NO_RECORDS: Final[Mapping[int, bytes]] = {}
 
 
 class SnapshotError(Exception):
-    """A snapshot that is not whole. Without it the state cannot be restored, so the node stops."""
+    """A snapshot is damaged. The node stops, because it cannot restore its state without it."""
 
 
 class SnapshotId(NamedTuple):
-    """Where a snapshot stands in the log: everything below `end_offset`, which ended in `epoch`."""
+    """The place of a snapshot in the log. The snapshot has everything below `end_offset`."""
 
     end_offset: int
     epoch: int
 
     @property
     def file_name(self) -> str:
-        """The name that Kafka gives it."""
+        """The file name, as in Kafka."""
         return f"{self.end_offset:020d}-{self.epoch:010d}{SUFFIX}"
 
     @classmethod
     def from_file_name(cls, name: str) -> "SnapshotId | None":
-        """The snapshot that a file is, None if it is something else."""
+        """The snapshot with this file name, or None if the file is something else."""
         stem = name.removesuffix(SUFFIX)
         offset, dash, epoch = stem.partition("-")
         if stem == name or not dash or len(offset) != 20 or len(epoch) != 10:
@@ -62,10 +63,10 @@ class SnapshotId(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """What a snapshot file holds: the time of the last record of the log in it, and the values.
+    """The contents of a snapshot file: the time of the last record of the log in it, and the values.
 
-    In a dynamic quorum (KIP-853) the header is followed by control records about the quorum itself; these are
-    `quorum_records`, by type.
+    In a dynamic quorum (KIP-853) control records about the quorum follow the header: `quorum_records`, by
+    type.
     """
 
     last_contained_log_timestamp: int
@@ -87,7 +88,7 @@ def encode_snapshot(
     last_contained_log_timestamp: int,
     quorum_records: Mapping[int, bytes] = _NO_RECORDS,
 ) -> Iterator[bytes]:
-    """The bytes of a snapshot file, batch by batch. Its own offsets count from 0."""
+    """The bytes of a snapshot file, batch by batch. The offsets in the file begin at 0."""
     header = SnapshotHeaderRecord(last_contained_log_timestamp=last_contained_log_timestamp)
     controls = {SNAPSHOT_HEADER: encode_message(header), **quorum_records}
     yield encode_batch(
@@ -126,7 +127,7 @@ def write_snapshot(
     last_contained_log_timestamp: int,
     quorum_records: Mapping[int, bytes] = _NO_RECORDS,
 ) -> int:
-    """Writes a snapshot durably; its size. May wait."""
+    """Writes a snapshot durably and returns its size. May wait."""
     path = f"{folder}/{snapshot_id.file_name}"
     part = path.removesuffix(SUFFIX) + PART_SUFFIX
     disk.remove(part)
@@ -144,7 +145,7 @@ def write_snapshot(
 
 
 def read_snapshot(disk: Disk, path: str) -> Snapshot:
-    """A whole snapshot. Raises SnapshotError if the file is damaged or truncated. May wait."""
+    """Reads a whole snapshot. Raises SnapshotError if the file is damaged or truncated. May wait."""
     data = disk.read_file(path)
     if data is None:
         raise SnapshotError(f"{path} does not exist")
@@ -152,13 +153,13 @@ def read_snapshot(disk: Disk, path: str) -> Snapshot:
         return decode_snapshot(data)
     except (KafkaError, ProtocolError, SnapshotError) as error:
         raise SnapshotError(
-            f"{path} is damaged ({error}). It holds the cluster's metadata, so the node does not start "
+            f"{path} is damaged ({error}). It has the metadata of the cluster, so the node does not start "
             "without it. Restore the metadata folder from a backup."
         ) from error
 
 
 def decode_snapshot(data: bytes) -> Snapshot:
-    """What the bytes of a snapshot file hold."""
+    """The contents of a snapshot file."""
     controls: dict[int, bytes] = {}
     values: list[bytes] = []
     end = 0
@@ -174,7 +175,7 @@ def decode_snapshot(data: bytes) -> Snapshot:
             values += [record.value for record in records if record.value is not None]
         end = position + int(header.size_bytes)
     if not {SNAPSHOT_HEADER, SNAPSHOT_FOOTER} <= controls.keys() or end != len(data):
-        raise SnapshotError("its header or its footer is missing")
+        raise SnapshotError("the header or the footer is missing")
     timestamp_ms = _header_timestamp(controls.pop(SNAPSHOT_HEADER))
     del controls[SNAPSHOT_FOOTER]
     return Snapshot(timestamp_ms, values, controls)

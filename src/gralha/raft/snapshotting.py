@@ -1,4 +1,4 @@
-"""Taking snapshots: when much was committed since the last one, or some and much time has passed."""
+"""Takes snapshots: after many committed bytes, or after some bytes and a long time."""
 
 import asyncio
 import logging
@@ -18,7 +18,7 @@ _RECORDS_PER_TURN: Final = 50
 
 
 class Snapshotter:
-    """One snapshot at a time, of what the listener has seen. `wait_for_log` waits while the log is busy."""
+    """Writes what the listener has seen, one snapshot at a time. `wait_for_log` waits for a busy log."""
 
     def __init__(
         self,
@@ -46,11 +46,11 @@ class Snapshotter:
         self._last_ms = 0
 
     def begin(self) -> None:
-        """Time counts from now."""
+        """The interval until the next snapshot begins now."""
         self._last_ms = self._clock()
 
     def maybe_take(self) -> None:
-        """Takes one if it is due."""
+        """Takes a snapshot if it is due."""
         if self.task is not None:
             return
         config = self._log.config
@@ -58,7 +58,7 @@ class Snapshotter:
         due = interval_ms > 0 and self._clock() - self._last_ms >= interval_ms
         size_bytes = self._delivery.bytes_since_snapshot
         if size_bytes > 0 and (due or size_bytes >= config.max_record_bytes_between_snapshots):
-            # All of this now, for the next batch changes it.
+            # The next batch changes all these values, so they are read now.
             work = self._take(
                 self._delivery.position,
                 self._delivery.timestamp_ms,
@@ -78,27 +78,27 @@ class Snapshotter:
         records: Iterable[Message],
     ) -> None:
         values = await self._encode_slowly(records)
-        # A snapshot says that the log up to it was on the device; an observer's may not have been yet.
+        # A snapshot promises that the log up to it is on the device, and the log of an observer may not be.
         await self._loop.run_in_executor(None, self._log.flush, snapshot_id.end_offset)
         write = partial(self._log.write_snapshot, snapshot_id, values, timestamp_ms, quorum_records)
         written = await self._loop.run_in_executor(None, write)
         await self._wait_for_log()
         if self._log.snapshots and self._log.snapshots[-1].id >= snapshot_id:
-            # Meanwhile a newer one has come from the leader.
+            # A newer snapshot has come from the leader meanwhile.
             await self._loop.run_in_executor(None, self._log.remove_snapshots, [written])
             return
         superfluous = self._log.add_snapshot(written)
         self._on_taken()
         await self._loop.run_in_executor(None, self._log.remove_snapshots, superfluous)
-        log.info("snapshot of the metadata at offset %d", snapshot_id.end_offset)
-        # The new segment must be there after a crash, before the old ones may be gone.
+        log.info("A snapshot of the metadata was written at offset %d", snapshot_id.end_offset)
+        # The new segment must survive a crash before the old ones are removed.
         await self._loop.run_in_executor(None, self._log.flush, snapshot_id.end_offset)
         while not self._log.forget_old_log():
             await self._wait_for_log()
         await self._loop.run_in_executor(None, self._log.remove_old_segments)
 
     async def _encode_slowly(self, records: Iterable[Message]) -> list[bytes]:
-        """A few records in each turn of the loop, so that requests hardly notice.
+        """Encodes a few records in each turn of the loop, so that requests are not delayed.
 
         A thread would not be better: while it encodes, the loop waits for the interpreter's lock.
         """
@@ -115,12 +115,12 @@ class Snapshotter:
         try:
             if error is not None:
                 raise error
-            # Much may have been committed meanwhile.
+            # Enough for another snapshot may have been committed meanwhile.
             self._on_done()
         except BaseException as failure:
             self._on_failure(failure)
 
     async def settled(self) -> None:
-        """Waits for the one that is being taken."""
+        """Waits until no snapshot is being taken."""
         while self.task is not None:
             await asyncio.wait([self.task])

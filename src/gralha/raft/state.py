@@ -1,8 +1,8 @@
 """The quorum's state machine: `step(event, now_ms) -> effects`, pure and synchronous.
 
 The caller carries out the effects in their order, each before the next event, and reports back with events.
-The caller promises that `SaveElection` is durable before anything that follows it, and that `Flushed` speaks
-only of what is on the device. The machine promises:
+The caller promises that `SaveElection` is durable before it carries out the next effect, and that `Flushed`
+speaks only of records on the device. The machine promises:
 
 - An epoch has one leader, and epochs only grow.
 - The high watermark only grows. Everything below it is on the disks of a majority of the voters.
@@ -10,16 +10,16 @@ only of what is on the device. The machine promises:
 How an event flows: `RaftState` does what is the same in every role (it refuses old epochs, and learns of
 newer epochs and of leaders), then hands the event to the role that the node has.
 
-    state.py          the outside, and what all roles do alike
-    transitions.py    the roles, and the table of who becomes what and why
+    state.py          the interface for the caller, and the work that is the same in every role
+    transitions.py    the roles, and the table of all changes from one role to another
     unattached.py, follower.py, prospective.py, candidate.py, leader.py, resigned.py
-                      one role each: its data, what it does in time, what it does with requests and answers
-    role.py           the events that a role may react to
-    context.py        what a node has in every role
+                      one role each: its data, its deadline, its requests and its answers
+    role.py           the interface of a role
+    context.py        the part of a node that stays when its role changes
     voter_changes.py, leadership.py
-                      parts of the leader: changes of the voters, and what it knows about replicas
+                      parts of the leader: changes of the voters, and progress of the replicas
     elections.py, discovery.py, voters.py, log_shape.py, events.py, timeouts.py
-                      what roles and context are made of
+                      parts of the roles and of the context
 """
 
 import logging
@@ -98,21 +98,21 @@ class RaftState:
         )
         self._transitions = Transitions(self._context)
 
-    # What the outside may know
+    # For the caller
 
     @property
     def key(self) -> ReplicaKey:
-        """This node, and its disk."""
+        """The id and the disk of this node."""
         return self._context.key
 
     @property
     def role(self) -> Role:
-        """The role that this node has."""
+        """The current role of this node."""
         return self._role.role
 
     @property
     def election(self) -> ElectionState:
-        """The epoch, its leader if known, and this node's vote."""
+        """The epoch, its leader if it is known, and the vote of this node."""
         return self._context.election
 
     @property
@@ -153,7 +153,7 @@ class RaftState:
 
     @property
     def log(self) -> LogShape:
-        """Offsets and epochs of this node's log."""
+        """The offsets and epochs of this node's log."""
         return self._context.log
 
     @property
@@ -163,7 +163,7 @@ class RaftState:
 
     @property
     def wake_at_ms(self) -> int:
-        """When the machine must be stepped at the latest: a deadline passes at the first step after it."""
+        """The machine needs a step at this time or earlier, because a deadline passes only in a step."""
         return self._context.wake_at_ms
 
     @property
@@ -177,26 +177,30 @@ class RaftState:
     # Events and time
 
     def step(self, event: Event, now_ms: int) -> list[Effect]:
-        """Takes an event in; returns what must be done now."""
+        """Takes an event, and returns what the caller must do now."""
         self._notice_pause(now_ms)
         self._context.now_ms = max(self._context.now_ms, now_ms)
         self._take(event)
         if not isinstance(event, Appended):
-            # Fetches that wait for records are answered by the next step: many appends make one answer.
+            # The next step answers the fetches that wait, so that many appends make one answer.
             self._poll()
         return self._context.take_effects()
 
     def _notice_pause(self, now_ms: int) -> None:
-        """If the process did not run for a while, the time that it lacks does not count.
+        """If the machine could not run for a while, that time does not count.
 
         After SIGSTOP, or when a laptop slept, all deadlines have passed, although the other nodes may be
-        healthy and their messages lie unread in the sockets. A leader must not resign and a follower must
-        not stand for election before it has listened. So everything that waits moves by as much as this step
-        is late, which is at most the time in which the process did not run.
+        healthy and their messages lie unread in the sockets. So it is after an effect for which the disk
+        took long. A leader must not resign and a follower must not stand for election before it has listened.
+        So everything that waits moves by as much as this step is late.
         """
         late_ms = now_ms - self.wake_at_ms
         if late_ms > self._context.timeouts.pause_ms:
-            log.warning("the quorum's node did not run for %d ms: its deadlines move by that time", late_ms)
+            log.warning(
+                "The quorum's node was held up for %d ms: its process did not run, or its disk was slow. Its "
+                "deadlines move by that time",
+                late_ms,
+            )
             self._context.postpone(late_ms)
             self._role.postpone(late_ms)
 
@@ -236,7 +240,7 @@ class RaftState:
         if event.log.newest.end_offset > 0:
             context.high_watermark = event.log.newest.end_offset
         saved = event.election or ElectionState(0)
-        # If the file was restored from a backup, the log may have an epoch that the file has not.
+        # If the file was restored from a backup, the log may have a newer epoch.
         last_epoch = event.log.last_epoch
         context.election = saved if saved.epoch >= last_epoch else ElectionState(last_epoch)
         self._transitions.started()
@@ -247,7 +251,7 @@ class RaftState:
         self._role.flushed()
 
     def _poll(self) -> None:
-        """Lets a deadline pass, sends what is due, and notes when to be woken."""
+        """Checks the deadline, sends what is due, and sets the time of the next step."""
         context = self._context
         context.wake_at_ms = NEVER
         has_passed = self._role.deadline() <= context.now_ms
@@ -289,7 +293,7 @@ class RaftState:
                 self._change_requested(token, request)
 
     def _refusal(self, epoch: int, addressee: ReplicaKey | None = None) -> int:
-        """Why a request of a leader or a candidate is refused; 0 if it is not."""
+        """The error for a request of a leader or a candidate, or 0."""
         if epoch < self.epoch:
             return int(ErrorCode.FENCED_LEADER_EPOCH)
         if addressee is not None and not self._is_me(addressee):
@@ -330,10 +334,10 @@ class RaftState:
             self._role.leader_resigned(request.leader_id, request.successors)
         self._context.emit(Reply(token, LeaderResponse(error, self.leader_id, self.epoch)))
 
-    # Requests that only a leader serves
+    # Requests that only a leader can serve
 
     def _not_leading(self, epoch: int) -> int:
-        """Why a request for the leader of an epoch is refused; 0 if this node leads that epoch."""
+        """The error for a request to the leader of an epoch, or 0 if this node is that leader."""
         if epoch < self.epoch:
             return int(ErrorCode.FENCED_LEADER_EPOCH)
         if epoch > self.epoch:

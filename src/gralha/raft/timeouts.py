@@ -17,10 +17,10 @@ class Timeouts(NamedTuple):
 
     @property
     def pause_ms(self) -> int:
-        """A step that comes so much later than it was asked for tells that the process did not run."""
+        """If a step comes later than requested by more than this, the process did not run."""
         return min(self.election_ms, self.fetch_ms) // 2
 
     @property
     def pulse_ms(self) -> int:
-        """How often a machine that has a deadline asks for a step, so that it notices a pause early."""
+        """While the machine has a deadline, it requests a step this often, so that it notices every pause."""
         return self.pause_ms // 2

@@ -1,4 +1,4 @@
-"""The roles of a node in the quorum, and everything that turns one role into another.
+"""The roles of a node in the quorum, and all changes from one role to another.
 
     Unattached    knows no leader. Asks the other nodes for one.
     Follower      fetches the log of the leader.
@@ -11,12 +11,12 @@
                  +---------> Prospective ----------> Candidate ------------> Leader ----------> Resigned
     Follower ----+  in time               would vote              has voted             lost
 
-`TRANSITIONS` is the table of all changes: for each role, why a node leaves it, and the role that it has next.
+`TRANSITIONS` is the table of all changes: for each role the reasons to leave it, each with the next role.
 
 - Only a Candidate becomes Leader, because only a Candidate has the votes of a majority in its epoch.
-- A node leads an epoch once. No way leads from Resigned to Leader in one epoch, and a node that led when it
+- A node leads an epoch once. A Resigned node leads again only in a newer epoch, and a node that led when it
   stopped is Resigned after its restart (KAFKA-10527).
-- A Leader or Resigned follows another node only in a newer epoch, because an epoch has one leader.
+- A Leader or a Resigned node follows another only in a newer epoch, because an epoch has one leader.
 
 Every change goes through `Transitions._become`, which raises QuorumSafetyError if the table does not have it.
 """
@@ -111,7 +111,7 @@ TRANSITIONS: Final[dict[Role, dict[Why, Role]]] = {
 
 
 class Transitions:
-    """The role that the node has, and the ways to another: one method for each reason."""
+    """The current role, and a method for each reason to change it."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -123,7 +123,11 @@ class Transitions:
             raise QuorumSafetyError(f"{old.role.value} must not become {new.role.value} because {why.value}")
         if new.role is not old.role:
             log.info(
-                "%s in epoch %d, was %s: %s", new.role.value, self._context.epoch, old.role.value, why.value
+                "This node is %s in epoch %d (was %s): %s",
+                new.role.value,
+                self._context.epoch,
+                old.role.value,
+                why.value,
             )
         self.current = new
         old.end(new.leader_id)
@@ -132,7 +136,7 @@ class Transitions:
     # At the start
 
     def started(self) -> None:
-        """The context has the log and the election from the disk."""
+        """The node has started. The context has the log and the election from the disk."""
         context = self._context
         deadline_ms = context.early_deadline()
         if context.election.leader_id == context.key.id:
@@ -146,7 +150,7 @@ class Transitions:
     # Elections
 
     def no_leader(self) -> None:
-        """A voter misses the leader."""
+        """A voter has heard no leader in time."""
         self._become(Why.NO_LEADER, Prospective(self._context, self))
 
     def pre_vote_won(self) -> None:
@@ -164,17 +168,17 @@ class Transitions:
         if context.election.leader_id in (NOBODY, context.key.id):
             self._become(Why.NOT_ELECTED, Unattached(context, self, deadline_ms))
         else:
-            # The others may be content with the leader, so this node tries to fetch from it again.
+            # The others may hear the leader, so this node tries to fetch from it again.
             follower = Follower(context, self)
             follower.deadline_ms = deadline_ms
             self._become(Why.NOT_NEEDED, follower)
 
     def may_not_stand(self) -> None:
-        """Time is up for a node that cannot be elected. It looks for a leader for as long as it takes."""
+        """A node that cannot be elected has heard no leader in time. It searches until it finds one."""
         self._become(Why.MAY_NOT_STAND, Unattached(self._context, self, NEVER))
 
     def voted(self, candidate: ReplicaKey) -> None:
-        """This node gives its vote to a candidate, which gets time to win."""
+        """This node votes for a candidate, and gives it time to win."""
         context = self._context
         context.elect(ElectionState(context.epoch, NOBODY, *candidate))
         self._become(Why.VOTED, Unattached(context, self, context.election_deadline()))
@@ -198,7 +202,7 @@ class Transitions:
         self._become(why, Resigned(self._context, self, deadline_ms, successors, successors))
 
     def resignation_over(self) -> None:
-        """The epoch that this node has led is over for it. It goes on in the next one."""
+        """The node that has led this epoch goes on in the next one."""
         context = self._context
         deadline_ms = context.early_deadline()
         context.elect(ElectionState(context.epoch + 1))
@@ -217,7 +221,7 @@ class Transitions:
         self._become(Why.NEWER_LEADER, Follower(self._context, self))
 
     def newer_epoch(self, epoch: int) -> None:
-        """There is a newer epoch, whose leader this node does not know."""
+        """Another node knows a newer epoch, but not its leader."""
         context = self._context
         context.elect(ElectionState(epoch))
         self._become(Why.NEWER_EPOCH, Unattached(context, self, context.election_deadline()))

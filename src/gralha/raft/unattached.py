@@ -1,6 +1,6 @@
 """Unattached: a node that knows no leader asks the other nodes for one.
 
-It asks with a fetch. The leader answers with records; another node names the leader, if it knows it.
+The node asks with a fetch. The leader answers with records. Another node names the leader, if it knows it.
 """
 
 from gralha.raft.role import Role, RoleState
@@ -29,9 +29,9 @@ class Unattached(RoleState):
             self._transitions.may_not_stand()
 
     def may_vote_for(self, candidate: ReplicaKey) -> bool:
-        """Its vote is free unless it has given it."""
+        """Returns True unless the node has voted for another, or knows the leader."""
         return self._context.is_free_to_vote_for(candidate)
 
     def fetch_failed(self) -> None:
-        """The next node is asked, after a pause."""
+        """Asks the next node, after a pause."""
         self._context.discovery.failed(self._context.now_ms)

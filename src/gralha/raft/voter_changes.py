@@ -1,8 +1,9 @@
-"""How a leader changes the voters: AddVoter, RemoveVoter, UpdateVoter and UpgradeVoters (KIP-853).
+"""Changes of the voters by the leader: AddVoter, RemoveVoter, UpdateVoter and UpgradeVoters (KIP-853).
 
-A change is a record with the new voters, which count from the moment it is in the log. The leader appends one
-only when it has committed something in its own epoch and the change before is committed (KAFKA-20740). So two
-voter sets that follow each other differ by one voter, and any majorities of them overlap.
+A change is a record with the new voters. They count as soon as the record is in the log. The leader appends a
+change only if it has committed a record of its own epoch, and if the previous change is committed
+(KAFKA-20740). So two successive voter sets differ by one voter, and any majority of the one shares a voter
+with any majority of the other.
 """
 
 from typing import NamedTuple
@@ -29,14 +30,14 @@ Change = AddVoter | RemoveVoter | UpdateVoter | UpgradeVoters
 
 
 class Refusal(NamedTuple):
-    """Why the voters are not changed."""
+    """The reason why a change is refused."""
 
     error: ErrorCode
     message: str
 
 
 class PendingChange(NamedTuple):
-    """A change that is in the log and not committed, and the request that waits for it."""
+    """A change that is in the log but not committed, and the request that waits for it."""
 
     token: int
     offset: int
@@ -46,7 +47,7 @@ class PendingChange(NamedTuple):
 
 _INCOMPLETE_KEY = Refusal(
     ErrorCode.INVALID_REQUEST,
-    "A voter is named by its node id and the directory.id in its meta.properties: one is missing",
+    "A voter needs its node id and the directory.id of its meta.properties, and one of them is missing",
 )
 
 
@@ -72,7 +73,7 @@ def probe_refusal(event: VoterProbed) -> Refusal | None:
 
 
 class VoterChanges:
-    """The changes of one leader, one at a time."""
+    """The changes by one leader, one at a time."""
 
     def __init__(self, context: Context, leadership: Leadership) -> None:
         self._context = context
@@ -82,7 +83,7 @@ class VoterChanges:
     # Requests
 
     def addition_requested(self, token: int, request: AddVoter) -> None:
-        """Probes a new voter first: a voter that does not run could cost the quorum its majority."""
+        """Probes the new voter first: with a voter that does not run the quorum could lose its majority."""
         name = self._context.listener_name
         endpoints = [one for one in request.voter.endpoints if not name or one.listener == name]
         refusal = self._addition_refusal(request, endpoints)
@@ -95,15 +96,13 @@ class VoterChanges:
         if not _is_complete(request.voter.key):
             return _INCOMPLETE_KEY
         if not endpoints:
-            text = (
-                f"The new voter has no listener {self._context.listener_name}, on which controllers talk here"
-            )
+            text = f"The new voter has no listener {self._context.listener_name}, which the controllers use"
             return Refusal(ErrorCode.INVALID_REQUEST, text)
         outcome = self._refusal() or self._added(request)
         return outcome if isinstance(outcome, Refusal) else None
 
     def requested(self, token: int, request: Change) -> None:
-        """Appends the new voters, or refuses. While a new voter was probed, the voters may have changed."""
+        """Appends the new voters, or refuses. All checks are done again after a probe."""
         outcome = self._outcome(request)
         if outcome is None:
             self._reply(token)
@@ -113,7 +112,7 @@ class VoterChanges:
             self._append(token, request, outcome)
 
     def _outcome(self, request: Change) -> VoterSet | Refusal | None:
-        """The new voters; None if they are what they should be."""
+        """The new voters, or None if the voters need no change."""
         match request:
             case UpdateVoter():
                 return self._updated(request)
@@ -130,7 +129,7 @@ class VoterChanges:
         context = self._context
         is_first = isinstance(request, UpgradeVoters)
         if context.is_only_voter:
-            # No other voter had to fetch so far. The second one gets time to begin (Kafka's leader resigns).
+            # So far no other voter had to fetch. The second one gets time to begin (Kafka's leader resigns).
             self._leadership.quorum_is_there(context.now_ms)
         context.append(AppendVoters(context.epoch, voters, is_first), 2 if is_first else 1, voters)
         if is_first:
@@ -141,15 +140,15 @@ class VoterChanges:
         deadline_ms = context.after(max(request.timeout_ms, 0))
         self._pending = PendingChange(token, context.log.end_offset - 1, deadline_ms, not wait)
 
-    # What becomes of a change
+    # After the change is appended
 
     def poll(self) -> None:
-        """Answers a request whose change takes too long."""
+        """Answers the request if its change is not committed in time."""
         change = self._pending
         if change is None or change.is_answered:
             return
         if change.deadline_ms <= self._context.now_ms:
-            text = "Timed out before the change was committed; it may be committed later"
+            text = "Timed out before the change was committed. It may be committed later"
             self._refuse(change.token, Refusal(ErrorCode.REQUEST_TIMED_OUT, text))
             self._pending = change._replace(is_answered=True)
         else:
@@ -169,10 +168,10 @@ class VoterChanges:
                 self._reply(change.token)
 
     def end(self, leader_id: int) -> None:
-        """The node does not lead any more. The new leader decides about the change."""
+        """The node does not lead any more. The next leader decides about the change."""
         change = self._pending
         if change is not None and not change.is_answered:
-            text = "This node leads no longer; the change may be committed or not"
+            text = "This node does not lead any more. The change may be committed later, or lost"
             response = VoterResponse(
                 int(ErrorCode.NOT_LEADER_OR_FOLLOWER), leader_id, self._context.epoch, text
             )
@@ -189,12 +188,12 @@ class VoterChanges:
     # The new voters
 
     def _refusal(self) -> Refusal | None:
-        """Why no change is possible now."""
+        """The reason why no change is possible now, or None."""
         if not self._context.voters.is_dynamic:
-            text = "The voters of this cluster are configured: its kraft.version is 0"
+            text = "The voters of this cluster are configured and cannot be changed: its kraft.version is 0"
             return Refusal(ErrorCode.UNSUPPORTED_VERSION, text)
         if not self._leadership.may_commit(self._context.high_watermark) or self._is_uncommitted():
-            text = "Timed out while an earlier change of the voters was not committed"
+            text = "Timed out because an earlier change of the voters is not committed yet"
             return Refusal(ErrorCode.REQUEST_TIMED_OUT, text)
         return None
 
@@ -204,7 +203,7 @@ class VoterChanges:
     def _added(self, request: AddVoter) -> VoterSet | Refusal:
         voters, key = self._context.voters.latest, request.voter.key
         if voters.find(key.id) is not None:
-            text = f"Controller {key.id} is a voter already: {list(voters.ids)}"
+            text = f"Controller {key.id} is already a voter: {list(voters.ids)}"
             return Refusal(ErrorCode.DUPLICATE_VOTER, text)
         if not self._leadership.is_caught_up(key, self._context.now_ms):
             text = f"Controller {key.id} with that directory id does not fetch the log, or lags behind"
@@ -215,7 +214,7 @@ class VoterChanges:
         voters = self._context.voters.latest
         remaining = voters.removing(request.key)
         if remaining == voters:
-            text = f"Controller {request.key.id} with that directory id is none of {list(voters.ids)}"
+            text = f"Controller {request.key.id} with that directory id is not one of {list(voters.ids)}"
             return Refusal(ErrorCode.VOTER_NOT_FOUND, text)
         if not remaining.voters:
             return Refusal(ErrorCode.INVALID_REQUEST, "The last voter cannot be removed")
@@ -226,7 +225,7 @@ class VoterChanges:
         known = voters.latest.match(request.voter.key)
         if known is None:
             ids = list(voters.latest.ids)
-            text = f"Controller {request.voter.key.id} is none of the voters {ids}"
+            text = f"Controller {request.voter.key.id} is not one of the voters {ids}"
             return Refusal(ErrorCode.VOTER_NOT_FOUND, text)
         if not voters.is_dynamic or known == request.voter:
             return None
@@ -238,7 +237,7 @@ class VoterChanges:
         if voters.is_dynamic:
             return self._refusal()
         if not leadership.may_commit(self._context.high_watermark):
-            text = "Timed out: the leader has not committed anything in its epoch yet"
+            text = "Timed out because the leader has not committed a record of its epoch yet"
             return Refusal(ErrorCode.REQUEST_TIMED_OUT, text)
         found: list[Voter] = []
         for voter in voters.latest.voters:
@@ -246,7 +245,7 @@ class VoterChanges:
             directory_id = leadership.directories.get(voter_id, ZERO_UUID)
             if directory_id == ZERO_UUID:
                 leader_id = self._context.key.id
-                text = f"Controller {voter_id} has not been heard of since controller {leader_id} leads"
+                text = f"Controller {voter_id} has not fetched since controller {leader_id} leads"
                 return Refusal(ErrorCode.INVALID_UPDATE_VERSION, text)
             if not voter.endpoints:
                 text = f"Controller {voter_id} has no listener for controllers"

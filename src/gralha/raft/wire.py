@@ -1,4 +1,4 @@
-"""The state machine's messages as Kafka's, and back."""
+"""Translates the messages of the state machine to Kafka's messages and back."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol, TypeVar, cast
@@ -47,7 +47,7 @@ Partition = TypeVar("Partition")
 
 
 class _Listener(Protocol):
-    """Where a voter listens, in any request."""
+    """A listener of a voter, in any request."""
 
     name: str
     host: str
@@ -55,7 +55,7 @@ class _Listener(Protocol):
 
 
 class WrongQuorumError(Exception):
-    """A request that cannot be for this quorum."""
+    """A message is not for this quorum."""
 
     def __init__(self, error_code: ErrorCode) -> None:
         super().__init__(error_code.name)
@@ -63,17 +63,17 @@ class WrongQuorumError(Exception):
 
 
 class Sender(NamedTuple):
-    """What this node says of itself in requests."""
+    """What this node tells about itself in requests."""
 
     cluster_id: str | None
     endpoints: tuple[VoterEndpoint, ...]
 
 
-# Requests out
+# Requests to other nodes
 
 
 def encode_request(request: Outgoing, sender: Sender) -> Message:
-    """As Kafka's newest version has it."""
+    """Kafka's message for a request, in its newest version."""
     match request:
         case VoteRequest():
             return _encode_vote(request, sender)
@@ -167,11 +167,11 @@ def encode_snapshot_request(
     )
 
 
-# Requests in
+# Requests of other nodes
 
 
 def decode_request(message: Message, version: int, cluster_id: str | None) -> Request:
-    """What the state machine makes of a request; WrongQuorumError if it is not for this quorum."""
+    """A request for the state machine. Raises WrongQuorumError if it is not for this quorum."""
     asked: str | None = getattr(message, "cluster_id", None)
     if asked is not None and cluster_id is not None and asked != cluster_id:
         raise WrongQuorumError(ErrorCode.INCONSISTENT_CLUSTER_ID)
@@ -216,7 +216,7 @@ def decode_request(message: Message, version: int, cluster_id: str | None) -> Re
 
 
 def sender_id(message: Message, version: int) -> int | None:
-    """Which node has sent a request, also one that is for another cluster; None if it does not say."""
+    """The node that has sent a request, also one for another cluster; None if the request does not tell."""
     try:
         asked = decode_request(message, version, None)
     except WrongQuorumError:
@@ -240,7 +240,7 @@ class _Topic(Protocol[Partition]):
 
 
 def _only(topics: Sequence[_Topic[Partition]]) -> Partition:
-    """The one partition there is."""
+    """The one partition that a message about the metadata log has."""
     if len(topics) != 1 or len(topics[0].partitions) != 1:
         raise WrongQuorumError(ErrorCode.INVALID_REQUEST)
     partition = topics[0].partitions[0]
@@ -286,13 +286,13 @@ def _decode_fetch(message: fetch.FetchRequest, version: int) -> FetchRequest:
     )
 
 
-# Responses out
+# Responses to other nodes
 
 
 def encode_response(
     request: Message, version: int, response: Response, leader: tuple[str, int] | None
 ) -> Message:
-    """The answer, in a version. `leader` is where the leader listens, if that is known."""
+    """The answer, in a version. `leader` is the host and port of the leader, if they are known."""
     error, leader_id, epoch = response.error_code, response.leader_id, response.epoch
     node = (leader_id, *leader) if leader is not None and leader_id >= 0 else None
     match request:
@@ -351,7 +351,7 @@ def encode_snapshot_response(
     version: int,
     node: tuple[int, str, int] | None,
 ) -> Message:
-    """A part of a snapshot, or why there is none."""
+    """A part of a snapshot, or the error in the response."""
     data = data or b""
     partition = fetch_snapshot.FetchSnapshotResponsePartition(
         error_code=response.error_code,
@@ -382,7 +382,7 @@ def _encode_voter_response(
 
 
 def encode_refusal(request: Message, error_code: int) -> Message:
-    """The answer to a request that is not for this quorum, or that this node will not answer any more."""
+    """The answer to a request that is not for this quorum, or to a request at a node that stops."""
     match request:
         case describe_quorum.DescribeQuorumRequest():
             return describe_quorum.DescribeQuorumResponse(error_code=error_code)
@@ -399,11 +399,11 @@ def encode_refusal(request: Message, error_code: int) -> Message:
     return _encode_voter_response(request, VoterResponse(error_code, -1, -1), None)
 
 
-# Responses in
+# Responses of other nodes
 
 
 def decode_response(message: Message) -> Response | None:
-    """What the state machine makes of an answer; None if it is none for it."""
+    """An answer for the state machine, or None if the message has none."""
     match message:
         case vote.VoteResponse() if not message.error_code:
             voted = _only(message.topics)
@@ -441,7 +441,7 @@ def _decode_fetched(message: fetch.FetchResponse) -> FetchResponse:
 
 
 def kraft_versions(message: Message) -> tuple[int, int] | None:
-    """Which levels of kraft.version a node can, by its ApiVersions; None if that is no answer."""
+    """The levels of kraft.version in an ApiVersions response; None if the message is an error."""
     if not isinstance(message, api_versions.ApiVersionsResponse) or message.error_code:
         return None
     named = [one for one in message.supported_features if one.name == "kraft.version"]
@@ -449,7 +449,7 @@ def kraft_versions(message: Message) -> tuple[int, int] | None:
 
 
 def leader_endpoints(message: Message) -> list[tuple[int, str, int]]:
-    """Where a leader listens, by what a request or an answer tells."""
+    """The ids, hosts and ports of leaders in a request or an answer."""
     if isinstance(message, begin_quorum_epoch.BeginQuorumEpochRequest) and message.leader_endpoints:
         first = message.leader_endpoints[0]
         return [(_only(message.topics).leader_id, first.host, first.port)]
