@@ -174,7 +174,7 @@ class Room:
 
     def fetch(self, offset: int) -> None:
         """Let the follower fetch from an offset on: it has everything before."""
-        self.partition.follower_fetched(FOLLOWER, -1, -1, offset, -1, 0)
+        self.partition.led().follower_fetched(FOLLOWER, -1, -1, offset, -1, 0)
 
     async def load(self) -> None:
         """Wait until the coordinator is loaded."""

@@ -13,7 +13,8 @@ from tests.storage.disks import failing
 from gralha.coordination.decision import NOTHING, Decision
 from gralha.coordination.runtime import BATCH_RECORDS, TIMER_RETRY_MS, TIMERS_AT_ONCE_S, State
 from gralha.protocol.errors import ErrorCode, UnknownMemberIdError
-from gralha.replication.partition import Partition, Waiter
+from gralha.replication.partition import Partition
+from gralha.replication.subscriptions import HIGH_WATERMARK_MOVED, Subscriber
 from gralha.storage.disk import DiskError
 
 
@@ -172,12 +173,12 @@ def test_a_failed_sync_is_reported_and_the_state_loaded_again(tmp_path: Path) ->
 
 
 def test_an_append_that_breaks_after_the_write_is_found_in_the_log(tmp_path: Path) -> None:
-    class Broken(Waiter):
-        def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
+    class Broken(Subscriber):
+        def partition_changed(self, partition: Partition, event: int, new_bytes: int) -> bool:
             raise ValueError("a bug of somebody else")
 
     async def scenario(room: Room) -> None:
-        room.partition.add_waiter(Broken())
+        room.partition.subscribe(Broken(), HIGH_WATERMARK_MOVED)
         assert room.set("a", 1) == Told(error_code=ErrorCode.NOT_COORDINATOR)
         await room.load()
         assert room.shard.numbers == {"a": 1}

@@ -157,7 +157,7 @@ def answer_before_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
 def answer_in_another_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer leaves when the high watermark has passed its offset, whoever wrote there (Redpanda 3616)."""
 
-    def partition_changed(self: Answers, partition: Partition, new_bytes: int) -> bool:
+    def partition_changed(self: Answers, partition: Partition, event: int, new_bytes: int) -> bool:
         while self._held and self._held[0].end_offset <= partition.log.high_watermark:
             held = self._held.popleft()
             held.call.leave(held.response)

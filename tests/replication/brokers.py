@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
-from gralha.broker.fetch_sessions import FetchSessions
+from gralha.broker.fetching.sessions import FetchSessions
 from gralha.broker.handlers import fetch, list_offsets
 from gralha.broker.pipeline import Peer, RequestContext
 from gralha.metadata.image import (
@@ -35,7 +35,7 @@ from gralha.protocol.messages.list_offsets import ListOffsetsRequest
 from gralha.protocol.peers import PeerError
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, encode_batch
-from gralha.replication.fetcher import FetchSettings
+from gralha.replication.fetch_state import FetchSettings
 from gralha.replication.manager import ReplicaManager, ReplicationPorts
 from gralha.replication.partition import Partition
 from gralha.storage.config import LogConfig
@@ -124,6 +124,10 @@ class OneBroker:
         self.polls.add(task)
         task.add_done_callback(self.polls.discard)
 
+    def has_waiting_fetches(self) -> bool:
+        sessions = self.face.fetch_sessions._sessions.values()
+        return any(session.waiting is not None for session in sessions)
+
     @property
     def partition(self) -> Partition:
         found = self.replicas.find("t", 0)
@@ -133,7 +137,7 @@ class OneBroker:
     def append(self, count: int = 1, acks: int = 1) -> int:
         for number in range(count):
             data = encode_batch([Record(b"k", b"%d" % number, NOW_MS)])
-            offset = self.partition.append(RecordBytes(data, 0, len(data)), acks, NOW_MS).last_offset
+            offset = self.partition.led().append(RecordBytes(data, 0, len(data)), acks, NOW_MS).last_offset
         return int(offset)
 
     def bytes_of_log(self) -> bytes:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
-from gralha.broker.fetch_sessions import FetchSessions, Session
+from gralha.broker.fetching.session import FollowerSession
+from gralha.broker.fetching.sessions import FetchSessions
 from gralha.broker.handlers import fetch
 from gralha.broker.pipeline import Peer, RequestContext
 from gralha.metadata.image import EMPTY_IMAGE, BrokerRegistration
 from gralha.protocol.messages.fetch import FetchRequest, FetchResponse
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, encode_batch
-from gralha.replication.fetcher import FetchSettings, FetchState, Poll
-from gralha.replication.followers import Cluster
+from gralha.replication.cluster_view import ClusterView
+from gralha.replication.fetch_state import FetchSettings, FetchState, Poll
 from gralha.replication.partition import Partition
 from gralha.replication.quota import ReplicationQuota
 from tests.storage.disks import QuietDisk
@@ -38,7 +40,7 @@ class Pair:
             broker: BrokerRegistration(broker, 10, bytes(16), (), {}, None, False, False, (), None)
             for broker in (LEADER, FOLLOWER)
         }
-        cluster = Cluster(
+        cluster = ClusterView(
             lambda: self.now_ms, self.registered.get, lambda: 10, lambda *_: None, LAG_TIME_MAX_MS
         )
         self.led = self._partitions(folder / "leader", LEADER, cluster)
@@ -53,6 +55,7 @@ class Pair:
             clock=lambda: self.now_ms,
             fetch_sessions=self.sessions,
             config=SimpleNamespace(fetch_max_bytes=1 << 20),
+            readers=ThreadPoolExecutor(1),
         )
         self.epoch = 10
         self.follower_quota = ReplicationQuota()
@@ -61,7 +64,7 @@ class Pair:
         for partition in self.followed.values():
             self.state.follow(partition)
 
-    def _partitions(self, folder: Path, broker_id: int, cluster: Cluster) -> dict[int, Partition]:
+    def _partitions(self, folder: Path, broker_id: int, cluster: ClusterView) -> dict[int, Partition]:
         made = {}
         for index in range(self.partitions):
             log = make_log(QuietDisk(), folder / str(index))
@@ -71,7 +74,7 @@ class Pair:
 
     def append(self, index: int, size_bytes: int = 1) -> None:
         data = encode_batch([Record(b"k", bytes(size_bytes), NOW_MS)])
-        self.led[index].append(RecordBytes(data, 0, len(data)), 1, NOW_MS)
+        self.led[index].led().append(RecordBytes(data, 0, len(data)), 1, NOW_MS)
 
     def ask(self) -> Poll:
         poll = self.state.next_request(self.now_ms)
@@ -97,6 +100,7 @@ class Pair:
         for partition in [*self.led.values(), *self.followed.values()]:
             partition.log.release()
 
-    def session(self) -> Session:
+    def session(self) -> FollowerSession:
         (session,) = self.sessions._sessions.values()
+        assert isinstance(session, FollowerSession)
         return session

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gralha.broker.fetch_sessions import EVICTION_MS, LOOK_AT_ALL_MS
+from gralha.broker.fetching.long_poll import LongPoll
+from gralha.broker.fetching.session import FollowerSession
+from gralha.broker.fetching.sessions import EVICTION_MS, READ_ALL_MS
 from gralha.broker.handlers import fetch
 from gralha.broker.pipeline import Deferred, RequestContext
 from gralha.protocol.errors import ErrorCode
@@ -19,6 +21,7 @@ from gralha.protocol.messages.fetch import (
     ReplicaState,
 )
 from tests.replication.pair import FOLLOWER, LAG_TIME_MAX_MS, LEADER, NOW_MS, PARTITIONS, PEER, TOPIC_ID, Pair
+from tests.replication.parts import waiting_for_end, waiting_for_high_watermark
 
 
 @pytest.fixture
@@ -72,7 +75,7 @@ def test_after_a_lost_answer_the_old_session_ends_with_the_next_request(pair: Pa
     assert len(asked) == PARTITIONS
     assert len(pair.sessions) == 1
     assert pair.followed[3].log.log_end_offset == 1
-    assert [len(partition.watches) for partition in pair.led.values()] == [1] * PARTITIONS
+    assert [waiting_for_end(partition) for partition in pair.led.values()] == [1] * PARTITIONS
 
 
 def test_without_room_for_a_session_all_are_named_each_time(pair: Pair) -> None:
@@ -101,7 +104,7 @@ def test_a_partition_that_is_forgotten_leaves_the_session(pair: Pair) -> None:
     poll = pair.ask()
     assert [topic.partitions for topic in poll.request.forgotten_topics_data] == [[5]]
     pair.state.answered(poll, pair.serve(poll.request), 0, NOW_MS)
-    assert pair.led[5].watches == []
+    assert (waiting_for_end(pair.led[5]), waiting_for_high_watermark(pair.led[5])) == (0, 0)
     pair.append(5)
     assert pair.round() == ([], [])
 
@@ -140,7 +143,7 @@ def test_who_fetches_in_a_session_has_caught_up_with_idle_partitions(pair: Pair)
         pair.round()
     pair.append(4)
     pair.now_ms += LAG_TIME_MAX_MS
-    follower = pair.led[4].followers[FOLLOWER]
+    follower = pair.led[4].led().followers[FOLLOWER]
     assert follower.is_caught_up(1, pair.now_ms, LAG_TIME_MAX_MS)
     assert not follower.is_caught_up(1, pair.now_ms + 1, LAG_TIME_MAX_MS)
 
@@ -153,16 +156,16 @@ def test_a_session_does_not_vouch_for_a_partition_that_has_left_it(pair: Pair) -
     pair.round()
     pair.append(4)
     pair.now_ms += 1
-    assert not pair.led[4].followers[FOLLOWER].is_caught_up(1, pair.now_ms, LAG_TIME_MAX_MS)
+    assert not pair.led[4].led().followers[FOLLOWER].is_caught_up(1, pair.now_ms, LAG_TIME_MAX_MS)
     pair.append(6)
-    assert pair.led[6].followers[FOLLOWER].is_caught_up(1, pair.now_ms, LAG_TIME_MAX_MS)
+    assert pair.led[6].led().followers[FOLLOWER].is_caught_up(1, pair.now_ms, LAG_TIME_MAX_MS)
 
 
 def test_a_follower_that_was_registered_anew_is_noted_for_all_its_partitions(pair: Pair) -> None:
     pair.round()
     pair.epoch = 11
     pair.round()
-    assert {partition.followers[FOLLOWER].broker_epoch for partition in pair.led.values()} == {11}
+    assert {partition.led().followers[FOLLOWER].broker_epoch for partition in pair.led.values()} == {11}
 
 
 def test_the_start_of_a_log_is_told_before_long(pair: Pair) -> None:
@@ -171,11 +174,11 @@ def test_the_start_of_a_log_is_told_before_long(pair: Pair) -> None:
     pair.round()
     pair.round()
     pair.led[2].log.increment_log_start_offset(1)
-    pair.now_ms += LOOK_AT_ALL_MS + 1
+    pair.now_ms += READ_ALL_MS + 1
     assert pair.round() == ([], [2])
     assert pair.followed[2].log.log_start_offset == 1
     assert pair.round()[0] == [2]
-    assert pair.led[2].low_watermark() == 1
+    assert pair.led[2].led().low_watermark() == 1
 
 
 async def test_a_waiting_request_is_woken_by_records_and_not_by_the_high_watermark(pair: Pair) -> None:
@@ -185,12 +188,13 @@ async def test_a_waiting_request_is_woken_by_records_and_not_by_the_high_waterma
     answer = fetch.handle(pair.broker, RequestContext(PEER, 18, None), poll.request)  # type: ignore[arg-type]
     assert isinstance(answer, Deferred)
     session = pair.session()
-    session.partitions[TOPIC_ID, 9].high_watermark_moved()
     waiting = session.waiting
-    assert isinstance(waiting, fetch.Fetch)
-    awake = [waiting.awake]
+    assert isinstance(waiting, LongPoll)
+    pair.led[9].set_high_watermark(0)
+    assert [one.index for one in session.changed] == [9]
+    awake = [waiting.is_awake]
     pair.append(8)
-    assert [*awake, waiting.awake] == [False, True]
+    assert [*awake, waiting.is_awake] == [False, True]
     response = await answer
     assert isinstance(response, FetchResponse)
     assert [one.partition_index for one in response.responses[0].partitions] == [8]
@@ -204,7 +208,8 @@ async def test_a_follower_that_hangs_up_leaves_nothing_behind(pair: Pair) -> Non
     assert isinstance(answer, Deferred)
     answer.abandon()
     assert len(pair.sessions) == 0
-    assert all(partition.watches == [] for partition in pair.led.values())
+    assert not any(waiting_for_end(partition) for partition in pair.led.values())
+    assert not any(waiting_for_high_watermark(partition) for partition in pair.led.values())
 
 
 def test_a_consumer_is_no_follower(pair: Pair) -> None:
@@ -215,5 +220,6 @@ def test_a_consumer_is_no_follower(pair: Pair) -> None:
         topics=[FetchTopic("t", TOPIC_ID, [FetchPartition(0)])],
     )
     assert pair.serve(request).session_id != 0
-    assert not pair.session().is_of_follower()
-    assert pair.led[0].watches == []
+    (session,) = pair.sessions._sessions.values()
+    assert not isinstance(session, FollowerSession)
+    assert (waiting_for_end(pair.led[0]), waiting_for_high_watermark(pair.led[0])) == (0, 0)

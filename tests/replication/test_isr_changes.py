@@ -23,7 +23,7 @@ PATIENCE_S = 20
 
 
 class Asked:
-    """Stands in for a partition: what it was told."""
+    """Stands in for a partition and the leader's part of it: what it was told."""
 
     topic = "t"
 
@@ -31,6 +31,7 @@ class Asked:
         self.index = index
         self.proposal: IsrProposal | None = IsrProposal(3, 7, [1, 2], [11, 12])
         self.told: list[str] = []
+        self.leading = self
 
     def proposal_accepted(
         self, proposal: IsrProposal, leader_epoch: int, isr: list[int], partition_epoch: int

@@ -14,9 +14,11 @@ from gralha.protocol.errors import (
 )
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, encode_batch
-from gralha.replication.followers import Cluster, Follower, IsrProposal
+from gralha.replication.cluster_view import ClusterView
+from gralha.replication.followers import Follower, IsrProposal
 from gralha.replication.partition import Partition
 from gralha.storage.config import LogConfig
+from tests.replication.parts import following
 from tests.replication.simple_controller import registration
 from tests.storage.disks import QuietDisk
 from tests.storage.logs import make_log
@@ -36,7 +38,7 @@ class Replica:
         }
         self.proposed: list[IsrProposal] = []
         log = make_log(QuietDisk(), folder)
-        cluster = Cluster(lambda: self.time_ms, self.brokers.get, lambda: 11, self.propose, LAG_MS)
+        cluster = ClusterView(lambda: self.time_ms, self.brokers.get, lambda: 11, self.propose, LAG_MS)
         self.partition = Partition("t", TOPIC_ID, 0, log, 1, cluster)
         log.config = LogConfig({"min.insync.replicas": "2"})
         self.epoch = 0
@@ -51,12 +53,12 @@ class Replica:
     def append(self, count: int = 1) -> None:
         for _ in range(count):
             data = encode_batch([Record(b"key", b"value", NOW_MS)])
-            self.partition.append(RecordBytes(data, 0, len(data)), 1, NOW_MS)
+            self.partition.led().append(RecordBytes(data, 0, len(data)), 1, NOW_MS)
 
     def fetch(
         self, replica: int, offset: int, last_epoch: int | None = None, broker_epoch: int | None = None
     ) -> None:
-        self.partition.follower_fetched(
+        self.partition.led().follower_fetched(
             replica,
             self.epoch,
             10 + replica if broker_epoch is None else broker_epoch,
@@ -101,7 +103,7 @@ def test_it_stays_where_it_is_below_min_insync_replicas(replica: Replica) -> Non
     replica.fetch(2, 2)
     (proposal,) = replica.proposed
     assert replica.high_watermark == 0
-    replica.partition.proposal_accepted(proposal, 1, [1, 2], 2)
+    replica.partition.led().proposal_accepted(proposal, 1, [1, 2], 2)
     assert replica.high_watermark == 2
 
 
@@ -113,7 +115,7 @@ def test_a_new_epoch_forgets_how_far_followers_were(replica: Replica) -> None:
     replica.fetch(3, 1)
     replica.lead(1, 2, 3, epoch=3, partition_epoch=3)
     assert replica.high_watermark == 1
-    assert [one.log_end_offset for one in replica.partition.followers.values()] == [-1, -1]
+    assert [one.log_end_offset for one in replica.partition.led().followers.values()] == [-1, -1]
     assert replica.partition.is_behind()
     for follower in (2, 3):
         replica.fetch(follower, 2, last_epoch=1)
@@ -132,13 +134,13 @@ def test_a_fetch_that_has_parted_or_lies_outside_does_not_count(replica: Replica
     replica.fetch(2, 4, last_epoch=3)  # of epoch 3 there is nothing here: it ended at 3, in epoch 1
     replica.fetch(3, 6, last_epoch=5)  # beyond the end
     replica.fetch(3, 9, last_epoch=-1)
-    assert [one.log_end_offset for one in replica.partition.followers.values()] == [-1, -1]
-    assert replica.partition.diverging_epoch(3, 4) == (1, 3)
-    assert replica.partition.diverging_epoch(5, 6) == (5, 5)
-    assert replica.partition.diverging_epoch(1, 3) is None
-    assert replica.partition.diverging_epoch(-1, 9) is None
+    assert [one.log_end_offset for one in replica.partition.led().followers.values()] == [-1, -1]
+    assert replica.partition.led().diverging_epoch(3, 4) == (1, 3)
+    assert replica.partition.led().diverging_epoch(5, 6) == (5, 5)
+    assert replica.partition.led().diverging_epoch(1, 3) is None
+    assert replica.partition.led().diverging_epoch(-1, 9) is None
     with pytest.raises(OffsetOutOfRangeError):
-        replica.partition.diverging_epoch(6, 5)
+        replica.partition.led().diverging_epoch(6, 5)
 
 
 def test_who_may_not_follow(replica: Replica) -> None:
@@ -146,13 +148,12 @@ def test_who_may_not_follow(replica: Replica) -> None:
     with pytest.raises(UnknownLeaderEpochError):
         replica.fetch(4, 0)
     with pytest.raises(NotLeaderOrFollowerError):
-        replica.partition.check_follower(4, -1, 14)
+        replica.partition.led().check_follower(4, -1, 14)
     with pytest.raises(NotLeaderOrFollowerError):
         replica.fetch(2, 0, broker_epoch=11)  # a process that is gone
     replica.partition.change_leader(2, 2, [1, 2, 3], [1, 2, 3], 2)
     with pytest.raises(NotLeaderOrFollowerError):
-        replica.partition.check_follower(3, 2, 13)
-    assert replica.partition.followers == {}
+        replica.partition.led()
 
 
 # Proposals
@@ -171,7 +172,7 @@ def test_who_has_caught_up_is_proposed_with_its_broker_epoch(replica: Replica) -
     # Until it is decided, it counts, and nothing else is proposed.
     replica.append()
     replica.fetch(2, 3)
-    replica.partition.shrink_in_sync_replicas()
+    replica.partition.led().shrink_in_sync_replicas()
     assert (replica.high_watermark, len(replica.proposed)) == (2, 1)
 
 
@@ -200,7 +201,7 @@ def test_who_is_fenced_leaving_or_another_process_is_not_proposed(
     replica.fetch(3, 0)
     assert replica.proposed == []
     replica.brokers[3] = known
-    replica.partition.brokers_changed()
+    replica.partition.led().brokers_changed()
     assert len(replica.proposed) == 1
 
 
@@ -209,21 +210,21 @@ def test_an_answer_counts_for_the_proposal_that_it_is_about(replica: Replica) ->
     replica.fetch(3, 0)
     (proposal,) = replica.proposed
     partition = replica.partition
-    partition.proposal_accepted(proposal, 2, [1, 2, 3], 2)  # of a later leader epoch
-    assert partition.proposal is proposal
+    partition.led().proposal_accepted(proposal, 2, [1, 2, 3], 2)  # of a later leader epoch
+    assert partition.led().proposal is proposal
     replica.lead(1, 2)  # the metadata of before, once more
-    assert partition.proposal is proposal
+    assert partition.led().proposal is proposal
     replica.lead(1, partition_epoch=2)  # the controller has decided something else
-    assert partition.proposal is None
-    partition.proposal_accepted(proposal, 1, [1, 2, 3], 2)
-    partition.proposal_refused(proposal)
-    assert (partition.in_sync_replicas, partition.counting) == ([1], [1])
+    assert partition.led().proposal is None
+    partition.led().proposal_accepted(proposal, 1, [1, 2, 3], 2)
+    partition.led().proposal_refused(proposal)
+    assert (partition.in_sync_replicas, partition.led().counting) == ([1], [1])
 
 
 def test_metadata_that_is_older_than_an_answer_changes_nothing(replica: Replica) -> None:
     replica.lead(1, 2)
     replica.fetch(3, 0)
-    replica.partition.proposal_accepted(replica.proposed[0], 1, [1, 2, 3], 2)
+    replica.partition.led().proposal_accepted(replica.proposed[0], 1, [1, 2, 3], 2)
     replica.lead(1, 2)
     assert replica.partition.in_sync_replicas == [1, 2, 3]
 
@@ -231,8 +232,8 @@ def test_metadata_that_is_older_than_an_answer_changes_nothing(replica: Replica)
 def test_a_refused_proposal_may_be_made_again(replica: Replica) -> None:
     replica.lead(1, 2)
     replica.fetch(3, 0)
-    replica.partition.proposal_refused(replica.proposed[0])
-    assert replica.partition.counting == [1, 2]
+    replica.partition.led().proposal_refused(replica.proposed[0])
+    assert replica.partition.led().counting == [1, 2]
     replica.fetch(3, 0)
     assert len(replica.proposed) == 2
 
@@ -245,16 +246,16 @@ def test_who_lags_behind_for_too_long_is_left_out_and_not_taken_back_by_others(r
     replica.append(2)
     replica.time_ms = LAG_MS
     replica.fetch(2, 2)
-    replica.partition.shrink_in_sync_replicas()
+    replica.partition.led().shrink_in_sync_replicas()
     assert replica.proposed == []
     replica.time_ms += 1
-    replica.partition.shrink_in_sync_replicas()
+    replica.partition.led().shrink_in_sync_replicas()
     (proposal,) = replica.proposed
     assert proposal.in_sync_replicas == [1, 2]
-    replica.partition.proposal_accepted(proposal, 1, [1, 2], 2)
+    replica.partition.led().proposal_accepted(proposal, 1, [1, 2], 2)
     assert replica.high_watermark == 2
     replica.fetch(2, 2)
-    replica.partition.brokers_changed()
+    replica.partition.led().brokers_changed()
     assert len(replica.proposed) == 1
 
 
@@ -273,11 +274,11 @@ def test_the_low_watermark_is_that_of_living_brokers(replica: Replica) -> None:
     replica.append(3)
     replica.fetch(2, 3)
     replica.fetch(3, 3)
-    assert replica.partition.delete_records(2) == 2
-    assert replica.partition.low_watermark() == 0
-    replica.partition.follower_fetched(2, 1, 12, 3, 1, 2)
+    assert replica.partition.led().delete_records(2) == 2
+    assert replica.partition.led().low_watermark() == 0
+    replica.partition.led().follower_fetched(2, 1, 12, 3, 1, 2)
     replica.brokers[3] = replica.brokers[3]._replace(fenced=True)
-    assert replica.partition.low_watermark() == 2
+    assert replica.partition.led().low_watermark() == 2
 
 
 # Following
@@ -289,18 +290,19 @@ def test_a_follower_takes_the_high_watermark_as_far_as_its_log_goes(replica: Rep
     data = b"".join(
         encode_batch([Record(b"k", b"v", NOW_MS)], base_offset=offset, leader_epoch=1) for offset in range(3)
     )
-    partition.append_as_follower(RecordBytes(data, 0, len(data)), 9, 0, NOW_MS)
+    following(partition).append(RecordBytes(data, 0, len(data)), 9, 0, NOW_MS)
     assert replica.high_watermark == 3
-    partition.append_as_follower(None, 2, 1, NOW_MS)  # a new leader knows less
+    following(partition).append(None, 2, 1, NOW_MS)  # a new leader knows less
     assert (replica.high_watermark, partition.log.log_start_offset) == (3, 1)
 
 
-def test_where_a_log_is_cut(replica: Replica) -> None:
+def test_where_a_log_is_truncated(replica: Replica) -> None:
     """Ours: epoch 1 from 0, epoch 3 from 4, epoch 6 from 6, up to 8."""
     for epoch, count in ((1, 4), (3, 2), (6, 2)):
         replica.lead(1, 2, 3, epoch=epoch, partition_epoch=epoch)
         replica.append(count)
-    offset = replica.partition.truncation_offset
+    replica.partition.change_leader(2, 7, [1, 2, 3], [1, 2, 3], 7)
+    offset = following(replica.partition).truncation_offset
     assert offset(6, 7) == 7
     assert offset(6, 99) == 8
     assert offset(3, 5) == 5

@@ -49,7 +49,7 @@ class Fixture:
         data = encode_batch([Record(b"key", b"value", NOW_MS)])
         partition = self.replicas.find(name, 0)
         assert partition is not None
-        return partition.append(RecordBytes(data, 0, len(data)), 1, NOW_MS).first_offset
+        return partition.led().append(RecordBytes(data, 0, len(data)), 1, NOW_MS).first_offset
 
 
 @pytest.fixture

@@ -14,10 +14,13 @@ from gralha.protocol.errors import (
 )
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, encode_batch
-from gralha.replication.partition import ACKS_ALL, Partition, Waiter
+from gralha.replication.leading import ACKS_ALL
+from gralha.replication.partition import Partition
+from gralha.replication.subscriptions import HIGH_WATERMARK_MOVED, Subscriber
 from gralha.storage.config import LogConfig
 from gralha.storage.disk import RealDisk
 from gralha.storage.opening import open_log
+from tests.replication.parts import waiting_for_high_watermark
 
 BROKER = 1
 NOW_MS = 1_700_000_000_000
@@ -42,12 +45,12 @@ def partition(tmp_path: Path) -> Partition:
     return partition
 
 
-class Listener(Waiter):
+class Listener(Subscriber):
     def __init__(self, enough_bytes: int = 0) -> None:
         self.enough_bytes = enough_bytes
         self.heard: list[int] = []
 
-    def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
+    def partition_changed(self, partition: Partition, event: int, new_bytes: int) -> bool:
         self.heard.append(new_bytes)
         return sum(self.heard) >= self.enough_bytes
 
@@ -55,17 +58,17 @@ class Listener(Waiter):
 def test_only_the_leader_takes_records(tmp_path: Path) -> None:
     partition = new_partition(tmp_path)
     with pytest.raises(NotLeaderOrFollowerError):
-        partition.append(batch(), ACKS_ALL, NOW_MS)
+        partition.led().append(batch(), ACKS_ALL, NOW_MS)
     partition.change_leader(2, 1, [BROKER, 2], [2])
     with pytest.raises(NotLeaderOrFollowerError):
-        partition.append(batch(), 1, NOW_MS)
+        partition.led().append(batch(), 1, NOW_MS)
     assert partition.log.log_end_offset == 0
 
 
 def test_a_new_leader_starts_its_epoch_at_the_end_of_its_log(partition: Partition) -> None:
-    partition.append(batch(5), 1, NOW_MS)
+    partition.led().append(batch(5), 1, NOW_MS)
     partition.change_leader(BROKER, 4, [BROKER], [BROKER])
-    partition.append(batch(2), 1, NOW_MS)
+    partition.led().append(batch(2), 1, NOW_MS)
     assert partition.log.end_offset_for_epoch(3) == (3, 5)
     assert partition.log.end_offset_for_epoch(4) == (4, 7)
 
@@ -80,7 +83,7 @@ def test_a_client_with_another_idea_of_the_leader_is_told(partition: Partition) 
 
 
 def test_the_only_replica_moves_the_high_watermark_by_itself(partition: Partition) -> None:
-    result = partition.append(batch(3), ACKS_ALL, NOW_MS)
+    result = partition.led().append(batch(3), ACKS_ALL, NOW_MS)
     assert (result.first_offset, result.last_offset) == (0, 2)
     assert partition.log.high_watermark == 3
 
@@ -91,17 +94,17 @@ def test_flush_messages_bounds_what_is_acknowledged_and_not_on_the_disk(
 ) -> None:
     partition = new_partition(tmp_path, flush_messages=allowed)
     partition.change_leader(BROKER, 0, [BROKER], [BROKER])
-    partition.append(batch(3), ACKS_ALL, NOW_MS)
+    partition.led().append(batch(3), ACKS_ALL, NOW_MS)
     assert partition.log.high_watermark == acknowledged
     partition.log.flush()
-    partition.advance_high_watermark()
+    partition.led().advance_high_watermark()
     assert partition.log.high_watermark == 3
 
 
 def test_after_a_crash_a_log_that_must_flush_flushes_what_it_found(tmp_path: Path) -> None:
     partition = new_partition(tmp_path, flush_messages="1")
     partition.change_leader(BROKER, 0, [BROKER], [BROKER])
-    partition.append(batch(3), ACKS_ALL, NOW_MS)
+    partition.led().append(batch(3), ACKS_ALL, NOW_MS)
     partition.log.flush()
     partition.log.release()
     again = new_partition(tmp_path, flush_messages="1")
@@ -119,53 +122,53 @@ def test_too_few_in_sync_replicas_refuse_acks_all_only(tmp_path: Path) -> None:
     partition = new_partition(tmp_path, min_insync_replicas="2")
     partition.change_leader(BROKER, 0, [BROKER, 2, 3], [BROKER])
     with pytest.raises(NotEnoughReplicasError):
-        partition.append(batch(), ACKS_ALL, NOW_MS)
-    assert partition.append(batch(), 1, NOW_MS).first_offset == 0
+        partition.led().append(batch(), ACKS_ALL, NOW_MS)
+    assert partition.led().append(batch(), 1, NOW_MS).first_offset == 0
 
 
 def test_min_insync_replicas_beyond_the_replication_factor_asks_for_all_there_are(tmp_path: Path) -> None:
     partition = new_partition(tmp_path, min_insync_replicas="2")
     partition.change_leader(BROKER, 0, [BROKER], [BROKER])
-    assert partition.append(batch(), ACKS_ALL, NOW_MS).first_offset == 0
+    assert partition.led().append(batch(), ACKS_ALL, NOW_MS).first_offset == 0
 
 
 def test_waiters_are_told_of_new_bytes_until_they_have_enough(partition: Partition) -> None:
     size = batch().size()
     patient, easy = Listener(2 * size), Listener()
-    partition.add_waiter(patient)
-    partition.add_waiter(easy)
+    partition.subscribe(patient, HIGH_WATERMARK_MOVED)
+    partition.subscribe(easy, HIGH_WATERMARK_MOVED)
     for _ in range(3):
-        partition.append(batch(), 1, NOW_MS)
+        partition.led().append(batch(), 1, NOW_MS)
     assert patient.heard == [size, size]
     assert easy.heard == [size]
-    assert partition.waiters == []
+    assert waiting_for_high_watermark(partition) == 0
 
 
 def test_waiters_are_told_when_the_leader_changes(partition: Partition) -> None:
     waiter = Listener()
-    partition.add_waiter(waiter)
+    partition.subscribe(waiter, HIGH_WATERMARK_MOVED)
     partition.change_leader(2, 4, [BROKER, 2], [2])
     assert waiter.heard == [0]
 
 
 def test_a_waiter_that_leaves_hears_nothing(partition: Partition) -> None:
     waiter = Listener()
-    partition.add_waiter(waiter)
-    partition.remove_waiter(waiter)
-    partition.remove_waiter(waiter)
-    partition.append(batch(), 1, NOW_MS)
+    partition.subscribe(waiter, HIGH_WATERMARK_MOVED)
+    partition.unsubscribe(waiter, HIGH_WATERMARK_MOVED)
+    partition.unsubscribe(waiter, HIGH_WATERMARK_MOVED)
+    partition.led().append(batch(), 1, NOW_MS)
     assert waiter.heard == []
 
 
 def test_delete_records_moves_the_start_up_to_the_high_watermark(partition: Partition) -> None:
     for _ in range(3):
-        partition.append(batch(2), 1, NOW_MS)
-    assert partition.delete_records(3) == 3
-    assert partition.delete_records(1) == 3
+        partition.led().append(batch(2), 1, NOW_MS)
+    assert partition.led().delete_records(3) == 3
+    assert partition.led().delete_records(1) == 3
     for offset in (7, -2):
         with pytest.raises(OffsetOutOfRangeError):
-            partition.delete_records(offset)
-    assert partition.delete_records(-1) == 6
+            partition.led().delete_records(offset)
+    assert partition.led().delete_records(-1) == 6
     assert partition.log.log_end_offset == 6
 
 
@@ -173,27 +176,37 @@ def test_a_compacted_topic_keeps_its_records(tmp_path: Path) -> None:
     partition = new_partition(tmp_path, cleanup_policy="compact")
     partition.change_leader(BROKER, 0, [BROKER], [BROKER])
     with pytest.raises(PolicyViolationError):
-        partition.delete_records(-1)
+        partition.led().delete_records(-1)
 
 
-class Busy(Waiter):
-    """One who has the partition move on as soon as it is told, and then somebody else wait."""
+class Busy(Subscriber):
+    """Appends to the partition when it is told, and lets another subscriber wait for more."""
 
-    def __init__(self, follower: Waiter) -> None:
+    def __init__(self, follower: Subscriber) -> None:
         self.follower = follower
 
-    def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
-        partition.append(batch(), ACKS_ALL, NOW_MS)
-        partition.add_waiter(self.follower)
+    def partition_changed(self, partition: Partition, event: int, new_bytes: int) -> bool:
+        partition.led().append(batch(), ACKS_ALL, NOW_MS)
+        partition.subscribe(self.follower, HIGH_WATERMARK_MOVED)
         return True
 
 
 def test_nobody_is_forgotten_who_begins_to_wait_while_others_are_told(partition: Partition) -> None:
     patient, late = Listener(1 << 30), Listener(1 << 30)
-    partition.add_waiter(Busy(late))
-    partition.add_waiter(patient)
-    partition.append(batch(), ACKS_ALL, NOW_MS)
-    assert partition.waiters == [patient, late]
-    heard = len(late.heard)
-    partition.append(batch(), ACKS_ALL, NOW_MS)
-    assert len(late.heard) == heard + 1
+    partition.subscribe(Busy(late), HIGH_WATERMARK_MOVED)
+    partition.subscribe(patient, HIGH_WATERMARK_MOVED)
+    partition.led().append(batch(), ACKS_ALL, NOW_MS)
+    assert waiting_for_high_watermark(partition) == 2
+    heard = len(patient.heard), len(late.heard)
+    partition.led().append(batch(), ACKS_ALL, NOW_MS)
+    assert (len(patient.heard), len(late.heard)) == (heard[0] + 1, heard[1] + 1)
+
+
+def test_a_subscriber_hears_of_the_append_that_another_subscriber_makes(partition: Partition) -> None:
+    size = batch().size()
+    before, after = Listener(1 << 30), Listener(1 << 30)
+    partition.subscribe(before, HIGH_WATERMARK_MOVED)
+    partition.subscribe(Busy(Listener()), HIGH_WATERMARK_MOVED)
+    partition.subscribe(after, HIGH_WATERMARK_MOVED)
+    partition.led().append(batch(), ACKS_ALL, NOW_MS)
+    assert (sum(before.heard), sum(after.heard)) == (2 * size, 2 * size)

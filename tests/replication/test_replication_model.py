@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from gralha.broker.handlers.produce import Pending
 from gralha.protocol.errors import UnknownLeaderEpochError
 from gralha.replication import partition as partition_module
-from gralha.replication.followers import Cluster, Follower
+from gralha.replication.cluster_view import ClusterView
+from gralha.replication.followers import Follower
+from gralha.replication.leading import Leading
 from gralha.replication.partition import Partition
 from tests.replication.world import ACTIONS, WEIGHTS, Step, ViolationError, World, random_steps
 
@@ -88,21 +90,21 @@ def _acknowledge_in_another_epoch(patch: pytest.MonkeyPatch) -> None:
 def _join_before_the_epochs_start(patch: pytest.MonkeyPatch) -> None:
     """KAFKA-7128: the high watermark of a new leader is older than what was acknowledged."""
 
-    def may_join(self: Partition, follower: Follower) -> bool:
+    def may_join(self: Leading, follower: Follower) -> bool:
         return (
-            follower.broker_id not in self.in_sync_replicas
-            and follower.log_end_offset >= self.log.high_watermark
-            and self.cluster.may_be_in_sync(follower)
+            follower.broker_id not in self.partition.in_sync_replicas
+            and follower.log_end_offset >= self.partition.log.high_watermark
+            and self.partition.cluster.may_be_in_sync(follower)
         )
 
-    patch.setattr(Partition, "_may_join", may_join)
+    patch.setattr(Leading, "_may_join", may_join)
 
 
 def _count_a_diverging_follower(patch: pytest.MonkeyPatch) -> None:
     """KAFKA-13141: what it has at these offsets is something else."""
 
     def follower_fetched(
-        self: Partition,
+        self: Leading,
         replica: int,
         epoch: int,
         broker_epoch: int,
@@ -112,73 +114,79 @@ def _count_a_diverging_follower(patch: pytest.MonkeyPatch) -> None:
         *__: object,
     ) -> None:
         follower = self.check_follower(replica, epoch, broker_epoch)
-        if offset <= self.log.log_end_offset:
-            follower.fetched(offset, start, broker_epoch, self.log.log_end_offset, self.cluster.time_ms())
+        if offset <= self.partition.log.log_end_offset:
+            follower.fetched(
+                offset,
+                start,
+                broker_epoch,
+                self.partition.log.log_end_offset,
+                self.partition.cluster.time_ms(),
+            )
             self._expand_in_sync_replicas([follower])
             self.advance_high_watermark()
 
-    patch.setattr(Partition, "follower_fetched", follower_fetched)
+    patch.setattr(Leading, "follower_fetched", follower_fetched)
 
 
 def _commit_below_min_in_sync_replicas(patch: pytest.MonkeyPatch) -> None:
     """KAFKA-15583: who was in sync last is elected, and does not have it."""
 
-    def replicated_offset(self: Partition, own_offset: int) -> int:
+    def replicated_offset(self: Leading, own_offset: int) -> int:
         counting = [self.followers[one] for one in self.counting if one in self.followers]
         return min([own_offset, *(follower.log_end_offset for follower in counting)])
 
-    patch.setattr(Partition, "_replicated_offset", replicated_offset)
+    patch.setattr(Leading, "_replicated_offset", replicated_offset)
 
 
 def _forget_what_was_proposed(patch: pytest.MonkeyPatch) -> None:
     """KIP-497: the controller has let a follower in, and the leader has not heard of it."""
 
-    def count_replicas(self: Partition) -> None:
-        self.counting = list(self.in_sync_replicas)
+    def count_replicas(self: Leading) -> None:
+        self.counting = list(self.partition.in_sync_replicas)
 
-    patch.setattr(Partition, "_count_replicas", count_replicas)
-    patch.setattr(Partition, "_is_about_to_join", lambda self, follower: False)
+    patch.setattr(Leading, "_count_replicas", count_replicas)
+    patch.setattr(Leading, "_is_about_to_join", lambda self, follower: False)
 
 
 def _leave_out_before_it_is_decided(patch: pytest.MonkeyPatch) -> None:
     """KIP-497: the controller may elect the one that the leader has given up."""
 
-    def count_replicas(self: Partition) -> None:
+    def count_replicas(self: Leading) -> None:
         self.counting = list(
-            self.in_sync_replicas if self.proposal is None else self.proposal.in_sync_replicas
+            self.partition.in_sync_replicas if self.proposal is None else self.proposal.in_sync_replicas
         )
 
-    patch.setattr(Partition, "_count_replicas", count_replicas)
-    patch.setattr(Partition, "_is_about_to_join", lambda self, follower: False)
+    patch.setattr(Leading, "_count_replicas", count_replicas)
+    patch.setattr(Leading, "_is_about_to_join", lambda self, follower: False)
 
 
 def _take_the_process_of_before(patch: pytest.MonkeyPatch) -> None:
     """KAFKA-14617: a broker that crashed and was started again counts with what it had before."""
-    propose = Partition._propose
+    propose = Leading._propose
 
-    def check_follower(self: Partition, replica_id: int, leader_epoch: int, _: int) -> Follower:
-        self.check_leader(leader_epoch)
+    def check_follower(self: Leading, replica_id: int, leader_epoch: int, _: int) -> Follower:
+        self.partition.check_leader(leader_epoch)
         if replica_id not in self.followers:
             raise UnknownLeaderEpochError
         return self.followers[replica_id]
 
-    def may_be_in_sync(self: Cluster, follower: Follower) -> bool:
+    def may_be_in_sync(self: ClusterView, follower: Follower) -> bool:
         registration = self.broker(follower.broker_id)
         return registration is not None and registration.is_active
 
-    def propose_any(self: Partition, in_sync_replicas: list[int]) -> None:
+    def propose_any(self: Leading, in_sync_replicas: list[int]) -> None:
         for follower in self.followers.values():
             follower.broker_epoch = -1
         propose(self, in_sync_replicas)
 
-    patch.setattr(Partition, "check_follower", check_follower)
-    patch.setattr(Cluster, "may_be_in_sync", may_be_in_sync)
-    patch.setattr(Partition, "_propose", propose_any)
+    patch.setattr(Leading, "check_follower", check_follower)
+    patch.setattr(ClusterView, "may_be_in_sync", may_be_in_sync)
+    patch.setattr(Leading, "_propose", propose_any)
 
 
 def _tell_an_old_end(patch: pytest.MonkeyPatch) -> None:
     """KIP-207: a new leader's high watermark is older than its predecessor's, and consumers are told it."""
-    patch.setattr(Partition, "is_behind", lambda self: False)
+    patch.setattr(Leading, "is_behind", lambda self: False)
 
 
 BUGS = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gralha.protocol.errors import NotEnoughReplicasError
-from gralha.replication.partition import ACKS_ALL
+from gralha.replication.leading import ACKS_ALL
 from tests.replication.brokers import Brokers
 
 
@@ -78,10 +78,10 @@ async def test_a_proposal_is_made_again_until_the_controller_answers(brokers: Br
     await brokers.place(1, (1, 2))
     leader = brokers.by_id[1].partition
     await brokers.until(lambda: brokers.decided >= 2)
-    assert (leader.in_sync_replicas, leader.counting) == ([1, 2], [1, 2, 3])
+    assert (leader.in_sync_replicas, leader.led().counting) == ([1, 2], [1, 2, 3])
     brokers.agree = True
     await brokers.until(lambda: leader.in_sync_replicas == [1, 2, 3])
-    assert leader.proposal is None
+    assert leader.led().proposal is None
 
 
 async def test_a_log_that_has_parted_is_cut_where_it_parted(brokers: Brokers) -> None:
@@ -89,7 +89,7 @@ async def test_a_log_that_has_parted_is_cut_where_it_parted(brokers: Brokers) ->
     brokers.by_id[1].append(3, ACKS_ALL)
     await brokers.until(lambda: high_watermarks(brokers) == [3, 3, 3])
     brokers.cut = {(2, 1), (3, 1)}
-    await brokers.until(lambda: all(not broker.partition.end_waiters for broker in brokers.by_id.values()))
+    await brokers.until(lambda: not brokers.by_id[1].has_waiting_fetches())
     brokers.by_id[1].append(4)  # nobody else will ever have these
     await brokers.place(2, (2, 3))
     brokers.by_id[2].append(2, ACKS_ALL)
@@ -104,12 +104,12 @@ async def test_who_comes_after_the_leader_has_deleted_begins_where_it_begins(bro
     await brokers.place(1, (1, 2))
     brokers.by_id[1].append(10)
     await brokers.until(lambda: high_watermarks(brokers) == [10, 10, 0])
-    brokers.by_id[1].partition.delete_records(7)
+    brokers.by_id[1].partition.led().delete_records(7)
     brokers.cut = set()
     await brokers.until(lambda: end_offsets(brokers) == [10, 10, 10])
     assert [segment.base_offset for segment in brokers.by_id[3].partition.log.segments] == [7]
     # Broker 2 has followed: it heard of the new start at once.
-    await brokers.until(lambda: brokers.by_id[1].partition.low_watermark() == 7)
+    await brokers.until(lambda: brokers.by_id[1].partition.led().low_watermark() == 7)
     assert brokers.by_id[2].partition.log.log_start_offset == 7
 
 

@@ -19,8 +19,8 @@ from random import Random
 from types import SimpleNamespace
 from typing import NamedTuple
 
-from gralha.broker.fetch_sessions import FetchSessions
-from gralha.broker.handlers.fetch import Fetch
+from gralha.broker.fetching.follower import FollowerFetch
+from gralha.broker.fetching.sessions import FetchSessions
 from gralha.broker.handlers.produce import Pending
 from gralha.broker.pipeline import Peer, RequestContext
 from gralha.metadata.image import EMPTY_IMAGE
@@ -29,9 +29,18 @@ from gralha.protocol.messages.fetch import FetchRequest, FetchResponse
 from gralha.protocol.messages.produce import PartitionProduceResponse
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, batches, encode_batch
-from gralha.replication.fetcher import FetchSettings, FetchState, FindRange, Poll, Work, cut_to_range
-from gralha.replication.followers import Cluster, IsrProposal
-from gralha.replication.partition import ACKS_ALL, Partition
+from gralha.replication.cluster_view import ClusterView
+from gralha.replication.fetch_state import (
+    FetchSettings,
+    FetchState,
+    FindRange,
+    Poll,
+    Work,
+    truncation_to_range,
+)
+from gralha.replication.followers import IsrProposal
+from gralha.replication.leading import ACKS_ALL
+from gralha.replication.partition import Partition
 from gralha.storage.config import LogConfig
 from gralha.storage.log import Log
 from gralha.storage.opening import open_log
@@ -79,7 +88,7 @@ class Replica:
         self.flushed_offset = 0
         self.saved_high_watermark = 0
         self.seen = 0
-        self.following: FetchState | None = None
+        self.fetching: FetchState | None = None
         self.partition: Partition | None = None
         self.sessions = FetchSessions(1, Random(broker_id))
         self.start()
@@ -96,7 +105,7 @@ class Replica:
             recovery_point=self.flushed_offset,
         )
         log.high_watermark = self.saved_high_watermark
-        cluster = Cluster(
+        cluster = ClusterView(
             lambda: self.world.now_ms,
             lambda broker: self.world.controller.versions[self.seen].brokers.get(broker),
             lambda: self.epoch,
@@ -106,7 +115,7 @@ class Replica:
         self.partition = Partition("t", TOPIC_ID, 0, log, self.id, cluster)
         self.incarnation += 1
         self.sessions = FetchSessions(1, Random(self.incarnation))
-        self.following = None
+        self.fetching = None
         self.seen = len(self.world.controller.versions) - 1
         self.apply()
 
@@ -127,11 +136,12 @@ class Replica:
             version.partition_epoch,
         )
         if partition.leader_epoch != epoch_before:
-            self.following = None
+            self.fetching = None
             if version.leader not in (-1, self.id):
-                self.following = FetchState(self.id, lambda: self.epoch, FetchSettings(max_bytes=200))
-                self.following.follow(partition)
-        partition.brokers_changed()
+                self.fetching = FetchState(self.id, lambda: self.epoch, FetchSettings(max_bytes=200))
+                self.fetching.follow(partition)
+        if partition.leading is not None:
+            partition.leading.brokers_changed()
 
     def propose(self, topic_id: bytes, index: int, proposal: IsrProposal) -> None:
         assert self.partition is not None
@@ -161,7 +171,7 @@ class Replica:
     def _end(self) -> None:
         self.running.log.release()
         self.partition = None
-        self.following = None
+        self.fetching = None
 
     def batches(self) -> list[Batch]:
         log = self.running.log
@@ -252,23 +262,23 @@ class World:
         data = encode_batch([Record(b"k", b"%d" % self.written, NOW_MS)])
         acks = 1 if amount % 4 == 0 else ACKS_ALL
         try:
-            result = partition.append(RecordBytes(data, 0, len(data)), acks, NOW_MS)
+            result = partition.led().append(RecordBytes(data, 0, len(data)), acks, NOW_MS)
         except KafkaError:
             return False
         self.written += 1
         if acks == ACKS_ALL:
-            pending = Pending(partition, int(result.last_offset), PartitionProduceResponse())
+            pending = Pending(partition.led(), int(result.last_offset), PartitionProduceResponse())
             self.pending.append((pending, replica.batches()[-1]))
         return True
 
     def _fetch(self, replica: Replica, amount: int) -> bool:
         ready = [
-            one for one in self.replicas if one.following is not None and one.following.has_ready(self.now_ms)
+            one for one in self.replicas if one.fetching is not None and one.fetching.has_ready(self.now_ms)
         ]
         if not ready:
             return False
         replica = ready[replica.id % len(ready)]
-        state = replica.following
+        state = replica.fetching
         poll = None if state is None else state.next_request(self.now_ms)
         if state is None or poll is None:
             return False
@@ -304,19 +314,19 @@ class World:
         return True
 
     def _work(self, follower: Replica, request: Request, work: Work) -> None:
-        log = work.following.partition.log
+        log = work.fetched.partition.log
         if isinstance(work, FindRange):
             leader = self.replicas[request.leader].partition
-            if leader is None or leader.leader_epoch != work.following.leader_epoch:
-                request.state.resumed(work.following, self.now_ms, False)
+            if leader is None or leader.leader_epoch != work.fetched.leader_epoch:
+                request.state.resumed(work.fetched, self.now_ms, False)
                 return
-            offset, fully = cut_to_range(
+            offset, fully = truncation_to_range(
                 log.log_end_offset, leader.log.log_start_offset, leader.log.log_end_offset
             )
         else:
             offset, fully = work.offset, False
         follower.cut(log, offset, fully)
-        request.state.resumed(work.following, self.now_ms, True)
+        request.state.resumed(work.fetched, self.now_ms, True)
 
     def _lose(self, _: Replica, amount: int) -> bool:
         if not self.requests:
@@ -338,7 +348,7 @@ class World:
         if replica.partition is None or not replica.partition.is_leader():
             return False
         self.now_ms += LAG_TIME_MAX_MS
-        replica.partition.shrink_in_sync_replicas()
+        replica.partition.led().shrink_in_sync_replicas()
         return True
 
     def _decide(self, _: Replica, amount: int) -> bool:
@@ -356,18 +366,19 @@ class World:
             return False
         answer = self.answers.pop(amount % len(self.answers))
         partition, proposal = answer.proposed.partition, answer.proposed.proposal
-        if self.replicas[answer.proposed.broker].partition is not partition:
+        leading = partition.leading
+        if self.replicas[answer.proposed.broker].partition is not partition or leading is None:
             return False
         if amount % 4 == 3:
-            if partition.proposal is proposal:
+            if leading.proposal is proposal:
                 self.proposals.append(answer.proposed)
         elif answer.version is not None:
             version = answer.version
-            partition.proposal_accepted(
+            leading.proposal_accepted(
                 proposal, version.leader_epoch, list(version.isr), version.partition_epoch
             )
         elif answer.error_code == ErrorCode.INELIGIBLE_REPLICA:
-            partition.proposal_refused(proposal)
+            leading.proposal_refused(proposal)
         return True
 
     def _flush(self, replica: Replica, amount: int) -> bool:
@@ -493,8 +504,8 @@ def answer_fetch(
     plan = sessions.begin(request, FETCH_VERSION, now_ms)
     if plan.error_code:
         return FetchResponse(error_code=plan.error_code)
-    fetch = Fetch(broker, RequestContext(PEER, FETCH_VERSION, None), request, plan)  # type: ignore[arg-type]
-    fetch.note_follower()
+    fetch = FollowerFetch(broker, RequestContext(PEER, FETCH_VERSION, None), request, plan)  # type: ignore[arg-type]
+    fetch.begin()
     fetch.read(False)
     return fetch.response()
 

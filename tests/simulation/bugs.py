@@ -95,9 +95,9 @@ def leave_new_segments_out_of_the_folder() -> None:
 
 
 def acknowledge_without_followers() -> None:
-    from gralha.replication.partition import Partition
+    from gralha.replication.leading import Leading
 
-    Partition._replicated_offset = lambda self, own_offset: own_offset  # type: ignore[method-assign]
+    Leading._replicated_offset = lambda self, own_offset: own_offset  # type: ignore[method-assign]
 
 
 def truncate_by_high_watermark() -> None:
@@ -127,9 +127,9 @@ def acknowledge_in_another_epoch() -> None:
 
 def never_truncate() -> None:
     """A follower keeps what the new leader does not have."""
-    from gralha.replication.partition import Partition
+    from gralha.replication.leading import Leading
 
-    Partition.diverging_epoch = lambda self, *args: None  # type: ignore[method-assign]
+    Leading.diverging_epoch = lambda self, *args: None  # type: ignore[method-assign]
 
 
 def commit_metadata_without_a_majority() -> None:
@@ -144,13 +144,14 @@ def commit_metadata_without_a_majority() -> None:
 def let_fenced_replicas_be_in_sync() -> None:
     """KAFKA-13916: leader and controller do not ask whether a replica's broker is let in at all."""
     from gralha.metadata.controller import isr_changes
-    from gralha.replication.followers import UNKNOWN, Cluster
+    from gralha.replication.cluster_view import ClusterView
+    from gralha.replication.followers import UNKNOWN
 
     def may_be_in_sync(self: Any, follower: Any) -> bool:
         registration = self.broker(follower.broker_id)
         return registration is not None and follower.broker_epoch in (UNKNOWN, registration.epoch)
 
-    Cluster.may_be_in_sync = may_be_in_sync  # type: ignore[method-assign]
+    ClusterView.may_be_in_sync = may_be_in_sync  # type: ignore[method-assign]
     isr_changes._is_eligible = lambda image, state: True
 
 

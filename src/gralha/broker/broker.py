@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 from gralha.broker.config import NodeConfig
 from gralha.broker.controller_channel import ControllerChannel
 from gralha.broker.departures import Departures
-from gralha.broker.fetch_sessions import FetchSessions
+from gralha.broker.fetching.sessions import FetchSessions
 from gralha.broker.group_coordination import coordinate_groups, follow_topics
 from gralha.broker.pipeline import Peer, RequestContext
 from gralha.broker.presence import Presence

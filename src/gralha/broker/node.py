@@ -50,7 +50,7 @@ from gralha.raft.quorum_state import QuorumStateError
 from gralha.raft.snapshots import SnapshotError
 from gralha.raft.timeouts import Timeouts
 from gralha.raft.voters import VoterEndpoint
-from gralha.replication.fetcher import FetchSettings
+from gralha.replication.fetch_state import FetchSettings
 from gralha.replication.manager import ReplicaManager, ReplicationPorts
 from gralha.replication.quota import UNLIMITED
 from gralha.storage.cleaning import CleanerSettings, CleaningWorker

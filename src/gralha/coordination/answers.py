@@ -16,7 +16,8 @@ from typing import NamedTuple
 from gralha.coordination.decision import Reply
 from gralha.protocol.errors import CoordinatorNotAvailableError, KafkaError
 from gralha.protocol.message import Struct
-from gralha.replication.partition import Partition, Waiter
+from gralha.replication.partition import Partition
+from gralha.replication.subscriptions import HIGH_WATERMARK_MOVED, Subscriber
 
 Failed = Callable[[KafkaError], Struct]
 
@@ -74,7 +75,7 @@ class _Held(NamedTuple):
     response: Struct
 
 
-class Answers(Waiter):
+class Answers(Subscriber):
     """The answers of one partition in one leader epoch."""
 
     def __init__(self, partition: Partition, commit_timeout_ms: int, on_lost: Callable[[], None]) -> None:
@@ -90,7 +91,7 @@ class Answers(Waiter):
         self._waiting: dict[Call, None] = {}  # calls whose clients wait
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
-        partition.add_waiter(self)
+        partition.subscribe(self, HIGH_WATERMARK_MOVED)
 
     # A step
 
@@ -125,7 +126,7 @@ class Answers(Waiter):
 
     # The partition
 
-    def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
+    def partition_changed(self, partition: Partition, event: int, new_bytes: int) -> bool:
         """The high watermark has moved, or the leader has changed."""
         if not self._is_closed and (
             not partition.is_leader() or partition.leader_epoch != self._leader_epoch
@@ -153,7 +154,7 @@ class Answers(Waiter):
     def close(self) -> None:
         """Stop listening to the partition."""
         self._is_closed = True
-        self._partition.remove_waiter(self)
+        self._partition.unsubscribe(self, HIGH_WATERMARK_MOVED)
 
     def fail_all(self, error: KafkaError) -> None:
         """Answer all clients that wait with an error, at once."""

@@ -65,7 +65,7 @@ class Appender(Generic[Record]):
             # A client has sent an id that is too long for a record.
             return UnknownServerError(f"A record cannot be written: {error}")
         try:
-            self._partition.append_own(RecordBytes(batch, 0, len(batch)), now_ms)
+            self._partition.led().append_own(RecordBytes(batch, 0, len(batch)), now_ms)
         except KafkaError as refusal:
             self._note_refusal(refusal)
             return answer_to(refusal)

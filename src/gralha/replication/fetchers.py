@@ -1,12 +1,11 @@
-"""Fetching for followers: a few requests to each leader at a time, over connections of their own.
+"""Fetches for all partitions that this broker follows: a few requests to each leader at a time.
 
-A request waits at the leader for new records, up to `replica.fetch.wait.max.ms`. A partition that comes to
-be followed meanwhile does not wait for that one to return: it goes out on the next of a few lanes. The answer
-is written to the logs, and the next request is sent, right where it was received: no task and no queue lies
-between, for every acks=all waits for this.
+A request waits at the leader for new records, up to `replica.fetch.wait.max.ms`. A partition that is new
+meanwhile does not wait for its answer: it goes out on the next of a few lanes, each with a connection of its
+own. The callback that receives an answer writes the records to the logs and sends the next request. There is
+no task and no queue in between, because every produce request with acks=all waits for this.
 
-Cutting a log is work for a thread; `truncations` has what is under way, and nobody touches those logs until
-it is done.
+A thread truncates logs. `truncations` has those under way; nobody touches their logs until they are done.
 """
 
 import asyncio
@@ -25,17 +24,17 @@ from gralha.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from gralha.protocol.peers import PeerError, Peers
-from gralha.replication.fetcher import (
+from gralha.replication.fetch_state import (
+    FetchedPartition,
     FetchSettings,
     FetchState,
     FindRange,
-    Following,
     Lane,
     PartitionKey,
     Poll,
     Truncate,
     Work,
-    cut_to_range,
+    truncation_to_range,
 )
 from gralha.replication.partition import NO_LEADER, Partition
 from gralha.replication.quota import ReplicationQuota
@@ -51,7 +50,7 @@ EARLIEST: Final = -2
 
 
 class Fetchers:
-    """All that this broker follows, by leader."""
+    """The partitions that this broker follows, by leader."""
 
     def __init__(
         self,
@@ -77,7 +76,7 @@ class Fetchers:
         self._leaders: dict[PartitionKey, int] = {}
 
     def follow(self, partition: Partition) -> None:
-        """Fetch the partition from the leader that it has now, if that is another broker."""
+        """Fetch the partition from its present leader, if that is another broker."""
         key = (partition.topic_id, partition.index)
         before = self._leaders.get(key)
         if before is not None and before != partition.leader_id:
@@ -89,7 +88,8 @@ class Fetchers:
         if fetcher is None:
             fetcher = self._by_leader[partition.leader_id] = LeaderFetcher(self, partition.leader_id)
         fetcher.state.follow(partition)
-        partition.on_vouching = fetcher.wake
+        assert partition.following is not None
+        partition.following.on_vouching = fetcher.wake
         fetcher.wake()
 
     def forget(self, partition: Partition) -> None:
@@ -98,7 +98,7 @@ class Fetchers:
             self._by_leader[leader_id].state.forget(partition)
 
     async def truncated(self, topic_id: bytes, index: int) -> None:
-        """Wait until nobody cuts the partition's log."""
+        """Wait until nobody truncates the partition's log."""
         task = self.truncations.get((topic_id, index))
         if task is not None:
             await asyncio.wait([task])
@@ -107,12 +107,12 @@ class Fetchers:
         tasks = [task for fetcher in self._by_leader.values() for task in fetcher.close()]
         for task in tasks:
             task.cancel()
-        # What a thread does cannot be cancelled: the logs are not closed before it is done.
+        # Threads cannot be cancelled: the logs stay open until they are done.
         await asyncio.gather(*tasks, *self.truncations.values(), return_exceptions=True)
 
 
 class LeaderFetcher:
-    """What is fetched from one leader."""
+    """Fetches from one leader."""
 
     def __init__(self, fetchers: Fetchers, leader_id: int) -> None:
         self._fetchers = fetchers
@@ -125,14 +125,14 @@ class LeaderFetcher:
         self._closed = False
 
     def close(self) -> list["asyncio.Task[None]"]:
-        """No more requests; the tasks that are still there."""
+        """Send no more requests. Returns the tasks that are still there."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
         return list(self._work)
 
     def wake(self) -> None:
-        """Something may be ready: ask for it, unless all lanes are taken. Or wait until it is."""
+        """Something may be ready: ask for it if a lane is free."""
         if self._closed:
             return
         now_ms = _now_ms()
@@ -142,7 +142,7 @@ class LeaderFetcher:
         self._set_timer()
 
     def _set_timer(self) -> None:
-        """Wake up when the first of the delayed ones is ready."""
+        """Wake up when the first of the delayed partitions is ready."""
         if self._timer is None and not self.state.loose:
             return
         if self._timer is not None:
@@ -150,7 +150,7 @@ class LeaderFetcher:
             self._timer = None
         resume_ms = self.state.next_resume_ms(_now_ms())
         if resume_ms is not None:
-            # A moment later, for `_now_ms` rounds down.
+            # A moment later, because `_now_ms` rounds down.
             self._timer = asyncio.get_running_loop().call_at((resume_ms + 1) / 1000, self.wake)
 
     async def _guard(self, work: Coroutine[Any, Any, None]) -> None:
@@ -173,7 +173,7 @@ class LeaderFetcher:
             )
 
     def _answered(self, poll: Poll, answer: Message | PeerError) -> None:
-        """Take the answer, and ask again. Whoever has cancelled us has closed us first."""
+        """Take the answer and ask again."""
         if self._closed:
             return
         state = self.state
@@ -196,7 +196,7 @@ class LeaderFetcher:
 
     def _begin(self, work: Work) -> None:
         if isinstance(work, Truncate):
-            self._begin_truncation(work.following, work.offset, False)
+            self._begin_truncation(work.fetched, work.offset, False)
         else:
             self._keep(self._guard(self._find_range(work)))
 
@@ -206,18 +206,16 @@ class LeaderFetcher:
         task.add_done_callback(self._work.discard)
         return task
 
-    def _begin_truncation(self, following: Following, offset: int, fully: bool) -> None:
-        """Called without an await since it was seen that the leader is still the same."""
+    def _begin_truncation(self, fetched: FetchedPartition, offset: int, fully: bool) -> None:
+        """There must be no await between the check that the leader is the same and this call."""
         truncations = self._fetchers.truncations
-        assert following.key not in truncations
-        truncations[following.key] = asyncio.ensure_future(
-            self._guard(self._truncate(following, offset, fully))
-        )
+        assert fetched.key not in truncations
+        truncations[fetched.key] = asyncio.ensure_future(self._guard(self._truncate(fetched, offset, fully)))
 
-    async def _truncate(self, following: Following, offset: int, fully: bool) -> None:
-        partition = following.partition
+    async def _truncate(self, fetched: FetchedPartition, offset: int, fully: bool) -> None:
+        partition = fetched.partition
         logs = self._fetchers.logs
-        log.info("%s-%d is cut at offset %d", partition.topic, partition.index, offset)
+        end_before = partition.log.log_end_offset
         succeeded = False
         try:
             if fully:
@@ -225,37 +223,45 @@ class LeaderFetcher:
             else:
                 await logs.truncate_in_thread(partition.log, offset)
             succeeded = True
+            log.info(
+                "%s-%d: removed the records from offset %d to %d, which leader %d does not have",
+                partition.topic,
+                partition.index,
+                min(offset, partition.log.log_end_offset),
+                end_before - 1,
+                self._leader_id,
+            )
         except DiskError as error:
             if error.is_fatal:
                 raise
             log.error("%s", error)
         finally:
-            del self._fetchers.truncations[following.key]
-            self.state.resumed(following, _now_ms(), succeeded)
+            del self._fetchers.truncations[fetched.key]
+            self.state.resumed(fetched, _now_ms(), succeeded)
             self.wake()
 
     async def _find_range(self, work: FindRange) -> None:
-        following = work.following
+        fetched = work.fetched
         try:
-            end_offset = await self._ask_offset(following, LATEST)
-            start_offset = await self._ask_offset(following, EARLIEST)
+            end_offset = await self._ask_offset(fetched, LATEST)
+            start_offset = await self._ask_offset(fetched, EARLIEST)
         except (PeerError, KafkaError) as error:
-            log.info("%s-%d: %s", following.partition.topic, following.partition.index, error)
-            self.state.resumed(following, _now_ms(), False)
+            log.info("%s-%d: %s", fetched.partition.topic, fetched.partition.index, error)
+            self.state.resumed(fetched, _now_ms(), False)
             self.wake()
             return
-        if not self.state.is_current(following):
+        if not self.state.is_current(fetched):
             return
-        log_end_offset = following.partition.log.log_end_offset
-        offset, fully = cut_to_range(log_end_offset, start_offset, end_offset)
+        log_end_offset = fetched.partition.log.log_end_offset
+        offset, fully = truncation_to_range(log_end_offset, start_offset, end_offset)
         if offset == log_end_offset:
-            self.state.resumed(following, _now_ms(), False)
+            self.state.resumed(fetched, _now_ms(), False)
             self.wake()
         else:
-            self._begin_truncation(following, offset, fully)
+            self._begin_truncation(fetched, offset, fully)
 
-    async def _ask_offset(self, following: Following, timestamp: int) -> int:
-        partition = following.partition
+    async def _ask_offset(self, fetched: FetchedPartition, timestamp: int) -> int:
+        partition = fetched.partition
         request = ListOffsetsRequest(
             replica_id=self._fetchers.broker_id,
             topics=[
@@ -264,7 +270,7 @@ class LeaderFetcher:
                     partitions=[
                         ListOffsetsPartition(
                             partition_index=partition.index,
-                            current_leader_epoch=following.leader_epoch,
+                            current_leader_epoch=fetched.leader_epoch,
                             timestamp=timestamp,
                         )
                     ],

@@ -1,9 +1,9 @@
 """Proposals of leaders on their way to the controller: AlterPartition (KIP-497).
 
-One request is under way at a time, with all that has come together meanwhile. A proposal is sent again until
-its answer is known, or the partition has moved on; where the controller says that its state is another, the
-partition waits for the metadata to tell which. Asking twice does no harm: each proposal names the partition
-epoch that it was made on, so it can come true once.
+One request is under way at a time. It has all proposals that have come together meanwhile. A proposal is sent
+again until it is answered, or until the partition has moved on. If the controller says that its state is
+another one, the partition waits for the metadata. Asking twice does no harm: a proposal names the partition
+epoch on which it was made, so it can be accepted only once.
 """
 
 import asyncio
@@ -29,9 +29,9 @@ log = logging.getLogger("gralha.replication")
 
 RETRY_S: Final = 0.05
 
-# The controller has not done it, and the partition epoch is right: it never will.
+# The controller has refused the proposal on its present partition epoch: it will never accept it.
 _REFUSED: Final = (ErrorCode.INELIGIBLE_REPLICA, ErrorCode.OPERATION_NOT_ATTEMPTED)
-# The controller has another state than we know, or has done more than was asked: the metadata will tell.
+# The controller has another state, or has done more than was asked: the metadata will tell.
 _WAIT_FOR_METADATA: Final = (
     ErrorCode.FENCED_LEADER_EPOCH,
     ErrorCode.INVALID_UPDATE_VERSION,
@@ -76,7 +76,7 @@ class IsrChanges:
             await asyncio.gather(self._sending, return_exceptions=True)
 
     async def _send(self) -> None:
-        """The owner of the way to the controller: until nothing is left to be told."""
+        """The task that sends proposals until none is left."""
         try:
             while self._waiting:
                 proposals = self._still_wanted()
@@ -94,12 +94,13 @@ class IsrChanges:
         wanted = {}
         for key, proposal in self._waiting.items():
             partition = self._find(*key)
-            if partition is not None and partition.proposal is proposal:
+            leading = None if partition is None else partition.leading
+            if leading is not None and leading.proposal is proposal:
                 wanted[key] = proposal
         return wanted
 
     async def _send_once(self, proposals: dict[PartitionKey, IsrProposal]) -> bool:
-        """Whether all were answered; those that were not, or not for good, are waiting again."""
+        """Whether all were answered for good. The others wait again."""
         try:
             answer = cast(AlterPartitionResponse, await self._ask_controller(self._request(proposals)))
             if answer.error_code:
@@ -147,19 +148,20 @@ class IsrChanges:
     def _take(
         self, key: PartitionKey, proposal: IsrProposal, decided: AlterPartitionResponsePartition
     ) -> bool:
-        """Tell the partition what was decided; False if it has to be asked again."""
+        """Tell the partition what was decided; False if the controller has to be asked again."""
         partition = self._find(*key)
-        if partition is None:
+        leading = None if partition is None else partition.leading
+        if partition is None or leading is None:
             return True
         code = decided.error_code
         if code == ErrorCode.NONE:
             log.info("%s-%d has in-sync replicas %s", partition.topic, partition.index, decided.isr)
-            partition.proposal_accepted(
+            leading.proposal_accepted(
                 proposal, decided.leader_epoch, list(decided.isr), decided.partition_epoch
             )
         elif code in _REFUSED:
-            # Not at once: the next fetch would propose the same again, before the metadata has followed.
-            asyncio.get_running_loop().call_later(RETRY_S, partition.proposal_refused, proposal)
+            # Not at once: the next fetch would propose the same again before this broker has the metadata.
+            asyncio.get_running_loop().call_later(RETRY_S, leading.proposal_refused, proposal)
         elif code not in _WAIT_FOR_METADATA:
             return False
         return True

@@ -1,13 +1,13 @@
-"""The partitions that live on this broker: made, changed and removed as the metadata says.
+"""The partitions of this broker: created, changed and removed as the metadata says.
 
-`apply` follows the metadata log: every partition placed here gets its log and learns its leader, and is
-fetched from it if that is another broker. Work on files is for threads, so changes queue up behind it, in
-their order; who answers a client waits until they have `settled`. To cut a log is such work as well: nobody
-becomes leader meanwhile. Requests find partitions by topic name (`by_name`) or topic id (`by_id`).
+`apply` follows the metadata log. Every partition that is placed here gets its log and learns its leader; if
+that is another broker, the partition is fetched from it. Threads work on files, so changes wait for them in a
+queue. A handler that answers a client waits until the changes have `settled`. Nobody becomes leader while a
+thread truncates its log. Requests find partitions by topic name (`by_name`) or topic id (`by_id`).
 
-The log of a partition that this broker has served goes when its topic is deleted or the partition is placed
-elsewhere. The node sets other logs aside when it starts. The first change must be as new as this broker's
-registration: in old metadata a partition may be elsewhere that came here since.
+When a topic is deleted, or a partition is placed elsewhere, this broker removes the log if it has served the
+partition since it started. The node sets other logs aside when it starts. The first change must be as new as
+this broker's registration: older metadata may not know of partitions that came here since.
 """
 
 import asyncio
@@ -20,10 +20,11 @@ from gralha.metadata.image import BrokerRegistration, ImageChange, TopicImage
 from gralha.protocol.message import Message
 from gralha.protocol.peers import Peers
 from gralha.protocol.primitives import ZERO_UUID
-from gralha.replication.fetcher import FetchSettings
+from gralha.replication.cluster_view import ALONE, DEFAULT_LAG_TIME_MAX_MS, ClusterView
+from gralha.replication.fetch_state import FetchSettings
 from gralha.replication.fetchers import Fetchers
-from gralha.replication.followers import ALONE, DEFAULT_LAG_TIME_MAX_MS, Cluster
 from gralha.replication.isr_changes import IsrChanges
+from gralha.replication.leading import Leading
 from gralha.replication.partition import NO_LEADER, Partition
 from gralha.replication.quota import ReplicationQuota, is_throttled
 from gralha.replication.refusals import Refusals
@@ -33,20 +34,20 @@ from gralha.storage.manager import LogManager
 
 log = logging.getLogger("gralha.replication")
 
-# So many logs are made at a time.
+# How many logs are created at a time.
 AT_ONCE: Final = 16
 
 
 class ReplicationPorts(NamedTuple):
-    """What replication needs of the rest of the node; a broker that is alone has none of it."""
+    """The parts of the node that replication needs. A broker that is alone has none of them."""
 
-    # The other brokers, on the listener that brokers speak on.
+    # The other brokers, on the listener between brokers.
     peers: Peers
-    # The active controller's answer, found and waited for.
+    # Returns the active controller's answer.
     ask_controller: Callable[[Message], Awaitable[Message]]
-    # This broker's epoch since it was registered.
+    # The epoch of this broker's registration.
     broker_epoch: Callable[[], int]
-    # A broker as the newest metadata has it.
+    # A broker in the newest metadata.
     broker: Callable[[int], BrokerRegistration | None]
     lag_time_max_ms: int = DEFAULT_LAG_TIME_MAX_MS
     fetch: FetchSettings = FetchSettings()
@@ -70,7 +71,7 @@ class ReplicaManager:
         self.on_failure = on_failure
         self._changes: deque[tuple[ImageChange, asyncio.Future[None]]] = deque()
         self._following: asyncio.Task[None] | None = None
-        # Told of every partition that has a new leader epoch. Coordinators follow their topics that way.
+        # Called with every partition that has a new leader epoch. Coordinators follow their topics that way.
         self.leader_listeners: list[Callable[[Partition], None]] = []
         self.by_name: dict[str, dict[int, Partition]] = {}
         self.by_id: dict[bytes, dict[int, Partition]] = {}
@@ -85,12 +86,12 @@ class ReplicaManager:
             self._join(ports)
 
     def _join(self, ports: ReplicationPorts) -> None:
-        """Have others around."""
+        """Replicate with other brokers."""
         self._lag_time_max_ms = ports.lag_time_max_ms
         self._isr_changes = IsrChanges(
             self._broker_id, ports.broker_epoch, ports.ask_controller, self.find_by_id, self.on_failure
         )
-        self._cluster = Cluster(
+        self._cluster = ClusterView(
             LoopClock(), ports.broker, ports.broker_epoch, self._isr_changes.propose, ports.lag_time_max_ms
         )
         self._fetchers = Fetchers(
@@ -105,31 +106,31 @@ class ReplicaManager:
         )
 
     async def run(self) -> None:
-        """The owner's task: have the leaders look, now and then, for followers that lag behind; forget."""
+        """The owner's task: now and then the leaders look for followers that lag behind."""
         while True:
             await asyncio.sleep(self._lag_time_max_ms / 2000)
             self.refusals.forget_old()
-            for partition in self._led():
-                partition.shrink_in_sync_replicas()
+            for leading in self._led():
+                leading.shrink_in_sync_replicas()
 
     async def close(self) -> None:
-        """Fetch and propose no more. What was changed before is followed to its end."""
+        """Fetch and propose no more. Changes that have begun are followed to their end."""
         if self._fetchers is not None:
             await self._fetchers.close()
         if self._isr_changes is not None:
             await self._isr_changes.close()
         await self.settled()
 
-    def _led(self) -> list[Partition]:
+    def _led(self) -> list[Leading]:
         return [
-            partition
+            partition.leading
             for partitions in self.by_id.values()
             for partition in partitions.values()
-            if partition.is_leader()
+            if partition.leading is not None
         ]
 
     def time_ms(self) -> int:
-        """The time that followers' fetches are noted with; it only ever rises."""
+        """The clock for the fetches of followers; it only ever rises."""
         return self._cluster.time_ms()
 
     def find_by_id(self, topic_id: bytes, index: int) -> Partition | None:
@@ -147,7 +148,7 @@ class ReplicaManager:
     # Following the metadata
 
     def apply(self, change: ImageChange) -> None:
-        """Follow a change: at once if it takes no work on files and none is under way, else in a moment."""
+        """Follow a change: at once if that needs no work on files and none is under way, otherwise later."""
         for topic in change.deleted_topics:
             self._unlist(topic)
         if self._following is None and not self._takes_files(change):
@@ -163,7 +164,7 @@ class ReplicaManager:
         return not self._changes
 
     def _takes_files(self, change: ImageChange) -> bool:
-        return bool(self._leaving(change) or self._missing(change) or self._being_cut(change))
+        return bool(self._leaving(change) or self._missing(change) or self._being_truncated(change))
 
     async def settled(self) -> None:
         """Wait until every change so far has been followed."""
@@ -171,15 +172,15 @@ class ReplicaManager:
             await asyncio.shield(self._changes[-1][1])
 
     async def _follow(self) -> None:
-        """The owner of the work on files: one change after the other."""
+        """The task that owns the work on files: one change after the other."""
         try:
             while self._changes:
                 change, done = self._changes[0]
                 await self._work_on_files(change)
-                # Last, and until there is none: another cut may have begun during the other work, and who
-                # becomes leader over a log that is being cut knows neither its end nor its producers.
-                while cuts := self._being_cut(change):
-                    await self._finish(cuts)
+                # Last, and until there is none: another truncation may have begun during the other work. A
+                # leader would know neither the end of such a log nor its producers.
+                while truncated := self._being_truncated(change):
+                    await self._finish(truncated)
                 self._install(change)
                 self._changes.popleft()
                 done.set_result(None)
@@ -189,17 +190,17 @@ class ReplicaManager:
             self._following = None
 
     def _give_up(self, error: BaseException) -> None:
-        """The disk failed: the node ends, and nobody waits for what will not come."""
+        """The disk failed: the node ends, and whoever waits gets the error."""
         self.on_failure(error)
         for _, done in self._changes:
             done.set_exception(error)
-            done.exception()  # who waits gets it; if nobody does, that is no news
+            done.exception()  # nobody need be waiting
         self._changes.clear()
 
     async def _work_on_files(self, change: ImageChange) -> None:
         for topic in change.deleted_topics:
             self._unlist(topic)
-        await self._finish(self._being_cut(change))
+        await self._finish(self._being_truncated(change))
         for topic, index in self._leaving(change):
             self._retire(topic, index)
             await self._logs.delete_in_thread(topic.name, index, self._clock())
@@ -209,20 +210,20 @@ class ReplicaManager:
                 *(self._make(topic, index) for topic, index in missing[start : start + AT_ONCE])
             )
 
-    async def _finish(self, cuts: list[tuple[TopicImage, int]]) -> None:
-        for topic, index in cuts:
+    async def _finish(self, truncated: list[tuple[TopicImage, int]]) -> None:
+        for topic, index in truncated:
             assert self._fetchers is not None
             await self._fetchers.truncated(topic.id, index)
 
     def _leaving(self, change: ImageChange) -> list[tuple[TopicImage, int]]:
-        """The partitions that still have files here: of deleted topics, and those placed elsewhere now."""
+        """The partitions of deleted topics, and those placed elsewhere, that still have files here."""
         deleted = [
             (topic, index)
             for topic in change.deleted_topics
             for index in topic.partitions
             if self._log(topic, index) is not None or self.is_offline(topic.name, index)
         ]
-        # Only what this broker has served since it started: of that the metadata has told everything.
+        # Only those that this broker has served since it started: of these the metadata has told everything.
         moved = [
             (topic, index)
             for topic in change.changed_topics
@@ -231,7 +232,7 @@ class ReplicaManager:
         ]
         return deleted + moved
 
-    def _being_cut(self, change: ImageChange) -> list[tuple[TopicImage, int]]:
+    def _being_truncated(self, change: ImageChange) -> list[tuple[TopicImage, int]]:
         if self._fetchers is None or not self._fetchers.truncations:
             return []
         return [
@@ -253,20 +254,20 @@ class ReplicaManager:
         ]
 
     def _log(self, topic: TopicImage, index: int) -> Log | None:
-        """The log of this very topic, not of an older one of the same name."""
+        """The log of this topic, not of an older one with the same name."""
         found = self._logs.logs.get((topic.name, index))
         return found if found is not None and found.topic_id in (ZERO_UUID, topic.id) else None
 
     async def _make(self, topic: TopicImage, index: int) -> None:
         if (topic.name, index) in self._logs.logs:
-            # Of an older topic of that name. The metadata does not say that it was deleted, so it stays.
+            # An older topic had the same name. The metadata does not say that it was deleted: the log stays.
             path = await self._logs.set_aside_in_thread(topic.name, index)
             log.warning("A folder of another topic named %s was set aside as %s", topic.name, path)
         config = self._config_for(topic.name)
         await self._logs.get_or_create_in_thread(topic.name, index, topic.id, config, self._clock())
 
     def _install(self, change: ImageChange) -> None:
-        # First of all: a leader that hears of a new partition epoch must know min.insync.replicas with it.
+        # First of all: a leader that learns of a new partition epoch must know its min.insync.replicas, too.
         for name in change.changed_topic_configs:
             self._configure(name)
         if change.broker_configs_changed:
@@ -275,9 +276,9 @@ class ReplicaManager:
         for topic in change.changed_topics:
             self._place(topic)
         if change.changed_brokers:
-            # Who was let in may join at once, without waiting for its next fetch.
-            for partition in self._led():
-                partition.brokers_changed()
+            # A broker that was unfenced may join at once, without waiting for its next fetch.
+            for leading in self._led():
+                leading.brokers_changed()
 
     def _place(self, topic: TopicImage) -> None:
         for index, assigned in topic.partitions.items():
@@ -325,7 +326,7 @@ class ReplicaManager:
         partition.is_follower_throttled = is_throttled(follower_replicas, partition.index, self._broker_id)
 
     def _unlist(self, topic: TopicImage) -> None:
-        """No request finds the topic any more; those that wait for it are told."""
+        """No request finds the topic any more. Requests that wait for it are told."""
         partitions = self.by_id.pop(topic.id, None)
         if partitions is None:
             return
@@ -335,13 +336,13 @@ class ReplicaManager:
             self._end(partition)
 
     def _end(self, partition: Partition) -> None:
-        """It is not here any more: those that wait for it are told."""
+        """The partition is not here any more. Requests that wait for it are told."""
         if self._fetchers is not None:
             self._fetchers.forget(partition)
         partition.change_leader(NO_LEADER, partition.leader_epoch + 1, [], [])
 
     def _retire(self, topic: TopicImage, index: int) -> None:
-        """The partition is placed elsewhere now; its coordinator, if it had one, is there too."""
+        """The partition is placed elsewhere now, and so is its coordinator if it has one."""
         partition = self.by_id.get(topic.id, {}).pop(index, None)
         if partition is not None:
             self._end(partition)
@@ -357,11 +358,12 @@ class ReplicaManager:
             for partition in partitions.values():
                 partition.log.config = config
                 self._throttle(partition)
-                partition.advance_high_watermark()
+                if partition.leading is not None:
+                    partition.leading.advance_high_watermark()
 
 
 class LoopClock:
-    """The event loop's time, also for threads that read beside it; the loop itself is the first to ask."""
+    """The event loop's time, also for threads. The event loop has to ask first."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None

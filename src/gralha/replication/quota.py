@@ -2,8 +2,8 @@
 
 `leader.replication.throttled.replicas` and `follower.replication.throttled.replicas` of a topic say which
 replicas are meant, `...throttled.rate` of a broker how fast. A broker over its rate leaves such partitions
-out, the leader of its answers, the follower of its requests, until the rate is low enough again. Replicas in
-sync are never held back, since acknowledgements wait for them; but their bytes count.
+out until the rate is low enough again: a leader leaves them out of its answers, a follower out of its
+requests. Replicas in sync are never held back, because acknowledgements wait for them, but their bytes count.
 
 Pure: time comes in as an argument.
 """

@@ -1,15 +1,15 @@
-"""Rows of idempotent batches: who follows one that was refused for now is refused for now as well.
+"""Idempotent batches that follow a refused one: they are refused in the same way.
 
-A producer has up to five batches of a partition under way. If the first ones are refused with an error that
-makes it try again (this broker does not lead yet, too few replicas are in sync, the disk is full), and
-the reason goes away just then, the next one would be out of sequence. Apache Kafka answers so, and librdkafka
-then takes a new producer id and sends all of them again with that: those that are in the log already, since
-the leader before wrote them and lost the lead before it could tell, are in the log twice. Where the partition
-knows nothing of the producer it is worse: the later batch would be taken as its first one.
+A producer has up to five batches of a partition under way. Suppose that the first ones are refused with an
+error after which the producer tries again: this broker does not lead yet, too few replicas are in sync, the
+disk is full. If the reason goes away just then, the next batch would be out of sequence. Apache Kafka answers
+so. librdkafka then takes a new producer id and sends all of its batches again with that. Batches that the
+leader before this one had written, without acknowledging them, are in the log twice after that. If the
+partition knows nothing of the producer it is worse: it would take the later batch for the producer's first.
 
-So a batch that begins where a refused one ended, and not where the log is, gets the error of that one, and
-the producer sends the whole row again, from its start. That happens to each batch once: what stays out of
-sequence then is answered as Kafka does.
+So a batch that begins where a refused one ended, and not where the log is, gets the error of the refused one.
+The producer then sends the whole row again, from its start. That happens to each batch once. A batch that is
+still out of sequence is answered as Kafka does.
 """
 
 from typing import Final, NamedTuple
@@ -20,10 +20,10 @@ from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import BatchHeader
 from gralha.storage.log import Log
 
-# A row is forgotten when its producer goes on, or after a while; if there are too many, the oldest go first.
+# A row is forgotten when its producer goes on, or after a while. If there are too many, the oldest go first.
 ROWS_MAX: Final = 10_000
 
-# The reasons that go away by themselves.
+# Errors whose reason goes away by itself.
 FOR_NOW: Final = (
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.NOT_ENOUGH_REPLICAS,
@@ -32,12 +32,15 @@ FOR_NOW: Final = (
     ErrorCode.UNKNOWN_TOPIC_ID,
 )
 
-# By producer id, topic (as the request names it) and partition.
+# Producer id, topic (as the request names it) and partition.
 Key = tuple[int, str | bytes, int]
 
 
 class Row(NamedTuple):
-    """Batches that were refused: of which epoch, where the next one would begin, why, and when."""
+    """Batches that were refused, in their order.
+
+    `turn` is the time of the last one, in turns of `forget_old`.
+    """
 
     producer_epoch: int
     next_sequence: int
@@ -51,7 +54,7 @@ class Refusals:
         self._turn = 0
 
     def note(self, topic: str | bytes, index: int, records: RecordBytes | None, error_code: int) -> None:
-        """A batch is refused. What counts is that it will be sent again as it is."""
+        """A batch is refused with an error after which the producer sends it again as it is."""
         header = _idempotent(records) if error_code in FOR_NOW else None
         if header is None:
             return
@@ -63,12 +66,12 @@ class Refusals:
             del self.rows[next(iter(self.rows))]
 
     def forget_old(self) -> None:
-        """Called every few seconds: a producer that has not come back since the call before is gone."""
+        """Forget producers that have not come back since the call before. Called every few seconds."""
         self._turn += 1
         self.rows = {key: row for key, row in self.rows.items() if row.turn >= self._turn - 1}
 
     def check(self, topic: str | bytes, index: int, records: RecordBytes, log: Log) -> None:
-        """Raise the error of the one before, if that was refused and is not in the log."""
+        """Raise the error of the batch before, if that was refused and is not in the log."""
         header = _idempotent(records)
         if header is None:
             return
@@ -83,7 +86,7 @@ class Refusals:
 
 
 def _idempotent(records: RecordBytes | None) -> BatchHeader | None:
-    """The header of a batch that has a place in a row."""
+    """The header of an idempotent batch; None for other batches."""
     if records is None or records.size() < HEADER_SIZE:
         return None
     try:

@@ -79,7 +79,7 @@ class LogState:
         # Whether its folder was given up, so that its paths lead nowhere, or to another log.
         self.deleted = False
         # A thread cuts it just now: neither its end nor its producers are what they seem.
-        self.being_cut = False
+        self.is_being_truncated = False
         # Called when the log should be flushed up to an offset: on a roll, and by flush.messages.
         self.request_flush: Callable[[LogState, int], object] | None = None
         # Called on the event loop when such a flush is done: replication may vouch for more.

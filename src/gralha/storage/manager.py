@@ -312,12 +312,12 @@ class LogManager:
         await self._truncate(log, 0, partial(log.truncate_fully_and_start_at, offset))
 
     async def _truncate(self, log: Log, recovery_point: int, truncate: Callable[[], object]) -> None:
-        log.being_cut = True
+        log.is_being_truncated = True
         try:
             async with self.cleaner.paused(log):
                 await self._truncate_unhindered(log, recovery_point, truncate)
         finally:
-            log.being_cut = False
+            log.is_being_truncated = False
 
     async def _truncate_unhindered(
         self, log: Log, recovery_point: int, truncate: Callable[[], object]

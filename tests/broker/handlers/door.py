@@ -197,4 +197,4 @@ def append(broker, topic, *timestamps, index=0, **options):
     """One batch with a record for each timestamp."""
     records = [Record(b"key", b"value", timestamp) for timestamp in timestamps]
     data = encode_batch(records, **options)
-    return broker.replicas.find(topic, index).append(RecordBytes(data, 0, len(data)), 1, NOW_MS)
+    return broker.replicas.find(topic, index).led().append(RecordBytes(data, 0, len(data)), 1, NOW_MS)

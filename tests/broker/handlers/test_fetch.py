@@ -21,6 +21,7 @@ from tests.broker.handlers.fetching import (
     found,
     partitions_of,
 )
+from tests.replication.parts import waiting_for_high_watermark
 from tests.storage.disks import QuietDisk, failing
 
 LOG_OF_A_0 = f"a-0/{0:020d}.log"
@@ -83,7 +84,7 @@ async def test_an_offset_out_of_range(client, size, offset):
 
 
 async def test_an_offset_before_the_start_is_out_of_range(client, partition, size):
-    partition.delete_records(1)
+    partition.led().delete_records(1)
     response = await fetch(client, {0: 0, 1: 0})
     assert codes(response) == {0: ErrorCode.OFFSET_OUT_OF_RANGE, 1: 0}
     assert partitions_of(await fetch(client, {0: 1}))[0].log_start_offset == 1
@@ -189,7 +190,7 @@ async def test_nothing_is_waited_for_when_there_is_enough(client, size):
 async def test_who_does_not_want_to_wait_is_answered(client, partition, min_bytes, max_wait_ms):
     response = await fetch(client, {0: 0}, min_bytes=min_bytes, max_wait_ms=max_wait_ms)
     assert (codes(response), found(response)) == ({0: 0}, {0: []})
-    assert partition.waiters == []
+    assert waiting_for_high_watermark(partition) == 0
 
 
 async def test_min_bytes_beyond_max_bytes_asks_for_max_bytes(client, size):
@@ -204,10 +205,10 @@ async def test_an_error_is_not_waited_with(client, partition):
 
 async def test_a_new_batch_wakes_a_fetch_up(broker, client, partition):
     asking = await begun(fetch(client, {0: 0, 1: 0}, max_wait_ms=LONG_MS))
-    assert len(partition.waiters) == 1
+    assert waiting_for_high_watermark(partition) == 1
     append(broker, "a", NOW_MS, index=1)
     assert found(await asking) == {0: [], 1: [0]}
-    assert [broker.replicas.find("a", index).waiters for index in (0, 1)] == [[], []]
+    assert [waiting_for_high_watermark(broker.replicas.find("a", index)) for index in (0, 1)] == [0, 0]
 
 
 async def test_all_that_a_writer_brings_in_one_go_is_read(broker, client, partition):
@@ -272,10 +273,10 @@ async def test_a_new_epoch_wakes_a_fetch_up_that_names_the_old_one(client, parti
 async def test_who_hangs_up_while_waiting_leaves_nothing_behind(broker, client, partition):
     pipeline = client.sent(fetch_request({0: 0, 1: 0}, max_wait_ms=LONG_MS), BY_NAME)
     waiting = [broker.replicas.find("a", index) for index in (0, 1)]
-    assert [len(one.waiters) for one in waiting] == [1, 1]
+    assert [waiting_for_high_watermark(one) for one in waiting] == [1, 1]
     pipeline.close()
     await asyncio.sleep(0)
-    assert [one.waiters for one in waiting] == [[], []]
+    assert [waiting_for_high_watermark(one) for one in waiting] == [0, 0]
     append(broker, "a", NOW_MS)
     await asyncio.sleep(0)
     assert pipeline.take_out() == []
@@ -293,11 +294,11 @@ async def test_a_cold_fetch_waits_too(broker, client, disk, partition, size):
     disk.cold = True
     asking = asyncio.create_task(fetch(client, {0: 1}, min_bytes=2 * size, max_wait_ms=LONG_MS))
     async with asyncio.timeout(20):
-        while not partition.waiters:
+        while not waiting_for_high_watermark(partition):
             await asyncio.sleep(0.001)
     append(broker, "a", NOW_MS)
     assert found(await asking) == {0: [1, 2]}
-    assert partition.waiters == []
+    assert waiting_for_high_watermark(partition) == 0
 
 
 @pytest.mark.parametrize("event", ["a batch", "another leader"])
@@ -323,7 +324,7 @@ async def test_what_comes_during_a_cold_read_is_not_slept_through(
         partition.change_leader(2, 1, [1, 2], [1, 2])
     go_on.set()
     assert found(await asking)[0][:1] == [1]
-    assert partition.waiters == []
+    assert waiting_for_high_watermark(partition) == 0
 
 
 async def test_the_timer_does_not_read_again_beside_a_cold_read(broker, client, disk, partition):
@@ -360,7 +361,7 @@ async def test_who_hangs_up_during_a_cold_read_leaves_nothing_behind(broker, cli
     pipeline.close()
     await asyncio.get_running_loop().run_in_executor(None, broker.readers.shutdown)
     await asyncio.sleep(0)
-    assert partition.waiters == []
+    assert waiting_for_high_watermark(partition) == 0
 
 
 async def test_a_disk_error_is_an_error_of_its_partition(client, disk, size):

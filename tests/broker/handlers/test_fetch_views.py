@@ -49,7 +49,7 @@ def end_transaction(partition, producer_id, commit):
     records = RecordBytes(marker, 0, len(marker))
     partition.log.append_as_leader(records, partition.leader_epoch, NOW_MS, origin=COORDINATOR)
     partition.untold_bytes += len(marker)
-    partition.advance_high_watermark()
+    partition.led().advance_high_watermark()
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 from pathlib import Path
 
+from gralha.broker.fetching.long_poll import LongPoll
+from gralha.broker.fetching.reading import Fetch
 from gralha.broker.handlers import fetch
 from gralha.broker.pipeline import Deferred, RequestContext
 from tests.replication.pair import PEER, Pair
@@ -26,7 +28,7 @@ async def test_a_followers_fetches_leave_no_cycles(tmp_path: Path) -> None:
             pair.state.answered(poll, response, 0, 0)  # type: ignore[arg-type]
             pair.round()
         del answer, response, poll
-        found = [one for one in gc.get_objects() if isinstance(one, fetch.Fetch | Deferred)]
+        found = [one for one in gc.get_objects() if isinstance(one, Fetch | LongPoll | Deferred)]
     finally:
         gc.enable()
         pair.close()

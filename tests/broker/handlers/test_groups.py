@@ -311,7 +311,7 @@ async def test_answers_wait_until_what_they_rest_on_is_committed(broker, client,
     assert not committing.done()
     assert not reading.done()
     partition.log.flush()
-    partition.advance_high_watermark()
+    partition.led().advance_high_watermark()
     assert (await committing, await reading) == (0, 42)
 
 

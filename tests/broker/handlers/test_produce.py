@@ -9,6 +9,7 @@ from gralha.protocol.messages.produce import PartitionProduceData, ProduceReques
 from gralha.protocol.primitives import ProtocolError, RecordBytes
 from gralha.protocol.records import Record, encode_batch
 from tests.broker.handlers.door import NOW_MS, Client, create_topic, make_broker
+from tests.replication.parts import waiting_for_high_watermark
 from tests.storage.disks import QuietDisk, failing
 
 BY_NAME, BY_ID = 12, 13
@@ -342,11 +343,11 @@ async def test_a_damaged_partition_is_offline(broker, client):
 
 async def test_acks_all_waits_for_the_disk(client, unflushed):
     asking = await begun(produce(client, {0: batch(3)}, topic="b"))
-    assert len(unflushed.waiters) == 1
+    assert waiting_for_high_watermark(unflushed) == 1
     flush(unflushed)
     answer = (await asking)[0]
     assert (answer.error_code, *offsets_of(answer)) == (0, 0, -1, 0)
-    assert unflushed.waiters == []
+    assert waiting_for_high_watermark(unflushed) == 0
 
 
 async def test_the_broker_flushes_what_acks_all_waits_for(broker, client, disk):
@@ -366,7 +367,7 @@ async def test_a_flush_of_less_acknowledges_less(client, unflushed):
     asking = await begun(produce(client, {0: batch()}, topic="b"))
     unflushed.log.flushed_offset = 2
     unflushed.log.on_flushed()
-    assert (unflushed.log.high_watermark, len(unflushed.waiters)) == (2, 1)
+    assert (unflushed.log.high_watermark, waiting_for_high_watermark(unflushed)) == (2, 1)
     flush(unflushed)
     assert (await asking)[0].base_offset == 2
 
@@ -375,7 +376,7 @@ async def test_what_is_not_flushed_in_time_is_told(client, unflushed):
     answer = (await produce(client, {0: batch()}, topic="b", timeout_ms=1))[0]
     assert (answer.error_code, *offsets_of(answer)) == (ErrorCode.REQUEST_TIMED_OUT, *REFUSED)
     await asyncio.sleep(0)
-    assert unflushed.waiters == []
+    assert waiting_for_high_watermark(unflushed) == 0
 
 
 async def test_a_retry_of_what_is_not_flushed_waits_too(client, unflushed):
@@ -394,7 +395,7 @@ async def test_a_change_of_leader_leaves_it_open_what_became_of_a_batch(client, 
     unflushed.change_leader(leader, 1, [1, 2], [1, 2])
     answer = (await asking)[0]
     assert (answer.error_code, *offsets_of(answer)) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, *REFUSED)
-    assert unflushed.waiters == []
+    assert waiting_for_high_watermark(unflushed) == 0
 
 
 async def test_one_partition_that_waits_holds_the_answer_of_all(broker, client):
@@ -404,7 +405,7 @@ async def test_one_partition_that_waits_holds_the_answer_of_all(broker, client):
         partition.log.request_flush = lambda log, end_offset: None
     asking = await begun(produce(client, {0: batch(), 1: batch()}, topic="b"))
     flush(second)
-    assert (second.waiters, len(first.waiters)) == ([], 1)
+    assert (waiting_for_high_watermark(second), waiting_for_high_watermark(first)) == (0, 1)
     await asyncio.sleep(0)
     assert not asking.done()
     flush(first)
@@ -413,7 +414,7 @@ async def test_one_partition_that_waits_holds_the_answer_of_all(broker, client):
 
 async def test_who_hangs_up_while_waiting_leaves_nothing_behind(client, unflushed):
     pipeline = client.sent(request({0: batch()}, topic="b"), BY_NAME)
-    assert len(unflushed.waiters) == 1
+    assert waiting_for_high_watermark(unflushed) == 1
     pipeline.close()
     await asyncio.sleep(0)
-    assert unflushed.waiters == []
+    assert waiting_for_high_watermark(unflushed) == 0

@@ -15,9 +15,10 @@ from gralha.protocol.messages.list_offsets import ListOffsetsPartition, ListOffs
 from gralha.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, encode_batch
-from gralha.replication.followers import Cluster
+from gralha.replication.cluster_view import ClusterView
 from tests.broker.handlers.door import NOW_MS, append, create_topic, make_broker
 from tests.broker.handlers.fetching import LONG_MS, begun, codes, fetch, found, partitions_of
+from tests.replication.parts import waiting_for_end, waiting_for_high_watermark, waiting_for_start
 from tests.storage.logs import end_transaction, idempotent
 
 NEWEST = 18
@@ -41,7 +42,7 @@ async def partition(broker):
 
 def replicated(broker, topic, index=0):
     partition = broker.replicas.find(topic, index)
-    partition.cluster = Cluster(
+    partition.cluster = ClusterView(
         lambda: 0, lambda one: broker.image.brokers.get(one), lambda: 1, lambda *proposal: None, LAG_MS
     )
     partition.log.config = partition.log.config.with_overrides({"min.insync.replicas": "2"})
@@ -101,7 +102,7 @@ async def test_a_waiting_follower_is_woken_by_an_append_and_a_consumer_by_the_hi
     assert not consuming.done()
     await all_fetch(client, partition, 1)
     assert found(await consuming) == {0: [0]}
-    assert (partition.waiters, partition.end_waiters) == ([], [])
+    assert (waiting_for_high_watermark(partition), waiting_for_end(partition)) == (0, 0)
 
 
 async def test_a_follower_whose_log_has_parted_is_told_where_at_once(broker, client, partition):
@@ -110,7 +111,7 @@ async def test_a_follower_whose_log_has_parted_is_told_where_at_once(broker, cli
         await replica_fetch(client, partition, 2, 3, last_epoch=4, max_wait_ms=LONG_MS, min_bytes=1)
     )[0]
     assert (answer.diverging_epoch.epoch, answer.diverging_epoch.end_offset) == (4, 0)
-    assert partition.followers[2].log_end_offset == -1
+    assert partition.led().followers[2].log_end_offset == -1
 
 
 @pytest.mark.parametrize(
@@ -280,14 +281,14 @@ async def test_a_reader_of_committed_records_is_not_woken_by_an_open_transaction
     )
     idempotent(partition.log, 0, transactional=True)
     partition.untold_bytes += 100
-    partition.advance_high_watermark()
+    partition.led().advance_high_watermark()
     for _ in range(5):
         await asyncio.sleep(0)
     assert partition.log.high_watermark == 1
     assert not asking.done()
     end_transaction(partition.log, 7, commit=True)
     partition.untold_bytes += 100
-    partition.advance_high_watermark()
+    partition.led().advance_high_watermark()
     assert found(await asking) == {0: [0, 1]}
 
 
@@ -313,7 +314,7 @@ async def test_deleted_records_are_gone_when_all_replicas_have_followed(broker, 
     assert not deleting.done()
     await replica_fetch(client, partition, 3, 3, log_start=2)
     assert await deleting == (0, 2)
-    assert partition.start_waiters == []
+    assert waiting_for_start(partition) == 0
 
 
 async def test_a_deletion_that_takes_too_long_or_loses_its_leader(broker, client, partition):
@@ -323,4 +324,4 @@ async def test_a_deletion_that_takes_too_long_or_loses_its_leader(broker, client
     deleting = await begun(delete_before(client, 2))
     partition.change_leader(2, 6, [1, 2, 3], [1, 2, 3])
     assert await deleting == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
-    assert partition.start_waiters == []
+    assert waiting_for_start(partition) == 0

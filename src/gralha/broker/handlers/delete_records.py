@@ -23,7 +23,8 @@ from gralha.protocol.messages.delete_records import (
     DeleteRecordsResponse,
     DeleteRecordsTopicResult,
 )
-from gralha.replication.partition import Partition, Waiter
+from gralha.replication.partition import Partition
+from gralha.replication.subscriptions import START_MOVED, Subscriber
 
 NO_LOW_WATERMARK: Final = -1
 
@@ -45,29 +46,29 @@ def handle(
     return _wait(unfinished, request.timeout_ms, response) if unfinished else response
 
 
-class Deletion(Waiter):
+class Deletion(Subscriber):
     """The start of one partition on its way to all replicas."""
 
     def __init__(self, partition: Partition, offset: int, result: DeleteRecordsPartitionResult) -> None:
         self.partition = partition
-        self.leader_epoch = partition.leader_epoch
-        self.offset = offset
+        self.leading = partition.led()
+        self.offset = self.leading.delete_records(offset)
         self.result = result
         self.done = asyncio.Event()
 
     def look(self) -> bool:
         """Whether it is over, one way or the other; then the result says which."""
-        partition = self.partition
-        if not partition.is_leader() or partition.leader_epoch != self.leader_epoch:
+        if self.partition.leading is not self.leading:
             self.result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        elif partition.low_watermark() < self.offset:
-            return False
         else:
-            self.result.low_watermark = partition.low_watermark()
+            low_watermark = self.leading.low_watermark()
+            if low_watermark < self.offset:
+                return False
+            self.result.low_watermark = low_watermark
         self.done.set()
         return True
 
-    def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
+    def partition_changed(self, partition: Partition, event: int, new_bytes: int) -> bool:
         return self.look()
 
 
@@ -75,7 +76,7 @@ async def _wait(
     deletions: list[Deletion], timeout_ms: int, response: DeleteRecordsResponse
 ) -> DeleteRecordsResponse:
     for deletion in deletions:
-        deletion.partition.start_waiters.append(deletion)
+        deletion.partition.subscribe(deletion, START_MOVED)
     try:
         async with asyncio.timeout(timeout_ms / 1000):
             for deletion in deletions:
@@ -86,7 +87,7 @@ async def _wait(
                 deletion.result.error_code = ErrorCode.REQUEST_TIMED_OUT
     finally:
         for deletion in deletions:
-            deletion.partition.remove_waiter(deletion)
+            deletion.partition.unsubscribe(deletion, START_MOVED)
     return response
 
 
@@ -100,7 +101,7 @@ def _delete(
         partition = partitions.led(broker, topic, wanted.partition_index)
         if partition.is_internal:
             raise InvalidTopicError(f"Records of the internal topic {topic} cannot be deleted")
-        deletions.append(Deletion(partition, partition.delete_records(wanted.offset), result))
+        deletions.append(Deletion(partition, wanted.offset, result))
     except KafkaError as error:
         result.error_code = error.code
     return result

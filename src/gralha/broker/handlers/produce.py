@@ -15,7 +15,13 @@ from gralha.broker.handlers.current_leaders import current_leader, leader_nodes
 from gralha.broker.pipeline import Deferred, RequestContext
 from gralha.metadata.image import TopicImage
 from gralha.protocol.batches import produced_batch
-from gralha.protocol.errors import InvalidRecordError, InvalidTopicError, InvalidTxnStateError, KafkaError
+from gralha.protocol.errors import (
+    ErrorCode,
+    InvalidRecordError,
+    InvalidTopicError,
+    InvalidTxnStateError,
+    KafkaError,
+)
 from gralha.protocol.message import Message
 from gralha.protocol.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -30,20 +36,14 @@ from gralha.protocol.messages.produce import (
 )
 from gralha.protocol.primitives import ProtocolError, RecordBytes
 from gralha.protocol.records import RecordsRejectedError
-from gralha.replication.partition import ACKS_ALL, Partition, Waiter
+from gralha.replication.leading import ACKS_ALL, Leading
+from gralha.replication.partition import Partition
+from gralha.replication.subscriptions import HIGH_WATERMARK_MOVED, Subscriber
 from gralha.storage.disk import DiskError
 from gralha.storage.log import AppendResult
 
 log = logging.getLogger("gralha.broker")
 
-NONE: Final = 0
-UNKNOWN_TOPIC_OR_PARTITION: Final = 3
-NOT_LEADER_OR_FOLLOWER: Final = 6
-REQUEST_TIMED_OUT: Final = 7
-NOT_ENOUGH_REPLICAS_AFTER_APPEND: Final = 20
-KAFKA_STORAGE_ERROR: Final = 56
-INVALID_REQUIRED_ACKS: Final = 21
-UNKNOWN_TOPIC_ID: Final = 100
 TOPIC_IDS_FROM_VERSION: Final = 13
 LEADERS_FROM_VERSION: Final = 10
 
@@ -63,23 +63,23 @@ def handle(broker: Broker, context: RequestContext, request: ProduceRequest) -> 
 class Pending:
     """A batch whose acknowledgement is still out."""
 
-    def __init__(self, partition: Partition, last_offset: int, answer: PartitionProduceResponse) -> None:
-        self.partition = partition
-        self.leader_epoch = partition.leader_epoch
+    def __init__(self, leading: Leading, last_offset: int, answer: PartitionProduceResponse) -> None:
+        self.partition = leading.partition
+        self.leading = leading
         self.last_offset = last_offset
         self.answer = answer
 
     def outcome(self) -> int | None:
         """How it ended, as an error code; None while that is open."""
         partition = self.partition
-        if partition.leader_epoch != self.leader_epoch:
+        if partition.leading is not self.leading:
             # The batch may be gone with the epoch that wrote it.
-            return NOT_LEADER_OR_FOLLOWER
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if partition.log.high_watermark <= self.last_offset:
             return None
-        if len(partition.counting) < partition.min_in_sync_replicas():
-            return NOT_ENOUGH_REPLICAS_AFTER_APPEND
-        return NONE
+        if not self.leading.has_enough_replicas():
+            return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+        return ErrorCode.NONE
 
     def fail(self, error_code: int) -> None:
         answer = self.answer
@@ -89,7 +89,7 @@ class Pending:
         answer.log_start_offset = -1
 
 
-class Produce(Waiter):
+class Produce(Subscriber):
     """One Produce request on its way."""
 
     def __init__(self, broker: Broker, context: RequestContext, request: ProduceRequest) -> None:
@@ -120,7 +120,7 @@ class Produce(Waiter):
                 if partition is None:
                     answers.append(self._refuse_missing(topic, data))
                 elif not acks_are_valid:
-                    answers.append(self._refuse(data.index, INVALID_REQUIRED_ACKS, None))
+                    answers.append(self._refuse(data.index, ErrorCode.INVALID_REQUIRED_ACKS, None))
                 else:
                     answers.append(self._append(partition, data))
             self.response.responses.append(
@@ -142,10 +142,14 @@ class Produce(Waiter):
 
     def _why_missing(self, known: TopicImage | None, index: int) -> int:
         if known is None:
-            return UNKNOWN_TOPIC_ID if self.by_id else UNKNOWN_TOPIC_OR_PARTITION
+            return ErrorCode.UNKNOWN_TOPIC_ID if self.by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if self.broker.replicas.is_offline(known.name, index):
-            return KAFKA_STORAGE_ERROR
-        return NOT_LEADER_OR_FOLLOWER if index in known.partitions else UNKNOWN_TOPIC_OR_PARTITION
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return (
+            ErrorCode.NOT_LEADER_OR_FOLLOWER
+            if index in known.partitions
+            else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        )
 
     def _append(self, partition: Partition, data: PartitionProduceData) -> PartitionProduceResponse:
         refusals = self.broker.replicas.refusals
@@ -154,12 +158,13 @@ class Produce(Waiter):
             records = self._one_batch(partition, data.records)
             if refusals.rows:
                 refusals.check(named, data.index, records, partition.log)
-            result = partition.append(records, self.acks, self.now_ms)
+            leading = partition.led()
+            result = leading.append(records, self.acks, self.now_ms)
         except DiskError as failure:  # not `error`: compiled code gives a name one type in a function
             # Nothing of the batch is in the log: a full disk may have room again for the next try.
             log.error("%s", failure)
-            refusals.note(named, data.index, data.records, KAFKA_STORAGE_ERROR)
-            return self._refuse(data.index, KAFKA_STORAGE_ERROR, str(failure))
+            refusals.note(named, data.index, data.records, ErrorCode.KAFKA_STORAGE_ERROR)
+            return self._refuse(data.index, ErrorCode.KAFKA_STORAGE_ERROR, str(failure))
         except KafkaError as error:
             answer = self._refuse(data.index, error.code, error.message)
             refusals.note(named, data.index, data.records, error.code)
@@ -170,13 +175,13 @@ class Produce(Waiter):
                 ]
             self._name_leader(answer, partition, None)
             return answer
-        return self._accept(partition, result)
+        return self._accept(leading, result)
 
     def _name_leader(
         self, answer: PartitionProduceResponse, partition: Partition | None, topic: TopicImage | None
     ) -> None:
         """Say who leads, if it is an error of who asked the wrong one."""
-        if answer.error_code == NOT_LEADER_OR_FOLLOWER and self.api_version >= LEADERS_FROM_VERSION:
+        if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and self.api_version >= LEADERS_FROM_VERSION:
             leader_id, leader_epoch = current_leader(partition, topic, answer.index)
             answer.current_leader = LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
             self.leader_ids.append(leader_id)
@@ -201,7 +206,8 @@ class Produce(Waiter):
         end = records.start + header.size_bytes
         return records if end == records.end else RecordBytes(records.data, records.start, end)
 
-    def _accept(self, partition: Partition, result: AppendResult) -> PartitionProduceResponse:
+    def _accept(self, leading: Leading, result: AppendResult) -> PartitionProduceResponse:
+        partition = leading.partition
         answer = PartitionProduceResponse(
             index=partition.index,
             base_offset=result.first_offset,
@@ -209,7 +215,7 @@ class Produce(Waiter):
             log_start_offset=result.log_start_offset,
         )
         if self.acks == ACKS_ALL and partition.log.high_watermark <= result.last_offset:
-            self.unacknowledged.append(Pending(partition, result.last_offset, answer))
+            self.unacknowledged.append(Pending(leading, result.last_offset, answer))
         return answer
 
     def _refuse(self, index: int, error_code: int, message: str | None) -> PartitionProduceResponse:
@@ -225,10 +231,10 @@ class Produce(Waiter):
         deferred.expire_after(timeout_ms)
         self.deferred = deferred
         for pending in self.unacknowledged:
-            pending.partition.add_waiter(self)
+            pending.partition.subscribe(self, HIGH_WATERMARK_MOVED)
         return deferred
 
-    def partition_changed(self, partition: Partition, new_bytes: int) -> bool:
+    def partition_changed(self, partition: Partition, event: int, new_bytes: int) -> bool:
         waiting: list[Pending] = []
         here = False
         for pending in self.unacknowledged:
@@ -239,7 +245,7 @@ class Produce(Waiter):
             if outcome is None:
                 waiting.append(pending)
                 here = True
-            elif outcome != NONE:
+            elif outcome != ErrorCode.NONE:
                 pending.fail(outcome)
                 self._name_leader(pending.answer, partition, None)
         self.unacknowledged = waiting
@@ -249,7 +255,7 @@ class Produce(Waiter):
 
     def _time_out(self) -> None:
         for pending in self.unacknowledged:
-            pending.fail(REQUEST_TIMED_OUT)
+            pending.fail(ErrorCode.REQUEST_TIMED_OUT)
         self._leave()
         if self.deferred is not None:
             self.deferred.resolve(self.answer())
@@ -257,4 +263,4 @@ class Produce(Waiter):
     def _leave(self) -> None:
         """Wait no more."""
         for pending in self.unacknowledged:
-            pending.partition.remove_waiter(self)
+            pending.partition.unsubscribe(self, HIGH_WATERMARK_MOVED)

@@ -15,9 +15,17 @@ from gralha.protocol.messages.fetch import (
 )
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, encode_batch
-from gralha.replication.fetcher import FetchSettings, FetchState, FindRange, Poll, Truncate, cut_to_range
+from gralha.replication.fetch_state import (
+    FetchSettings,
+    FetchState,
+    FindRange,
+    Poll,
+    Truncate,
+    truncation_to_range,
+)
 from gralha.replication.partition import Partition
 from gralha.storage.config import LogConfig
+from tests.replication.parts import following
 from tests.storage.disks import QuietDisk, failing
 from tests.storage.logs import make_log
 
@@ -117,7 +125,7 @@ def test_what_does_not_fit_the_end_of_the_log_is_not_appended(
     state: FetchState, partition: Partition
 ) -> None:
     poll = asked(state)
-    partition.append_as_follower(data(0).records, 0, 0, NOW_MS)
+    following(partition).append(data(0).records, 0, 0, NOW_MS)
     state.answered(poll, answer(data(0, 2)), 0, NOW_MS)
     assert partition.log.log_end_offset == 1
 
@@ -168,7 +176,7 @@ def test_logs_that_part_are_cut_before_anything_else_is_asked(
     assert isinstance(work, Truncate)
     assert work.offset == 2
     assert (partition.log.log_end_offset, state.next_request(0)) == (3, None)
-    state.resumed(work.following, 0, True)
+    state.resumed(work.fetched, 0, True)
     assert state.next_request(0) is not None
 
 
@@ -177,7 +185,7 @@ def test_with_flush_messages_a_record_is_on_the_disk_before_the_next_is_asked_fo
 ) -> None:
     partition.log.config = LogConfig({"flush.messages": "1"})
     woken: list[bool] = []
-    partition.on_vouching = lambda: woken.append(state.has_ready(0))
+    following(partition).on_vouching = lambda: woken.append(state.has_ready(0))
     state.answered(asked(state), answer(data(0, 2)), 0, NOW_MS)
     assert state.next_request(0) is None
     partition.log.flush()
@@ -191,7 +199,7 @@ def test_who_is_out_of_range_asks_for_the_range(state: FetchState) -> None:
     out_of_range = PartitionData(error_code=ErrorCode.OFFSET_OUT_OF_RANGE)
     (work,) = state.answered(asked(state), answer(out_of_range), 0, NOW_MS)
     assert isinstance(work, FindRange)
-    state.resumed(work.following, 0, False)
+    state.resumed(work.fetched, 0, False)
     assert state.next_request(0) is None
     assert state.next_request(20) is not None
 
@@ -210,7 +218,7 @@ def test_who_was_answered_with_records_goes_last(state: FetchState, tmp_path: Pa
 def test_where_a_log_outside_of_the_leaders_is_cut(
     end: int, leader_start: int, leader_end: int, cut: tuple[int, bool]
 ) -> None:
-    assert cut_to_range(end, leader_start, leader_end) == cut
+    assert truncation_to_range(end, leader_start, leader_end) == cut
 
 
 def corrupt(base_offset: int) -> PartitionData:

@@ -1,19 +1,19 @@
-"""What a follower fetches from one leader: which partitions, from where, and what it does with the answers.
+"""What this broker fetches as a follower from one leader: which partitions, from where, and the answers.
 
-No I/O but appends to logs, which never wait. A partition is in one of these states:
+No I/O but appends to logs, which never wait. A partition is in one of two states:
 
-    loose      no request asks for it: it is new, or delayed after an error or by a throttle, or its log is
-               being cut, or not flushed yet (where flush.messages wants that)
-    asked      a lane has it: the request that is out, or the next one, asks for it
+    loose      No request asks for it. It is new, or delayed after an error or by a throttle, or its log is
+               being truncated, or not flushed yet (where flush.messages wants that).
+    asked      A lane has it: its present request, or the next one, asks for the partition.
 
-A lane is a fetch session with the leader (KIP-227): its requests name only the partitions of which something
-has changed, and its answers only those of which there is something to say. So a request costs as much as has
-changed, not as much as is followed. The leader may have lost the session, or have no room for one: then all
-are named again.
+A lane is a fetch session with the leader (KIP-227). Its requests name only partitions that have changed since
+the last request, and its answers only those that have news. So a request costs as much as has changed, not as
+much as is followed. If the leader has lost the session, or has no room for one, a request names
+all partitions.
 
-A request says where our log ends and in which leader epoch that was written; a leader with another history
-answers where the two part (KIP-595), and we cut our log there: never at the high watermark, which is old news
-(KIP-101). An answer counts only if the partition has the leader epoch and the end it was asked with.
+A request says where the log of each partition ends, and the leader epoch of that end. A leader with another
+history answers where the two logs part (KIP-595), and this broker truncates its log there. An answer counts
+only if the partition still has the leader epoch and the end of the request.
 """
 
 import logging
@@ -41,7 +41,7 @@ NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
 MAX_INT32: Final = 0x7FFFFFFF
 NO_EPOCH: Final = -1
-# Retention moves the start of a log without a word; the leader hears of that not much later.
+# Retention moves the start of a log without telling anybody. The leader hears of it after this time at most.
 CHECK_ALL_MS: Final = 5_000
 # A partition that cannot append says so once in this many tries: about once a minute.
 FAILURES_BETWEEN_LINES: Final = 60
@@ -67,30 +67,30 @@ class FetchSettings(NamedTuple):
     timeout_ms: int = 30_000
 
 
-class Following:
-    """One partition that is followed, in one leader epoch."""
+class FetchedPartition:
+    """A partition that this broker fetches, in one leader epoch."""
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.key: PartitionKey = (partition.topic_id, partition.index)
         self.leader_epoch: int = partition.leader_epoch
-        # What the leader was last told: where our log ends, the epoch of that end, and where it starts.
+        # What the last request said: where the log ends, the epoch of that end, and where the log starts.
         self.asked_offset: int = -1
         self.asked_epoch: int = -1
         self.asked_start: int = -1
         self.is_working: bool = False
         self.resume_ms: int = 0
         self.failures: int = 0
-        self.is_in_sync: bool = False  # as far as the last answer told
+        self.is_in_sync: bool = False  # according to the last answer
 
     def may_be_asked_for(self, now_ms: int) -> bool:
-        """To ask for the next record vouches for the last: flush.messages may want that on the disk first."""
+        """A request for the next record vouches for the last one, which may have to be flushed first."""
         if self.is_working or self.resume_ms > now_ms:
             return False
         return self.partition.acknowledged_offset() >= self.partition.log.log_end_offset
 
     def has_news(self) -> bool:
-        """Whether the leader has to be told something that it does not know."""
+        """Whether the leader does not know yet where the log starts or ends."""
         partition_log = self.partition.log
         return (
             partition_log.log_end_offset != self.asked_offset
@@ -100,21 +100,21 @@ class Following:
 
 
 class Lane:
-    """One fetch session: at most one request is out."""
+    """One fetch session. It has at most one request under way."""
 
     def __init__(self, number: int) -> None:
         self.number = number
         self.session_id: int = NO_SESSION
         self.epoch: int = INITIAL_EPOCH
         self.is_polling: bool = False
-        # What the session asks for, which of it the next request has to look at, and what has left it.
-        self.partitions: dict[PartitionKey, Following] = {}
+        # The partitions of the session, those that the next request has to look at, and those that have left.
+        self.partitions: dict[PartitionKey, FetchedPartition] = {}
         self.touched: dict[PartitionKey, None] = {}
         self.forgotten: dict[PartitionKey, None] = {}
         self.checked_ms: int = 0
 
     def reset(self) -> None:
-        """Begin anew; the id tells the leader which session is not used any more."""
+        """Begin a new session. The old id tells the leader which session it may forget."""
         self.epoch = INITIAL_EPOCH
         self.forgotten = {}
 
@@ -123,26 +123,26 @@ class Lane:
 
 
 class Poll:
-    """A request, and the lane it goes out on."""
+    """A request and its lane."""
 
-    def __init__(self, request: FetchRequest, lane: Lane, asked: list[Following]) -> None:
+    def __init__(self, request: FetchRequest, lane: Lane, asked: list[FetchedPartition]) -> None:
         self.request = request
         self.lane = lane
-        # Those that the request names.
+        # The partitions that the request names.
         self.asked = asked
 
 
 class Truncate(NamedTuple):
-    """The log has to be cut at the offset, in a thread."""
+    """The log has to be truncated at the offset, in a thread."""
 
-    following: Following
+    fetched: FetchedPartition
     offset: int
 
 
 class FindRange(NamedTuple):
-    """The leader has to be asked where its log begins and ends: ours ends outside of it."""
+    """The log ends outside of the leader's log: the leader has to say where that begins and ends."""
 
-    following: Following
+    fetched: FetchedPartition
 
 
 Work = Truncate | FindRange
@@ -161,19 +161,19 @@ class FetchState:
         self._broker_epoch = broker_epoch
         self._settings = settings
         self._quota = ReplicationQuota() if quota is None else quota
-        self.partitions: dict[PartitionKey, Following] = {}
-        self.loose: dict[PartitionKey, Following] = {}
+        self.partitions: dict[PartitionKey, FetchedPartition] = {}
+        self.loose: dict[PartitionKey, FetchedPartition] = {}
         self.lanes: list[Lane] = [Lane(number) for number in range(lanes)]
 
     # Which partitions
 
     def follow(self, partition: Partition) -> None:
-        """Fetch the partition in the leader epoch that it has now; what is under way counts no more."""
+        """Fetch the partition in its present leader epoch. Answers to older requests do not count."""
         key = (partition.topic_id, partition.index)
         known = self.partitions.get(key)
         if known is None or known.partition is not partition or known.leader_epoch != partition.leader_epoch:
             self._drop(key)
-            self.partitions[key] = self.loose[key] = Following(partition)
+            self.partitions[key] = self.loose[key] = FetchedPartition(partition)
 
     def forget(self, partition: Partition) -> None:
         key = (partition.topic_id, partition.index)
@@ -181,30 +181,30 @@ class FetchState:
             self._drop(key)
 
     def _drop(self, key: PartitionKey) -> None:
-        """No lane goes on with what it had of the partition. Its next request says so."""
+        """Take the partition out of its lane. The next request of the lane says so."""
         self.loose.pop(key, None)
         for lane in self.lanes:
             if lane.partitions.pop(key, None) is not None:
                 lane.forgotten[key] = None
 
-    def _leave(self, lane: Lane, following: Following) -> None:
-        """It is not to be asked for now."""
-        del lane.partitions[following.key]
-        lane.forgotten[following.key] = None
-        self.loose[following.key] = following
+    def _leave(self, lane: Lane, fetched: FetchedPartition) -> None:
+        """Do not ask for the partition for the time being."""
+        del lane.partitions[fetched.key]
+        lane.forgotten[fetched.key] = None
+        self.loose[fetched.key] = fetched
 
-    def is_current(self, following: Following) -> bool:
-        """Whether it is still this leader, in this epoch, that is followed. To be asked after every await."""
+    def is_current(self, fetched: FetchedPartition) -> bool:
+        """Whether the leader and its epoch are still the same. Ask this after every await."""
         return (
-            self.partitions.get(following.key) is following
-            and following.partition.leader_epoch == following.leader_epoch
-            and not following.partition.is_leader()
+            self.partitions.get(fetched.key) is fetched
+            and fetched.partition.leader_epoch == fetched.leader_epoch
+            and not fetched.partition.is_leader()
         )
 
     # Asking
 
     def free_lane(self, now_ms: int) -> Lane | None:
-        """A lane that has something to ask for; one with a session first."""
+        """A lane that has something to ask for, preferably one with a session."""
         found: Lane | None = None
         has_ready = self.has_loose(now_ms)
         for lane in self.lanes:
@@ -223,7 +223,7 @@ class FetchState:
         return self.free_lane(now_ms) is not None
 
     def next_resume_ms(self, now_ms: int) -> int | None:
-        """When the first of the delayed ones is ready again."""
+        """When the first of the delayed partitions is ready again."""
         first: int | None = None
         for one in self.loose.values():
             if not one.is_working and one.resume_ms > now_ms and (first is None or one.resume_ms < first):
@@ -231,7 +231,7 @@ class FetchState:
         return first
 
     def next_request(self, now_ms: int, lane: Lane | None = None) -> Poll | None:
-        """Ask for all that are ready; None if there are none, or no lane is free."""
+        """A request for all partitions that are ready; None if there are none, or if no lane is free."""
         if lane is None:
             lane = self.free_lane(now_ms)
         if lane is None or lane.is_polling:
@@ -240,7 +240,7 @@ class FetchState:
         named = self._named(lane)
         self._take_loose(lane, named, now_ms)
         if not lane.partitions:
-            # Without a request: the session is closed by the next one, or the leader forgets it.
+            # The next request closes the session, or the leader forgets it.
             lane.reset()
             return None
         lane.is_polling = True
@@ -264,7 +264,7 @@ class FetchState:
         return Poll(request, lane, named)
 
     def _review(self, lane: Lane, now_ms: int) -> None:
-        """Look at what has been touched; what is not to be asked for any more leaves the lane."""
+        """Take the partitions out of the lane that must not be asked for now."""
         if now_ms - lane.checked_ms >= CHECK_ALL_MS:
             lane.checked_ms = now_ms
             for key in lane.partitions:
@@ -274,19 +274,19 @@ class FetchState:
             if one is not None and (self._is_throttled(one, now_ms) or not one.may_be_asked_for(now_ms)):
                 self._leave(lane, one)
 
-    def _is_throttled(self, following: Following, now_ms: int) -> bool:
-        """Whether it has to wait because too much is fetched for throttled replicas; then it does."""
+    def _is_throttled(self, fetched: FetchedPartition, now_ms: int) -> bool:
+        """Whether the partition has to wait because too much is fetched for throttled replicas."""
         if (
-            not following.partition.is_follower_throttled
-            or following.is_in_sync
+            not fetched.partition.is_follower_throttled
+            or fetched.is_in_sync
             or not self._quota.is_exceeded(now_ms)
         ):
             return False
-        following.resume_ms = now_ms + THROTTLED_MS
+        fetched.resume_ms = now_ms + THROTTLED_MS
         return True
 
-    def _named(self, lane: Lane) -> list[Following]:
-        named: list[Following] = []
+    def _named(self, lane: Lane) -> list[FetchedPartition]:
+        named: list[FetchedPartition] = []
         if lane.epoch == INITIAL_EPOCH:
             named.extend(lane.partitions.values())
         else:
@@ -297,7 +297,7 @@ class FetchState:
         lane.touched = {}
         return named
 
-    def _take_loose(self, lane: Lane, named: list[Following], now_ms: int) -> None:
+    def _take_loose(self, lane: Lane, named: list[FetchedPartition], now_ms: int) -> None:
         if not self.loose:
             return
         for one in [one for one in self.loose.values() if one.may_be_asked_for(now_ms)]:
@@ -307,13 +307,13 @@ class FetchState:
             lane.partitions[one.key] = one
             named.append(one)
 
-    def _note_asked(self, following: Following) -> None:
-        partition_log = following.partition.log
-        following.asked_offset = partition_log.log_end_offset
-        following.asked_epoch = partition_log.latest_epoch
-        following.asked_start = partition_log.log_start_offset
+    def _note_asked(self, fetched: FetchedPartition) -> None:
+        partition_log = fetched.partition.log
+        fetched.asked_offset = partition_log.log_end_offset
+        fetched.asked_epoch = partition_log.latest_epoch
+        fetched.asked_start = partition_log.log_start_offset
 
-    def _topics(self, named: list[Following]) -> list[FetchTopic]:
+    def _topics(self, named: list[FetchedPartition]) -> list[FetchTopic]:
         topics: dict[bytes, FetchTopic] = {}
         for one in named:
             partition = one.partition
@@ -336,31 +336,31 @@ class FetchState:
     # Answers
 
     def failed(self, poll: Poll, now_ms: int) -> None:
-        """No answer came: the leader may have heard the request, or not, so its session is of no use."""
+        """No answer came. The leader may have heard the request or not, so the session is useless."""
         lane = poll.lane
         lane.is_polling = False
         lane.reset()
-        for following in list(lane.partitions.values()):
-            self.delay(following, now_ms)
-            self._leave(lane, following)
+        for fetched in list(lane.partitions.values()):
+            self.delay(fetched, now_ms)
+            self._leave(lane, fetched)
         lane.touched = {}
         lane.forgotten = {}
 
-    def delay(self, following: Following, now_ms: int) -> None:
-        """Try again later: soon at first, since most errors are about a leader that does not know it yet."""
-        pause_ms = min(FIRST_BACKOFF_MS << min(following.failures, 16), self._settings.backoff_ms)
-        following.failures += 1
-        following.resume_ms = now_ms + pause_ms
+    def delay(self, fetched: FetchedPartition, now_ms: int) -> None:
+        """Try again later. The first pause is short: often the leader does not know yet that it leads."""
+        pause_ms = min(FIRST_BACKOFF_MS << min(fetched.failures, 16), self._settings.backoff_ms)
+        fetched.failures += 1
+        fetched.resume_ms = now_ms + pause_ms
 
     def answered(self, poll: Poll, response: FetchResponse, now_ms: int, clock_ms: int) -> list[Work]:
-        """Append what came; the work that is left takes threads or questions, and ends with `resumed`.
+        """Append the records of a response. Returns work for threads, or questions; each ends with `resumed`.
 
         `now_ms` counts for delays, `clock_ms` is the wall-clock time.
         """
         lane = poll.lane
         if response.error_code:
             if response.error_code in _SESSION_ERRORS and lane.epoch != INITIAL_EPOCH:
-                # At once, with all partitions: nothing is wrong with them.
+                # Nothing is wrong with the partitions: ask for all of them at once.
                 lane.is_polling = False
                 lane.reset()
             else:
@@ -380,74 +380,82 @@ class FetchState:
                 key = (topic.topic_id, data.partition_index)
                 if was_full:
                     answered.add(key)
-                following = lane.partitions.get(key)
-                if following is None or not self.is_current(following):
+                fetched = lane.partitions.get(key)
+                if fetched is None or not self.is_current(fetched):
                     continue
                 lane.touched[key] = None
-                task = self._take(following, data, now_ms, clock_ms)
+                task = self._take(fetched, data, now_ms, clock_ms)
                 if task is not None:
-                    following.is_working = True
+                    fetched.is_working = True
                     work.append(task)
-                if following.is_working or following.resume_ms > now_ms:
-                    self._leave(lane, following)
-                elif following.partition.log.log_end_offset != following.asked_offset:
-                    # Who was answered with records goes last, so that all get their turn.
+                if fetched.is_working or fetched.resume_ms > now_ms:
+                    self._leave(lane, fetched)
+                elif fetched.partition.log.log_end_offset != fetched.asked_offset:
+                    # A partition that got records goes last, so that all get their turn.
                     lane.partitions[key] = lane.partitions.pop(key)
         if was_full:
             self._miss(lane, answered, now_ms)
         return work
 
     def _miss(self, lane: Lane, answered: set[PartitionKey], now_ms: int) -> None:
-        """An answer to a request that names all partitions must have them all."""
-        for following in list(lane.partitions.values()):
-            if following.key not in answered:
-                self.delay(following, now_ms)
-                self._leave(lane, following)
+        """Delay the partitions that are missing from an answer which should have all of them."""
+        for fetched in list(lane.partitions.values()):
+            if fetched.key not in answered:
+                self.delay(fetched, now_ms)
+                self._leave(lane, fetched)
 
-    def _take(self, following: Following, data: PartitionData, now_ms: int, clock_ms: int) -> Work | None:
+    def _take(
+        self, fetched: FetchedPartition, data: PartitionData, now_ms: int, clock_ms: int
+    ) -> Work | None:
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            return FindRange(following)
+            return FindRange(fetched)
         if data.error_code:
-            self.delay(following, now_ms)
+            self.delay(fetched, now_ms)
             return None
-        partition = following.partition
-        if partition.log.log_end_offset != following.asked_offset:
+        partition = fetched.partition
+        following = partition.following
+        if following is None or partition.log.log_end_offset != fetched.asked_offset:
             return None
         diverging = data.diverging_epoch
         if diverging is not None and diverging.epoch != NO_EPOCH:
-            return Truncate(following, partition.truncation_offset(diverging.epoch, diverging.end_offset))
+            offset = following.truncation_offset(diverging.epoch, diverging.end_offset)
+            if offset < partition.log.log_end_offset:
+                return Truncate(fetched, offset)
+            # No record has to go, only epochs that have none.
+            partition.log.truncate_to(offset)
+            return None
         try:
-            partition.append_as_follower(data.records, data.high_watermark, data.log_start_offset, clock_ms)
+            following.append(data.records, data.high_watermark, data.log_start_offset, clock_ms)
         except (KafkaError, DiskError) as error:
             if isinstance(error, DiskError) and error.is_fatal:
                 raise
-            self._log_failure(following, error)
-            self.delay(following, now_ms)
+            self._log_failure(fetched, error)
+            self.delay(fetched, now_ms)
             return None
-        following.failures = 0
-        following.is_in_sync = data.high_watermark <= partition.log.log_end_offset
+        fetched.failures = 0
+        fetched.is_in_sync = data.high_watermark <= partition.log.log_end_offset
         if partition.is_follower_throttled and data.records is not None:
             self._quota.record(data.records.end - data.records.start, now_ms)
         return None
 
-    def _log_failure(self, following: Following, error: Exception) -> None:
-        """Say what is wrong when it begins, and now and then while it goes on."""
-        if following.failures % FAILURES_BETWEEN_LINES == 0:
-            partition = following.partition
+    def _log_failure(self, fetched: FetchedPartition, error: Exception) -> None:
+        """Log the first failure, and one now and then while they go on."""
+        if fetched.failures % FAILURES_BETWEEN_LINES == 0:
+            partition = fetched.partition
             log.error(
                 "%s-%d cannot append the records from offset %d on that broker %d sent, and tries again: %s",
                 partition.topic,
                 partition.index,
-                following.asked_offset,
+                fetched.asked_offset,
                 partition.leader_id,
                 error,
             )
 
-    def resumed(self, following: Following, now_ms: int, succeeded: bool) -> None:
-        """The work on a partition is done, or has failed."""
-        following.is_working = False
+    def resumed(self, fetched: FetchedPartition, now_ms: int, succeeded: bool) -> None:
+        """The work on a partition has ended."""
+        fetched.is_working = False
         if not succeeded:
-            self.delay(following, now_ms)
+            self.delay(fetched, now_ms)
 
 
 def _forgotten_topics(keys: list[PartitionKey]) -> list[ForgottenTopic]:
@@ -460,11 +468,13 @@ def _forgotten_topics(keys: list[PartitionKey]) -> list[ForgottenTopic]:
     return list(topics.values())
 
 
-def cut_to_range(log_end_offset: int, leader_start_offset: int, leader_end_offset: int) -> tuple[int, bool]:
-    """Where to cut a log that ends outside of the leader's, and whether all of it goes.
+def truncation_to_range(
+    log_end_offset: int, leader_start_offset: int, leader_end_offset: int
+) -> tuple[int, bool]:
+    """Where to truncate a log that ends outside of the leader's log, and whether all of it goes.
 
-    One that ends after the leader's is cut at the leader's end. One that ends before the leader's begins
-    has nothing that the leader still has: it begins anew where the leader's does.
+    A log that ends after the leader's log is truncated at the leader's end. A log that ends before the
+    leader's log begins has no record that the leader still has: it begins anew where the leader's log does.
     """
     if leader_end_offset < log_end_offset:
         return leader_end_offset, False

@@ -5,17 +5,14 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gralha.broker.fetch_sessions import (
+from gralha.broker.fetching.sessions import (
     EVICTION_MS,
-    FETCH_SESSION_ID_NOT_FOUND,
-    FETCH_SESSION_TOPIC_ID_ERROR,
     FINAL_EPOCH,
     INITIAL_EPOCH,
-    INVALID_FETCH_SESSION_EPOCH,
     FetchSessions,
     Plan,
-    move_to_end,
 )
+from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -63,13 +60,13 @@ def test_a_wrong_epoch_an_unknown_session_and_another_naming_are_errors() -> Non
     plan = sessions.begin(request(0, INITIAL_EPOCH, {0: 0}), 12, NOW_MS)
     assert (
         sessions.begin(request(plan.session_id(), 2, {}), 12, NOW_MS).error_code
-        == INVALID_FETCH_SESSION_EPOCH
+        == ErrorCode.INVALID_FETCH_SESSION_EPOCH
     )
     assert sessions.begin(request(plan.session_id() ^ 1, 1, {}), 12, NOW_MS).error_code == (
-        FETCH_SESSION_ID_NOT_FOUND
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     )
     by_id = sessions.begin(request(plan.session_id(), 1, {}), 13, NOW_MS)
-    assert by_id.error_code == FETCH_SESSION_TOPIC_ID_ERROR
+    assert by_id.error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
 def test_the_final_epoch_ends_the_session_and_still_reads() -> None:
@@ -106,7 +103,7 @@ def test_partitions_that_were_served_go_last() -> None:
     sessions = new_sessions()
     plan = sessions.begin(request(0, INITIAL_EPOCH, {0: 0, 1: 0, 2: 0}), 12, NOW_MS)
     assert plan.session is not None
-    move_to_end(plan.session, [plan.wanted[0]])
+    plan.session.answered([plan.wanted[0]])
     again = sessions.begin(request(plan.session_id(), 1, {}), 12, NOW_MS)
     assert [wanted.index for wanted in again.wanted] == [1, 2, 0]
 
@@ -140,7 +137,9 @@ def test_all_sessions_together_remember_a_bounded_number_of_partitions() -> None
     assert len(sessions) == 1
     # A session cannot grow past the limit, either.
     grown = request(later.session_id(), 1, dict.fromkeys(range(60_000, 250_000), 0))
-    assert sessions.begin(grown, 12, NOW_MS + EVICTION_MS + 2).error_code == FETCH_SESSION_ID_NOT_FOUND
+    assert (
+        sessions.begin(grown, 12, NOW_MS + EVICTION_MS + 2).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    )
     assert len(sessions) == 0
 
 

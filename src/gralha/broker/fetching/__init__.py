@@ -1,0 +1,1 @@
+"""Fetch requests: what they read, how they wait, and the sessions that make them short."""

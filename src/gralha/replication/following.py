@@ -1,0 +1,57 @@
+"""A partition that follows a leader on another broker: it writes what the leader sends.
+
+The follower takes over the leader's high watermark as far as its own log goes. When the leader says where the
+two logs part, the follower truncates its log there (KIP-595), and never at the high watermark (KIP-101).
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gralha.protocol.primitives import RecordBytes
+
+if TYPE_CHECKING:
+    from gralha.replication.partition import Partition
+
+NO_EPOCH = -1
+
+
+class Following:
+    """The follower's part of a partition, in one leader epoch."""
+
+    def __init__(self, partition: "Partition") -> None:
+        self.partition = partition
+        # Called when this replica vouches for more of its log than before, because it was flushed.
+        self.on_vouching: Callable[[], None] | None = None
+
+    def append(
+        self, records: RecordBytes | None, high_watermark: int, log_start_offset: int, now_ms: int
+    ) -> None:
+        """Write what the leader sent, and learn what it knows. The caller has checked whose answer it is."""
+        partition = self.partition
+        log = partition.log
+        if records is not None and records.end > records.start:
+            log.append_as_follower(records, now_ms)
+            partition.untold_bytes += records.end - records.start
+        offset = min(high_watermark, log.log_end_offset)
+        if offset > log.high_watermark:
+            partition.set_high_watermark(offset)
+        if log_start_offset > log.log_start_offset:
+            log.increment_log_start_offset(min(log_start_offset, log.high_watermark))
+
+    def truncation_offset(self, epoch: int, end_offset: int) -> int:
+        """Where to truncate this log, after the leader said that its epoch ends at that offset (KIP-279).
+
+        If this log does not have the epoch, it keeps everything before it, and the next fetch asks again.
+        """
+        log = self.partition.log
+        own_epoch, own_end_offset = log.end_offset_for_epoch(epoch)
+        if own_epoch == NO_EPOCH:
+            return min(end_offset, log.log_end_offset)
+        if own_epoch != epoch:
+            return min(own_end_offset, log.log_end_offset)
+        return min(own_end_offset, end_offset, log.log_end_offset)
+
+    def flushed(self) -> None:
+        """More of the log is on the disk."""
+        if self.on_vouching is not None:
+            self.on_vouching()

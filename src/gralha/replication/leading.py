@@ -1,0 +1,366 @@
+"""A partition that this broker leads: it appends, counts its followers' fetches and moves the high watermark.
+
+The high watermark is the least offset that all in-sync replicas have reached. It never goes back, and it
+moves only while there are min.insync.replicas of them: so every replica that was in sync last has everything
+that was acknowledged (KIP-966).
+
+A new leader may know an older high watermark than its predecessor. Until its own has passed the start of its
+epoch it does not know how much was acknowledged before (`is_behind`).
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from gralha.protocol.errors import (
+    KafkaStorageError,
+    NotEnoughReplicasError,
+    NotLeaderOrFollowerError,
+    OffsetOutOfRangeError,
+    PolicyViolationError,
+    UnknownLeaderEpochError,
+)
+from gralha.protocol.primitives import RecordBytes
+from gralha.replication.followers import LONG_AGO_MS, FetchTimes, Follower, IsrProposal
+from gralha.storage.disk import DiskError
+from gralha.storage.log import COORDINATOR, AppendResult
+
+if TYPE_CHECKING:
+    from gralha.replication.partition import Partition
+
+NO_EPOCH: Final = -1
+ACKS_ALL: Final = -1
+HIGH_WATERMARK: Final = -1  # DeleteRecords: "everything that consumers may read"
+
+
+class Leading:
+    """The leader's part of a partition, in one leader epoch."""
+
+    def __init__(self, partition: "Partition") -> None:
+        self.partition = partition
+        self.leader_epoch: int = partition.leader_epoch
+        self.epoch_start_offset: int = partition.log.log_end_offset
+        # The other replicas, by broker id.
+        self.followers: dict[int, Follower] = {}
+        # What the controller was asked for and has not decided, or nobody knows whether it has.
+        self.proposal: IsrProposal | None = None
+        # The in-sync replicas and those proposed: they all count for the high watermark.
+        self.counting: list[int] = []
+        partition.log.assign_epoch_start(self.leader_epoch, self.epoch_start_offset)
+
+    def metadata_changed(self, is_decided: bool) -> None:
+        """The metadata names replicas, or in-sync replicas, that may be others.
+
+        `is_decided` says that the partition epoch is another: a proposal that was made on the older one has
+        been accepted, or cannot be any more.
+        """
+        if is_decided:
+            self.proposal = None
+        self._know_followers()
+        self._count_replicas()
+        self.advance_high_watermark()
+
+    def _know_followers(self) -> None:
+        partition = self.partition
+        known = self.followers
+        self.followers = {}
+        if len(partition.replicas) == 1:
+            return
+        now_ms = partition.cluster.time_ms()
+        for replica in partition.replicas:
+            if replica != partition.broker_id:
+                follower = known.get(replica)
+                if follower is None:
+                    is_in_sync = replica in partition.in_sync_replicas
+                    follower = Follower(replica, now_ms if is_in_sync else LONG_AGO_MS)
+                self.followers[replica] = follower
+
+    def _count_replicas(self) -> None:
+        self.counting = list(self.partition.in_sync_replicas)
+        if self.proposal is not None:
+            for replica in self.proposal.in_sync_replicas:
+                if replica not in self.counting:
+                    self.counting.append(replica)
+
+    # Writing
+
+    def append(self, records: RecordBytes, acks: int, now_ms: int) -> AppendResult:
+        """Append a batch of a client."""
+        if acks == ACKS_ALL:
+            self._check_enough_replicas()
+        log = self.partition.log
+        end_before = log.log_end_offset
+        result = log.append_as_leader(records, self.leader_epoch, now_ms)
+        if log.log_end_offset != end_before:
+            self._appended(end_before, records.end - records.start)
+        return result
+
+    def append_own(self, records: RecordBytes, now_ms: int) -> AppendResult:
+        """Append what a coordinator of this broker has decided, for all in-sync replicas to have.
+
+        A KafkaError says that nothing was written. A full disk is KAFKA_STORAGE_ERROR. A failed sync is
+        raised as it is, because it ends the broker.
+        """
+        self._check_enough_replicas()
+        log = self.partition.log
+        end_before = log.log_end_offset
+        try:
+            result = log.append_as_leader(records, self.leader_epoch, now_ms, origin=COORDINATOR)
+        except DiskError as error:
+            if error.is_fatal:
+                raise
+            raise KafkaStorageError(str(error)) from error
+        self._appended(end_before, records.end - records.start)
+        return result
+
+    def _appended(self, end_before: int, size_bytes: int) -> None:
+        for follower in self.followers.values():
+            follower.outgrown(end_before)
+        self.partition.untold_bytes += size_bytes
+        self.advance_high_watermark()
+        self.partition.tell_of_end(size_bytes)
+
+    def min_in_sync_replicas(self) -> int:
+        """How many replicas must be in sync for a write with acks=all."""
+        partition = self.partition
+        return min(partition.log.config.min_in_sync_replicas, len(partition.replicas))
+
+    def has_enough_replicas(self) -> bool:
+        """Whether as many replicas count as a write with acks=all needs."""
+        return len(self.counting) >= self.min_in_sync_replicas()
+
+    def _check_enough_replicas(self) -> None:
+        partition = self.partition
+        in_sync = len(partition.in_sync_replicas)
+        if in_sync < self.min_in_sync_replicas():
+            raise NotEnoughReplicasError(
+                f"{partition.topic}-{partition.index} has {in_sync} in-sync replicas, "
+                f"min.insync.replicas asks for {self.min_in_sync_replicas()}"
+            )
+
+    # The high watermark
+
+    def advance_high_watermark(self) -> None:
+        """Let the high watermark follow the slowest replica that counts."""
+        partition = self.partition
+        offset = partition.acknowledged_offset()
+        if self.followers:
+            offset = self._replicated_offset(offset)
+        if offset > partition.log.high_watermark:
+            partition.set_high_watermark(offset)
+
+    def _replicated_offset(self, own_offset: int) -> int:
+        """The offset that all replicas have reached that are in sync, or are about to be."""
+        if len(self.partition.in_sync_replicas) < self.min_in_sync_replicas():
+            # The next leader may be a replica that was in sync before, and does not have it (KAFKA-15583).
+            return -1
+        offset = own_offset
+        for follower in self.followers.values():
+            if follower.log_end_offset < offset and (
+                follower.broker_id in self.counting or self._is_about_to_join(follower)
+            ):
+                offset = follower.log_end_offset
+        return offset
+
+    def _is_about_to_join(self, follower: Follower) -> bool:
+        """Whether to wait for a follower that was at the end a moment ago.
+
+        Without that it could never join while records are written.
+        """
+        cluster = self.partition.cluster
+        return follower.is_caught_up(
+            self.partition.log.log_end_offset, cluster.time_ms(), cluster.lag_time_max_ms
+        ) and cluster.may_be_in_sync(follower)
+
+    def is_behind(self) -> bool:
+        """Whether this leader does not know yet how much its predecessor had acknowledged (KIP-207)."""
+        return self.partition.log.high_watermark < self.epoch_start_offset
+
+    # Followers
+
+    def check_follower(self, replica_id: int, leader_epoch: int, broker_epoch: int) -> Follower:
+        """The follower that fetches, if it and this leader agree on who they are."""
+        self.partition.check_epoch(leader_epoch)
+        follower = self.followers.get(replica_id)
+        if follower is None:
+            # It may know of a reassignment that has not reached this broker yet: let it try again.
+            if leader_epoch == NO_EPOCH:
+                raise NotLeaderOrFollowerError()
+            raise UnknownLeaderEpochError()
+        registration = self.partition.cluster.broker(replica_id)
+        if broker_epoch != NO_EPOCH and registration is not None and registration.epoch > broker_epoch:
+            raise NotLeaderOrFollowerError(f"Broker {replica_id} has been registered anew since that fetch")
+        return follower
+
+    def diverging_epoch(self, last_fetched_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
+        """Where a log that ends at the offset, in that epoch, must be truncated; None if nowhere.
+
+        The answer is the largest epoch that both logs may have, and where it ends here (KIP-595).
+        """
+        log = self.partition.log
+        if last_fetched_epoch == NO_EPOCH:
+            return None
+        epoch, end_offset = log.end_offset_for_epoch(last_fetched_epoch)
+        if epoch == NO_EPOCH or fetch_offset < log.log_start_offset:
+            raise OffsetOutOfRangeError()
+        if epoch < last_fetched_epoch or end_offset < fetch_offset:
+            return epoch, end_offset
+        return None
+
+    def follower_fetched(
+        self,
+        replica_id: int,
+        leader_epoch: int,
+        broker_epoch: int,
+        fetch_offset: int,
+        last_fetched_epoch: int,
+        log_start_offset: int,
+        times: FetchTimes | None = None,
+    ) -> None:
+        """Note how far a follower has come. What it has beyond this log, or beside it, does not count."""
+        follower = self.check_follower(replica_id, leader_epoch, broker_epoch)
+        partition = self.partition
+        log = partition.log
+        if times is not None:
+            # It does not ask any more for what it asked for in this session before.
+            follower.left_session(times, log.log_end_offset)
+        if self.diverging_epoch(last_fetched_epoch, fetch_offset) is not None:
+            return  # KAFKA-13141
+        if fetch_offset < log.log_start_offset or fetch_offset > log.log_end_offset:
+            return
+        follower.fetched(
+            fetch_offset,
+            log_start_offset,
+            broker_epoch,
+            log.log_end_offset,
+            partition.cluster.time_ms(),
+            times,
+        )
+        self._expand_in_sync_replicas([follower])
+        self.advance_high_watermark()
+        partition.tell_of_start()
+
+    def left_session(self, replica_id: int, times: FetchTimes) -> None:
+        """A follower does not fetch this partition in that session any more."""
+        follower = self.followers.get(replica_id)
+        if follower is not None:
+            follower.left_session(times, self.partition.log.log_end_offset)
+
+    # In-sync replicas
+
+    def _expand_in_sync_replicas(self, followers: list[Follower]) -> None:
+        """Propose those that have caught up. While a proposal is undecided they have to wait."""
+        partition = self.partition
+        if self.proposal is not None or len(partition.in_sync_replicas) == len(partition.replicas):
+            return
+        joining = [follower.broker_id for follower in followers if self._may_join(follower)]
+        if joining:
+            in_sync = partition.in_sync_replicas
+            self._propose([one for one in partition.replicas if one in in_sync or one in joining])
+
+    def _may_join(self, follower: Follower) -> bool:
+        """A follower joins when it is past the high watermark and past the start of the epoch.
+
+        The high watermark of a new leader is old: records between the two may have been acknowledged before
+        (KAFKA-7128).
+        """
+        partition = self.partition
+        return (
+            follower.broker_id not in partition.in_sync_replicas
+            and follower.log_end_offset >= partition.log.high_watermark
+            and follower.log_end_offset >= self.epoch_start_offset
+            and partition.cluster.may_be_in_sync(follower)
+        )
+
+    def brokers_changed(self) -> None:
+        """A broker was unfenced or fenced: other replicas may count now.
+
+        A follower that has just been left out because it did not fetch does not join here, though it may be
+        past the high watermark, which it has held back.
+        """
+        partition = self.partition
+        cluster = partition.cluster
+        now_ms = cluster.time_ms()
+        caught_up: list[Follower] = []
+        for follower in self.followers.values():
+            if follower.is_caught_up(partition.log.log_end_offset, now_ms, cluster.lag_time_max_ms):
+                caught_up.append(follower)
+        self._expand_in_sync_replicas(caught_up)
+        self.advance_high_watermark()
+        partition.tell_of_start()
+
+    def shrink_in_sync_replicas(self) -> None:
+        """Propose to go on without the followers that have not caught up for long."""
+        if self.proposal is not None:
+            return
+        partition = self.partition
+        now_ms = partition.cluster.time_ms()
+        end_offset = partition.log.log_end_offset
+        lag_time_max_ms = partition.cluster.lag_time_max_ms
+        staying: list[int] = []
+        for replica in partition.in_sync_replicas:
+            follower = self.followers.get(replica)
+            if replica == partition.broker_id or (
+                follower is not None and follower.is_caught_up(end_offset, now_ms, lag_time_max_ms)
+            ):
+                staying.append(replica)
+        if len(staying) < len(partition.in_sync_replicas):
+            self._propose(staying)
+
+    def _propose(self, in_sync_replicas: list[int]) -> None:
+        partition = self.partition
+        epochs: list[int] = []
+        for replica in in_sync_replicas:
+            follower = self.followers.get(replica)
+            epochs.append(partition.cluster.own_epoch() if follower is None else follower.broker_epoch)
+        proposal = IsrProposal(self.leader_epoch, partition.partition_epoch, in_sync_replicas, epochs)
+        self.proposal = proposal
+        self._count_replicas()
+        partition.cluster.propose(partition.topic_id, partition.index, proposal)
+
+    def proposal_accepted(
+        self, proposal: IsrProposal, leader_epoch: int, in_sync_replicas: list[int], partition_epoch: int
+    ) -> None:
+        """The controller has decided. An answer from another time changes nothing: the metadata will tell."""
+        partition = self.partition
+        if (
+            self.proposal is proposal
+            and leader_epoch == self.leader_epoch
+            and partition_epoch >= partition.partition_epoch
+        ):
+            self.proposal = None
+            partition.partition_epoch = partition_epoch
+            partition.in_sync_replicas = in_sync_replicas
+            self._count_replicas()
+            self.advance_high_watermark()
+
+    def proposal_refused(self, proposal: IsrProposal) -> None:
+        """The controller has not done it and never will; the caller is certain of that."""
+        if self.proposal is proposal:
+            self.proposal = None
+            self._count_replicas()
+            self.advance_high_watermark()
+
+    # Deleting
+
+    def delete_records(self, before_offset: int) -> int:
+        """Move the start of the log; returns the offset that `low_watermark` has to reach."""
+        partition = self.partition
+        log = partition.log
+        if not log.config.delete:
+            raise PolicyViolationError(f"cleanup.policy of {partition.topic} does not allow deleting records")
+        if before_offset == HIGH_WATERMARK:
+            before_offset = log.high_watermark
+        if before_offset < 0 or before_offset > log.high_watermark:
+            raise OffsetOutOfRangeError()
+        if before_offset > log.log_start_offset:
+            log.increment_log_start_offset(before_offset)
+            # Followers that wait for records learn of it now.
+            partition.tell_followers_of_state()
+        return log.log_start_offset
+
+    def low_watermark(self) -> int:
+        """The least offset at which a replica on a living broker begins."""
+        offset: int = self.partition.log.log_start_offset
+        for follower in self.followers.values():
+            if follower.log_start_offset < offset and self.partition.cluster.is_alive(follower.broker_id):
+                offset = follower.log_start_offset
+        return offset
