@@ -3,6 +3,13 @@
 from enum import IntEnum
 from typing import NamedTuple
 
+from gralha.protocol.special_timestamps import EARLIEST as EARLIEST
+from gralha.protocol.special_timestamps import EARLIEST_LOCAL as EARLIEST_LOCAL
+from gralha.protocol.special_timestamps import EARLIEST_PENDING_UPLOAD as EARLIEST_PENDING_UPLOAD
+from gralha.protocol.special_timestamps import LATEST as LATEST
+from gralha.protocol.special_timestamps import LATEST_TIERED as LATEST_TIERED
+from gralha.protocol.special_timestamps import MAX_TIMESTAMP as MAX_TIMESTAMP
+
 
 class TopicPartition(NamedTuple):
     """One partition of one topic; prints as `topic-partition`, as Kafka does."""
@@ -133,15 +140,6 @@ class ListedOffset(NamedTuple):
     offset: int
     timestamp_ms: int
     leader_epoch: int
-
-
-# Questions for offsets that are not about a timestamp.
-LATEST = -1
-EARLIEST = -2
-MAX_TIMESTAMP = -3
-EARLIEST_LOCAL = -4
-LATEST_TIERED = -5
-EARLIEST_PENDING_UPLOAD = -6
 
 
 class ReplicaSize(NamedTuple):

@@ -13,7 +13,6 @@ from typing import Final
 ConfigValue = bool | int | float | str | list[str] | None
 
 LONG_MAX: Final = 2**63 - 1
-INT_MAX: Final = 2**31 - 1
 
 
 class ConfigType(IntEnum):

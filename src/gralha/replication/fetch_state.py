@@ -20,6 +20,7 @@ import logging
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from gralha.protocol.batches import NO_LEADER_EPOCH
 from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.messages.fetch import (
     FetchPartition,
@@ -40,7 +41,6 @@ FIRST_BACKOFF_MS: Final = 20
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
 MAX_INT32: Final = 0x7FFFFFFF
-NO_EPOCH: Final = -1
 # Retention moves the start of a log without telling anybody. The leader hears of it after this time at most.
 CHECK_ALL_MS: Final = 5_000
 # A partition that cannot append says so once in this many tries: about once a minute.
@@ -417,7 +417,7 @@ class FetchState:
         if following is None or partition.log.log_end_offset != fetched.asked_offset:
             return None
         diverging = data.diverging_epoch
-        if diverging is not None and diverging.epoch != NO_EPOCH:
+        if diverging is not None and diverging.epoch != NO_LEADER_EPOCH:
             offset = following.truncation_offset(diverging.epoch, diverging.end_offset)
             if offset < partition.log.log_end_offset:
                 return Truncate(fetched, offset)

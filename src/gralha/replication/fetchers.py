@@ -14,6 +14,7 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final, cast
 
+from gralha.metadata.image import NO_LEADER
 from gralha.protocol.errors import KafkaError, error_for
 from gralha.protocol.message import Message
 from gralha.protocol.messages.fetch import FetchResponse
@@ -24,6 +25,7 @@ from gralha.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from gralha.protocol.peers import PeerError, Peers
+from gralha.protocol.special_timestamps import EARLIEST, LATEST
 from gralha.replication.fetch_state import (
     FetchedPartition,
     FetchSettings,
@@ -36,7 +38,7 @@ from gralha.replication.fetch_state import (
     Work,
     truncation_to_range,
 )
-from gralha.replication.partition import NO_LEADER, Partition
+from gralha.replication.partition import Partition
 from gralha.replication.quota import ReplicationQuota
 from gralha.storage.disk import DiskError
 from gralha.storage.manager import LogManager
@@ -45,8 +47,6 @@ log = logging.getLogger("gralha.replication")
 
 LANES: Final = ("fetch-0", "fetch-1", "fetch-2")
 QUESTIONS_LANE: Final = "fetch-offsets"
-LATEST: Final = -1
-EARLIEST: Final = -2
 
 
 class Fetchers:

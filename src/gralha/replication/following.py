@@ -7,12 +7,11 @@ two logs part, the follower truncates its log there (KIP-595), and never at the 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from gralha.protocol.batches import NO_LEADER_EPOCH
 from gralha.protocol.primitives import RecordBytes
 
 if TYPE_CHECKING:
     from gralha.replication.partition import Partition
-
-NO_EPOCH = -1
 
 
 class Following:
@@ -45,7 +44,7 @@ class Following:
         """
         log = self.partition.log
         own_epoch, own_end_offset = log.end_offset_for_epoch(epoch)
-        if own_epoch == NO_EPOCH:
+        if own_epoch == NO_LEADER_EPOCH:
             return min(end_offset, log.log_end_offset)
         if own_epoch != epoch:
             return min(own_end_offset, log.log_end_offset)

@@ -10,6 +10,7 @@ epoch it does not know how much was acknowledged before (`is_behind`).
 
 from typing import TYPE_CHECKING, Final
 
+from gralha.protocol.batches import NO_LEADER_EPOCH
 from gralha.protocol.errors import (
     KafkaStorageError,
     NotEnoughReplicasError,
@@ -26,7 +27,6 @@ from gralha.storage.log import COORDINATOR, AppendResult
 if TYPE_CHECKING:
     from gralha.replication.partition import Partition
 
-NO_EPOCH: Final = -1
 ACKS_ALL: Final = -1
 HIGH_WATERMARK: Final = -1  # DeleteRecords: "everything that consumers may read"
 
@@ -182,11 +182,11 @@ class Leading:
         follower = self.followers.get(replica_id)
         if follower is None:
             # It may know of a reassignment that has not reached this broker yet: let it try again.
-            if leader_epoch == NO_EPOCH:
+            if leader_epoch == NO_LEADER_EPOCH:
                 raise NotLeaderOrFollowerError()
             raise UnknownLeaderEpochError()
         registration = self.partition.cluster.broker(replica_id)
-        if broker_epoch != NO_EPOCH and registration is not None and registration.epoch > broker_epoch:
+        if broker_epoch != NO_LEADER_EPOCH and registration is not None and registration.epoch > broker_epoch:
             raise NotLeaderOrFollowerError(f"Broker {replica_id} has been registered anew since that fetch")
         return follower
 
@@ -196,10 +196,10 @@ class Leading:
         The answer is the largest epoch that both logs may have, and where it ends here (KIP-595).
         """
         log = self.partition.log
-        if last_fetched_epoch == NO_EPOCH:
+        if last_fetched_epoch == NO_LEADER_EPOCH:
             return None
         epoch, end_offset = log.end_offset_for_epoch(last_fetched_epoch)
-        if epoch == NO_EPOCH or fetch_offset < log.log_start_offset:
+        if epoch == NO_LEADER_EPOCH or fetch_offset < log.log_start_offset:
             raise OffsetOutOfRangeError()
         if epoch < last_fetched_epoch or end_offset < fetch_offset:
             return epoch, end_offset

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
-from gralha.metadata.image import BrokerRegistration, ImageChange, TopicImage
+from gralha.metadata.image import NO_LEADER, BrokerRegistration, ImageChange, TopicImage
 from gralha.protocol.message import Message
 from gralha.protocol.peers import Peers
 from gralha.protocol.primitives import ZERO_UUID
@@ -25,7 +25,7 @@ from gralha.replication.fetch_state import FetchSettings
 from gralha.replication.fetchers import Fetchers
 from gralha.replication.isr_changes import IsrChanges
 from gralha.replication.leading import Leading
-from gralha.replication.partition import NO_LEADER, Partition
+from gralha.replication.partition import Partition
 from gralha.replication.quota import ReplicationQuota, is_throttled
 from gralha.replication.refusals import Refusals
 from gralha.storage.config import LogConfig

@@ -10,6 +10,9 @@ that it saw: an acknowledgement counts only in the epoch that wrote the record.
 
 from typing import Final
 
+from gralha.metadata.image import NO_LEADER
+from gralha.metadata.topic_names import is_internal
+from gralha.protocol.batches import NO_LEADER_EPOCH
 from gralha.protocol.errors import (
     FencedLeaderEpochError,
     NotLeaderOrFollowerError,
@@ -28,9 +31,6 @@ from gralha.replication.subscriptions import (
 )
 from gralha.storage.log import Log
 
-NO_EPOCH: Final = -1
-NO_LEADER: Final = -1
-INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 NEVER: Final = (1 << 63) - 1  # flush.messages when the operating system decides
 
 
@@ -44,11 +44,11 @@ class Partition:
         self.log = log
         self.broker_id = broker_id
         self.cluster = cluster
-        self.is_internal: bool = topic in INTERNAL_TOPICS
+        self.is_internal: bool = is_internal(topic)
         # What the metadata says.
         self.leader_id: int = NO_LEADER
-        self.leader_epoch: int = NO_EPOCH
-        self.partition_epoch: int = NO_EPOCH
+        self.leader_epoch: int = NO_LEADER_EPOCH
+        self.partition_epoch: int = NO_LEADER_EPOCH
         self.replicas: list[int] = []
         self.in_sync_replicas: list[int] = []
         # The part of this broker. Both are None while the partition has no leader.
@@ -81,14 +81,14 @@ class Partition:
         leader_epoch: int,
         replicas: list[int],
         in_sync_replicas: list[int],
-        partition_epoch: int = NO_EPOCH,
+        partition_epoch: int = NO_LEADER_EPOCH,
     ) -> None:
         """Follow the metadata. A new leader starts its epoch at the end of its log."""
-        if partition_epoch != NO_EPOCH and partition_epoch < self.partition_epoch:
+        if partition_epoch != NO_LEADER_EPOCH and partition_epoch < self.partition_epoch:
             return  # the controller's answer to a proposal was faster than the metadata
         epoch_is_new = leader_epoch > self.leader_epoch
         is_decided = epoch_is_new or partition_epoch != self.partition_epoch
-        if partition_epoch != NO_EPOCH:
+        if partition_epoch != NO_LEADER_EPOCH:
             self.partition_epoch = partition_epoch
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
@@ -134,7 +134,7 @@ class Partition:
         self.check_epoch(leader_epoch)
 
     def check_epoch(self, leader_epoch: int) -> None:
-        if leader_epoch != NO_EPOCH and leader_epoch != self.leader_epoch:
+        if leader_epoch != NO_LEADER_EPOCH and leader_epoch != self.leader_epoch:
             if leader_epoch < self.leader_epoch:
                 raise FencedLeaderEpochError()
             raise UnknownLeaderEpochError()

@@ -13,7 +13,7 @@ from typing import Final
 from gralha.broker.broker import Broker
 from gralha.broker.fetching.reading import EMPTY, Fetch
 from gralha.broker.fetching.sessions import Plan
-from gralha.broker.fetching.wanted import Wanted
+from gralha.broker.fetching.wanted import READ_COMMITTED, Wanted
 from gralha.broker.pipeline import RequestContext
 from gralha.protocol.errors import ErrorCode, NotLeaderOrFollowerError, OffsetNotAvailableError
 from gralha.protocol.messages.fetch import AbortedTransaction, FetchRequest, FetchResponse, PartitionData
@@ -22,7 +22,6 @@ from gralha.replication.read_replicas import LEADER, RACK_AWARE_SELECTOR, prefer
 from gralha.replication.subscriptions import HIGH_WATERMARK_MOVED, Subscriber
 
 FOLLOWERS_SERVE_FROM_VERSION: Final = 11
-READ_COMMITTED: Final = 1
 
 
 class ConsumerFetch(Fetch):

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.endpoints import Node, alive_node
-from gralha.metadata.image import TopicImage
-from gralha.replication.partition import NO_EPOCH, NO_LEADER, Partition
+from gralha.metadata.image import NO_LEADER, TopicImage
+from gralha.protocol.batches import NO_LEADER_EPOCH
+from gralha.replication.partition import Partition
 
 
 def current_leader(partition: Partition | None, topic: TopicImage | None, index: int) -> tuple[int, int]:
@@ -16,7 +17,7 @@ def current_leader(partition: Partition | None, topic: TopicImage | None, index:
     if partition is not None:
         return partition.leader_id, partition.leader_epoch
     assigned = None if topic is None else topic.partitions.get(index)
-    return (NO_LEADER, NO_EPOCH) if assigned is None else (assigned.leader, assigned.leader_epoch)
+    return (NO_LEADER, NO_LEADER_EPOCH) if assigned is None else (assigned.leader, assigned.leader_epoch)
 
 
 def leader_nodes(broker: Broker, listener: str, leader_ids: Iterable[int]) -> list[Node]:

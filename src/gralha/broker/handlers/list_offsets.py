@@ -17,8 +17,10 @@ from collections.abc import Awaitable
 from typing import Final
 
 from gralha.broker.broker import Broker
+from gralha.broker.fetching.wanted import CONSUMER, READ_COMMITTED
 from gralha.broker.handlers import partitions
 from gralha.broker.pipeline import RequestContext
+from gralha.protocol.batches import NO_LEADER_EPOCH
 from gralha.protocol.errors import (
     ErrorCode,
     InvalidRequestError,
@@ -35,15 +37,17 @@ from gralha.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
-from gralha.replication.partition import NO_EPOCH, Partition
+from gralha.protocol.special_timestamps import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    EARLIEST_PENDING_UPLOAD,
+    LATEST,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+)
+from gralha.replication.partition import Partition
 from gralha.storage.disk import DiskError
 
-LATEST: Final = -1
-EARLIEST: Final = -2
-MAX_TIMESTAMP: Final = -3
-EARLIEST_LOCAL: Final = -4
-LATEST_TIERED: Final = -5
-EARLIEST_PENDING_UPLOAD: Final = -6
 MIN_VERSIONS: Final = {
     LATEST: 1,
     EARLIEST: 1,
@@ -55,9 +59,7 @@ MIN_VERSIONS: Final = {
 
 LEADER_EPOCHS_FROM_VERSION: Final = 4
 OFFSET_NOT_AVAILABLE_FROM_VERSION: Final = 5
-CONSUMER: Final = -1
 DEBUGGING_CLIENT: Final = -2
-READ_COMMITTED: Final = 1
 
 
 def handle(
@@ -82,7 +84,7 @@ def _fit(response: ListOffsetsResponse, version: int) -> ListOffsetsResponse:
     if version < LEADER_EPOCHS_FROM_VERSION:
         for topic in response.topics:
             for answer in topic.partitions:
-                answer.leader_epoch = NO_EPOCH
+                answer.leader_epoch = NO_LEADER_EPOCH
     return response
 
 

@@ -1,8 +1,9 @@
 """Finding the partition that a request is about, or the error that says why this broker cannot serve it."""
 
 from gralha.broker.broker import Broker
+from gralha.protocol.batches import NO_LEADER_EPOCH
 from gralha.protocol.errors import KafkaStorageError, NotLeaderOrFollowerError, UnknownTopicOrPartitionError
-from gralha.replication.partition import NO_EPOCH, Partition
+from gralha.replication.partition import Partition
 
 
 def hosted(broker: Broker, topic: str, index: int) -> Partition:
@@ -18,7 +19,7 @@ def hosted(broker: Broker, topic: str, index: int) -> Partition:
     raise UnknownTopicOrPartitionError()
 
 
-def led(broker: Broker, topic: str, index: int, leader_epoch: int = NO_EPOCH) -> Partition:
+def led(broker: Broker, topic: str, index: int, leader_epoch: int = NO_LEADER_EPOCH) -> Partition:
     """The partition, if this broker leads it and the client's idea of the leader epoch, if any, is right."""
     partition = hosted(broker, topic, index)
     partition.check_leader(leader_epoch)
