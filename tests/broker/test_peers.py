@@ -121,7 +121,7 @@ class Suspicions:
 
     def __init__(self) -> None:
         self.suspects: list[int] = []
-        self.presence = Presence(lambda _: [], self._look, self.suspects.append, lambda _: None)
+        self.presence = Presence(lambda _: [], self._look, self.suspects.append, lambda _: None, pytest.fail)
 
     async def _look(self, _address: Address) -> Life:
         raise AssertionError("there is no address to look at")

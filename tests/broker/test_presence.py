@@ -19,8 +19,13 @@ class Neighbourhood:
         self.signs: dict[Address, list[Life]] = {BROKER: [Life.REFUSED], CONTROLLER: [Life.REFUSED]}
         self.suspects: list[int] = []
         self.dead: list[int] = []
+        self.failures: list[BaseException] = []
         self.presence = Presence(
-            lambda _: list(self.signs), self._look, self.suspects.append, self.dead.append
+            lambda _: list(self.signs),
+            self._look,
+            self.suspects.append,
+            self.dead.append,
+            self.failures.append,
         )
 
     async def _look(self, address: Address) -> Life:
@@ -127,3 +132,12 @@ async def test_a_dead_node_that_is_heard_of_lives_again(neighbourhood: Neighbour
     await search(neighbourhood)
     neighbourhood.presence.alive(2)
     assert neighbourhood.presence.dead == set()
+
+
+async def test_a_search_that_breaks_down_is_reported(neighbourhood: Neighbourhood) -> None:
+    neighbourhood.signs = {BROKER: []}  # the look raises an IndexError
+    neighbourhood.presence.connected(2, "lane")
+    neighbourhood.presence.disconnected(2, "lane", closed_here=False)
+    await neighbourhood.settled(lambda: bool(neighbourhood.failures))
+    assert [type(error) for error in neighbourhood.failures] == [IndexError]
+    assert neighbourhood.dead == []

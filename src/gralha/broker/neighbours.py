@@ -21,11 +21,12 @@ class Neighbours:
         controller: Callable[[], ControllerService | None],
         on_lost: Callable[[int], None],
         on_death: Callable[[int], None],
+        on_failure: Callable[[BaseException], None],
     ) -> None:
         """`controller` is None until this node has opened its metadata log."""
         self._config = config
         self._controller = controller
-        self.presence = Presence(self._addresses, self._look, on_lost, on_death)
+        self.presence = Presence(self._addresses, self._look, on_lost, on_death, on_failure)
         self.controllers = PeerConnections(f"node-{config.node_id}", self._controller_address, self.presence)
         self.brokers = PeerConnections(f"broker-{config.node_id}", self._broker_address, self.presence)
 

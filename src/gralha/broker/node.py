@@ -104,7 +104,9 @@ class Node:
             cleaner_settings=_cleaner_settings(config, lambda name: config.text(name) or ""),
             cleaning_worker=cleaning_worker,
         )
-        self._neighbours = Neighbours(config, lambda: self._controller, self._peer_lost, self._peer_died)
+        self._neighbours = Neighbours(
+            config, lambda: self._controller, self._peer_lost, self._peer_died, self._fail
+        )
         self._replicas = ReplicaManager(
             config.node_id, self._logs, self._log_config, clock, self._fail, self._replication_ports()
         )

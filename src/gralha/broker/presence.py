@@ -52,12 +52,17 @@ class Presence:
         look: Callable[[Address], Awaitable[Life]],
         on_lost: Callable[[int], None],
         on_death: Callable[[int], None],
+        on_failure: Callable[[BaseException], None],
     ) -> None:
-        """`on_lost` hears of every suspect, `on_death` of those whose process has ended."""
+        """`on_lost` hears of every suspect, `on_death` of nodes whose process has ended.
+
+        `on_failure` hears of a search that broke down, which ends this node.
+        """
         self._addresses_of = addresses_of
         self._look = look
         self._on_lost = on_lost
         self._on_death = on_death
+        self._on_failure = on_failure
         # Nodes whose process has ended and that have not been heard of since.
         self.dead: set[int] = set()
         self._connections: dict[int, set[object]] = {}
@@ -93,12 +98,18 @@ class Presence:
 
     def _begin_search(self, node_id: int) -> None:
         self._end_search(node_id)
-        self._searches[node_id] = asyncio.get_running_loop().create_task(self._search(node_id))
+        search = asyncio.get_running_loop().create_task(self._search(node_id))
+        search.add_done_callback(self._searched)
+        self._searches[node_id] = search
 
     def _end_search(self, node_id: int) -> None:
         search = self._searches.pop(node_id, None)
         if search is not None:
             search.cancel()
+
+    def _searched(self, search: asyncio.Task[None]) -> None:
+        if not search.cancelled() and (error := search.exception()) is not None:
+            self._on_failure(error)
 
     async def _search(self, node_id: int) -> None:
         is_dead = await self._is_dead(node_id)
