@@ -4,7 +4,7 @@ recovery-point-offset-checkpoint   up to where each log is known to be on the de
 log-start-offset-checkpoint        from where each log may be read (moved by DeleteRecords and retention)
 replication-offset-checkpoint      the high watermarks
 cleaner-offset-checkpoint          up to where compaction has been over each log
-    a version (0), the number of entries, then a line `topic partition offset` per entry
+    All four have a version (0), the number of entries, then a line `topic partition offset` for each.
 leader-epoch-checkpoint            in a partition's folder: lines `epoch start_offset`
 partition.metadata                 in a partition's folder: `version: 0`, `topic_id: <id>`
 .kafka_cleanshutdown               in a data folder: {"version":0,"brokerEpoch":-1}; present = closed well
@@ -33,7 +33,7 @@ PartitionKey = tuple[str, int]
 
 
 class CheckpointError(Exception):
-    """A checkpoint file does not have the format it should have."""
+    """A checkpoint file has a wrong format."""
 
 
 def encode_lines(lines: list[str]) -> bytes:
@@ -109,7 +109,7 @@ def decode_partition_metadata(path: str, data: bytes) -> bytes:
 
 
 def is_unfinished_partition_metadata(data: bytes) -> bool:
-    """Whether a crash can have left this of a file that was not synced: a part of it, or zeros."""
+    """Whether a crash can have left this content: a file that was not synced may be short or have zeros."""
     written = data.rstrip(b"\0")
     whole = encode_partition_metadata(ZERO_UUID)
     start = whole[: -len(uuid_to_string(ZERO_UUID))]
@@ -122,7 +122,7 @@ def write_clean_shutdown(disk: Disk, folder: str, broker_epoch: int) -> None:
 
 
 def read_clean_shutdown(disk: Disk, folder: str) -> int | None:
-    """The broker epoch of the run that closed well (-1 if it is not told), None after an unclean end."""
+    """The broker epoch of the run that closed well (-1 if the file has none). None after an unclean end."""
     data = disk.read_file(f"{folder}/{CLEAN_SHUTDOWN_FILE}")
     if data is None:
         return None
@@ -133,6 +133,6 @@ def read_clean_shutdown(disk: Disk, folder: str) -> int | None:
 
 
 def remove_clean_shutdown(disk: Disk, folder: str) -> None:
-    """To be done before anything is appended: from here on the next start is unclean until told otherwise."""
+    """Call this before the first append. The next start is unclean then, unless the broker closes well."""
     disk.remove(f"{folder}/{CLEAN_SHUTDOWN_FILE}")
     disk.sync_folder(folder)

@@ -1,8 +1,8 @@
 """Compaction in a process of its own (`cleaner_worker.py`), so that the event loop goes on.
 
-The process is started for the first job and told to end when no other follows: an idle broker has none. It
-is started in a thread, because the loop's own way to do it copies the broker's page tables and stops all
-clients for that long (20 ms with 300 MB), while `subprocess` borrows them (vfork).
+The process starts with the first job and ends when no other follows, so an idle broker has none. A thread
+starts it through `subprocess`, which shares the broker's page tables (vfork). asyncio would copy them on the
+event loop, and all clients would wait (20 ms with 300 MB).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gralha.storage.cleaning import CleaningError, TakeGroup, in_thread
 from gralha.storage.compaction import CleanedGroup, CleaningJob, CleaningResult
 from gralha.storage.disk import DiskError
 
-# -P: a file in the working folder that has the name of a module must not take its place.
+# -P: Python must not import a file in the working folder that has the name of a module.
 _COMMAND: Final = (sys.executable, "-P", "-m", "gralha.storage.cleaner_worker")
 
 
@@ -40,7 +40,7 @@ class CleanerProcess:
         try:
             return await self._clean(job, take)
         except BaseException:
-            # Whatever it was, nothing may be written any more when this returns.
+            # Whatever went wrong, nothing may be written after this returns.
             await self._end(kill=True)
             raise
 
@@ -104,7 +104,7 @@ def _spawn() -> subprocess.Popen[bytes]:
 
 
 def _write(jobs: IO[bytes], data: bytes) -> None:
-    # That it has ended is seen where its answers are read.
+    # `_read` notices that the process has ended.
     with suppress(BrokenPipeError):
         jobs.write(data)
         jobs.flush()

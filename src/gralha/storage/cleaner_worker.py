@@ -1,14 +1,14 @@
 """The process that compacts: `python -m gralha.storage.cleaner_worker`. `cleaner_process.py` starts it.
 
-Jobs come in as lines of JSON, what happens goes out as lines of JSON:
+The process reads jobs and writes events, each as a line of JSON. The events:
 
     ["group", [...]]      a `CleanedGroup`, ready to be swapped in
     ["result", [...]]     the job is done: a `CleaningResult`
     ["disk", [...]]       a `DiskError`: action, path, reason
     ["error", "..."]      anything else
 
-It ends when its input does, so it does not outlive the broker: two must never write the same file. It runs
-with low priority, because the broker's clients come first.
+The process ends when its input ends, so it does not outlive the broker: two processes must never write the
+same file. It has a low priority, because the broker's clients come first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MESSAGE_MAX: Final = 2000
 
 
 class Pace:
-    """Keeps to so many bytes per second, by waiting."""
+    """Limits the bytes per second by waiting."""
 
     def __init__(self, bytes_per_second: float) -> None:
         self.bytes_per_second = bytes_per_second
@@ -67,7 +67,7 @@ def _say(kind: str, content: object) -> None:
 def _read_jobs(jobs: queue.SimpleQueue[str]) -> None:
     for line in sys.stdin:
         jobs.put(line)
-    # The broker has no more work, or is no more.
+    # The broker has no more work, or has ended.
     os._exit(0)
 
 

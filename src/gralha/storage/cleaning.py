@@ -1,14 +1,14 @@
-"""Which compacted log is cleaned next, and the steps of cleaning it beside everything else that goes on.
+"""Which compacted log is cleaned next, and how it is cleaned while clients write to it.
 
     idle -> choose the filthiest log -> a worker cleans it, group by group -> each group is swapped in
          -> the first dirty offset moves on and is checkpointed -> choose again, idle when none is due
 
-The worker does the heavy part (`compaction.py`) in another process; it is let go when there is nothing left
-to clean. While a log is cleaned, retention leaves its segments alone. Who truncates it pauses its cleaning
-(`paused`), who deletes it gives it up (`abandon`). A swap that has begun is always brought to its end.
+The worker does the heavy part (`compaction.py`) in another process, which ends when nothing is left to clean.
+While a log is cleaned, retention leaves its segments alone. A truncation pauses the cleaning of its log
+(`paused`). A deletion stops it (`abandon`). A swap that has begun is always finished.
 
-Only whole segments that are flushed, not active, below the last stable offset and older than
-min.compaction.lag.ms are cleaned. Of several logs, the one goes first whose dirty part has the largest share.
+Only whole segments are cleaned, and only if they are flushed, not active, below the last stable offset and
+older than min.compaction.lag.ms. The log with the largest share of dirty bytes comes first.
 Kafka's counterparts are LogCleanerManager and LogCleaner.
 """
 
@@ -33,10 +33,10 @@ from gralha.storage.swapping import discard_unfinished, swap_in
 logger: Final = logging.getLogger(__name__)
 
 _BACKOFF_MIN_MS: Final = 10
-# A log that could not be cleaned is left alone for so long, then twice as long, ...
+# A log that could not be cleaned waits this long for the next try, then twice as long, and so on.
 _PUT_OFF_MIN_MS: Final = 60_000
 _PUT_OFF_MAX_MS: Final = 3_600_000
-# So many logs are looked at before other tasks of the event loop get their turn.
+# The cleaner lets other tasks run after it has looked at this many logs.
 _LOGS_PER_TURN: Final = 64
 
 Result = TypeVar("Result")
@@ -48,7 +48,7 @@ class CleaningError(Exception):
 
 
 class CleaningWorker(Protocol):
-    """Runs jobs, one at a time. Each group is offered as soon as it is complete."""
+    """Runs jobs, one at a time. The caller gets each group as soon as it is complete."""
 
     async def clean(self, job: CleaningJob, take: TakeGroup) -> CleaningResult: ...
 
@@ -105,7 +105,7 @@ class LogToClean(NamedTuple):
 
 
 def look_at(log: Log, now_ms: int) -> LogToClean:
-    """What there is to clean in a log. May wait if `needs_timestamps`."""
+    """Find what to clean in a log; None if nothing. May wait if `needs_timestamps`."""
     first_dirty = int(log.first_dirty_offset)
     if not log.log_start_offset <= first_dirty <= log.log_end_offset:
         first_dirty = int(log.log_start_offset)
@@ -166,7 +166,7 @@ class Cleaner:
         self._logs = logs
         self._checkpoints = checkpoints
         self._worker = worker
-        # Called when a log has files to remove once nobody can be reading them any more.
+        # Called when a log has files to remove as soon as nobody can be reading them.
         self._remove_later = remove_later
         self._cleaning: Log | None = None
         self._task: asyncio.Task[None] | None = None
@@ -177,7 +177,7 @@ class Cleaner:
         return self._cleaning is log
 
     def configure(self, settings: CleanerSettings) -> None:
-        """Go on with other settings: a log that is being cleaned with the old ones, all others with these."""
+        """Use other settings from the next log on."""
         if settings != self.settings:
             self.settings = settings
             self._configured.set()
@@ -192,7 +192,7 @@ class Cleaner:
                 await asyncio.wait_for(self._configured.wait(), backoff_ms / 1000)
 
     async def turn(self, clock: Callable[[], int]) -> int:
-        """Clean until no log is dirty enough; how many were cleaned."""
+        """Clean until no log is dirty enough. Returns how many logs were cleaned."""
         count = 0
         try:
             while self.settings.enabled:
@@ -216,7 +216,7 @@ class Cleaner:
             elif number % _LOGS_PER_TURN == _LOGS_PER_TURN - 1:
                 await asyncio.sleep(0)
             if log.recovery_point < log.active.base_offset and log.request_flush is not None:
-                # After a crash, that is; a roll asks for it, too.
+                # That happens after a crash only: a roll asks for a flush as well.
                 log.request_flush(log, int(log.active.base_offset))
             if self._may_be_cleaned(log, now_ms) and not needs_timestamps(log):
                 found = look_at(log, now_ms)
@@ -224,7 +224,7 @@ class Cleaner:
                     best = found
         if best is None or not self._may_be_cleaned(best.log, now_ms) or needs_timestamps(best.log):
             return None
-        # Again, because others had their turn meanwhile.
+        # Again, because other tasks ran meanwhile.
         best = look_at(best.log, now_ms)
         return best if best.is_due else None
 
@@ -306,7 +306,7 @@ class Cleaner:
     async def _take(
         self, log: Log, sources: list[Segment], clock: Callable[[], int], group: CleanedGroup
     ) -> None:
-        """Swap a cleaned group in. Once begun that is not interrupted: memory and disk must agree."""
+        """Swap a cleaned group in. A swap is never interrupted: memory and disk must agree."""
         swap = asyncio.ensure_future(self._swap(log, sources, clock, group))
         try:
             await asyncio.shield(swap)
@@ -331,7 +331,7 @@ class Cleaner:
 
     @asynccontextmanager
     async def paused(self, log: Log) -> AsyncIterator[None]:
-        """Within it the log is not cleaned."""
+        """Do not clean the log inside of this context."""
         self._paused.add(log)
         try:
             self.abandon(log)
@@ -362,7 +362,7 @@ def _load_timestamps(log: Log) -> None:
 
 
 def _aborted_transactions(segments: list[Segment], end_offset: int) -> list[tuple[int, int, int, int]]:
-    """All that began before the offset; their markers may come after it. May wait."""
+    """The aborted transactions that began before the offset. Their markers may come after it. May wait."""
     return [
         (
             int(entry.producer_id),

@@ -1,23 +1,24 @@
-"""Compaction's rewriting: the segments of a log without the records that newer ones with their keys replace.
+"""Compaction: writes the segments of a log again, without records that have a newer record with the same key.
 
         clean              dirty                        not to be touched yet
     |-----------|-------------------------|-----------------------------|--------- ... active segment
     start       first dirty               first uncleanable             log end
 
-First the newest offset of every key in the dirty section goes into a map, within a bound of memory: if that
-is reached, the section ends there for now. Then all segments up to the end of the map are read, in groups
-that fit one segment, and what is left of each group is written into one `.cleaned` segment, whose offsets
-keep their values. A record stays if the map has no later one with its key. What else stays, and how long:
+First the newest offset of every key in the dirty section goes into a map. The map has a limit of memory:
+where that is reached, the section ends for now. Then all segments up to the end of the map are read, in groups
+that fit into one segment. The records of a group that stay are written into one `.cleaned` segment, with the
+same offsets. A record stays if the map has no later offset for its key. These stay, too:
 
 - a tombstone, until the delete horizon that its batch is given when it is cleaned for the first time: now
-  plus delete.retention.ms (KIP-534), so that whoever read the value meanwhile also reads that it is gone;
-- a transaction's marker, likewise from when nothing of the transaction is left (of an aborted one, at once);
-- the last batch of each producer, without records if need be: it holds the sequence number to go on from;
-- the last batch before the first uncleanable offset, for followers that want to know where the log goes on.
+  plus delete.retention.ms (KIP-534), so that a reader of the value also reads that it is gone;
+- a transaction's marker, until the same horizon, which counts from when no record of the transaction is left
+  (at once if it was aborted);
+- the last batch of each producer, without records if need be: it has the producer's last sequence number;
+- the last batch before the first uncleanable offset: it tells followers where the log goes on.
 
-All of it happens beside the log, over files that no longer change, in one function of `Disk` and a job: it
-runs in a process of its own, or, in tests and simulations, in line. `cleaning.py` chooses the jobs and
-`swapping.py` puts the results into the log. Kafka's counterpart is `Cleaner`.
+Compaction reads files that no longer change, and writes new ones beside them. All it needs is a `Disk` and a
+job, so it runs in a process of its own; in tests and simulations it runs in line. `cleaning.py` chooses the jobs,
+and `swapping.py` puts the results into the log. Kafka's counterpart is `Cleaner`.
 """
 
 from __future__ import annotations
@@ -47,17 +48,17 @@ from gralha.storage.swapping import CLEANED_SUFFIX
 
 _HEADER_SIZE: Final[i64] = 61
 _WRITE_BYTES: Final[i64] = 1024 * 1024
-# What a key costs beside its own bytes: an entry of a dict that has just grown, an integer, an object.
+# The memory of a key beside its own bytes: an entry of a dict that has just grown, an integer, an object.
 _ENTRY_BYTES: Final[i64] = 200
 # Keys from this length on are remembered by a digest of this length.
 _DIGEST_BYTES: Final = 32
 
 
 class CleaningJob(NamedTuple):
-    """What to clean, and how. Every field is made of what JSON knows."""
+    """What to clean, and how. All fields can be written as JSON."""
 
     folder: str
-    # Of all segments before the first uncleanable offset, which is where the next one begins.
+    # All segments before the first uncleanable offset, where the next segment begins.
     base_offsets: list[int]
     first_dirty_offset: int
     first_uncleanable_offset: int
@@ -76,7 +77,7 @@ class CleaningJob(NamedTuple):
 
 
 class CleanedGroup(NamedTuple):
-    """A `.cleaned` segment that is on the device, and how many of the old ones it replaces."""
+    """A `.cleaned` segment that is on the device, and how many old segments it replaces."""
 
     base_offset: int
     replaced: int
@@ -94,7 +95,7 @@ class CleaningResult(NamedTuple):
 
 
 class Transactions:
-    """What is known of transactions while a walk over a log, from its start, passes their batches."""
+    """The state of transactions during a walk over the batches of a log, from its start."""
 
     def __init__(self, aborted: list[tuple[int, int, int, int]], start_offset: int) -> None:
         self.aborted = [
@@ -105,7 +106,7 @@ class Transactions:
         self.aborted.sort(key=lambda entry: entry.first_offset)
         self.next = 0
         self.running_aborted: dict[int, AbortedTransaction] = {}
-        # Producers of whose transaction under way a batch was seen.
+        # Producers with an open transaction of which a batch was seen.
         self.seen: set[int] = set()
 
     def _begin_up_to(self, offset: i64) -> None:
@@ -123,7 +124,7 @@ class Transactions:
         return header.producer_id in self.running_aborted
 
     def ends(self, header: BatchHeader, kind: int) -> bool:
-        """Pass a marker; whether a batch of the transaction that it ends was seen."""
+        """Pass a marker. Returns whether a batch of its transaction was seen."""
         self._begin_up_to(header.last_offset)
         seen = header.producer_id in self.seen
         if kind in (ABORT, COMMIT):
@@ -132,7 +133,7 @@ class Transactions:
         return True
 
     def take_aborted(self, header: BatchHeader) -> AbortedTransaction | None:
-        """The aborted transaction whose marker is at hand."""
+        """Pass the marker of an aborted transaction."""
         return self.running_aborted.pop(header.producer_id, None)
 
 
@@ -146,14 +147,14 @@ class BatchReader:
         self.chunk_bytes: i64 = max(chunk_bytes, _HEADER_SIZE)
         self.pace = pace
         self.size_bytes: i64 = file.size()
-        # Where in `data` the batch at hand begins, and where in the file `data` does.
+        # Where the present batch begins in `data`, and where `data` begins in the file.
         self.data = b""
         self.position: i64 = 0
         self.data_start: i64 = 0
         self.next_position: i64 = 0
 
     def advance(self) -> BatchHeader | None:
-        """The header of the next batch, which is then whole in `data` at `position`; None at the end."""
+        """The header of the next batch; None at the end. The whole batch is then in `data`, at `position`."""
         self.position = self.next_position
         if self.data_start + self.position >= self.size_bytes:
             return None
@@ -182,11 +183,11 @@ class Compaction:
     def __init__(self, disk: Disk, job: CleaningJob, pace: Callable[[int], None]) -> None:
         self.disk = disk
         self.job = job
-        # Told of every read and write; it may wait.
+        # Called with the size of every read and write. It may wait.
         self.pace = pace
         self.now_ms: i64 = job.now_ms
         self.offsets: dict[bytes, int] = {}
-        # No record after this one has been taken into the map.
+        # The last offset that was taken into the map.
         self.latest_offset: i64 = job.first_dirty_offset - 1
         self.map_room: i64 = job.map_bytes
         self.producers = {producer_id: (offset, epoch) for producer_id, offset, epoch in job.producers}
@@ -216,7 +217,7 @@ class Compaction:
     # The map
 
     def build_map(self) -> None:
-        """Remember the newest offset of each key of the dirty section, as far as there is room."""
+        """Remember the newest offset of each key in the dirty section, until the map is full."""
         job = self.job
         transactions = Transactions(job.aborted, job.first_dirty_offset)
         ends = [*job.base_offsets[1:], job.first_uncleanable_offset]
@@ -227,7 +228,7 @@ class Compaction:
                 self.latest_offset = end_offset - 1
 
     def _map_segment(self, base_offset: int, transactions: Transactions) -> bool:
-        """Whether there was room for all of the segment."""
+        """Map a segment. Returns whether there was room for all of it."""
         first_dirty: i64 = self.job.first_dirty_offset
         reader = self._open(base_offset)
         while True:
@@ -243,7 +244,7 @@ class Compaction:
             self.latest_offset = header.last_offset
 
     def _pass_marker(self, transactions: Transactions, header: BatchHeader, reader: BatchReader) -> bool:
-        """Whether a batch of the marker's transaction was seen before."""
+        """Pass a marker. Returns whether a batch of its transaction was seen before."""
         walk = RecordWalk(reader.data, reader.position, header)
         if not walk.advance():
             return False
@@ -275,7 +276,7 @@ class Compaction:
     # The groups
 
     def groups(self) -> list[list[int]]:
-        """The segments up to the end of the map, those together that fit one segment."""
+        """The segments up to the end of the map, grouped so that each group fits into one segment."""
         job = self.job
         groups: list[list[int]] = []
         sizes = (0, 0, 0)
@@ -306,7 +307,7 @@ class Compaction:
     # Cleaning
 
     def clean(self, group: list[int]) -> CleanedGroup:
-        """Write what is left of a group of segments, and sync it."""
+        """Write the records of a group that stay, and sync them."""
         cleaned = _create_cleaned(self.disk, self.job.folder, group[0])
         self.cleaned = cleaned
         for base_offset in group:
@@ -343,7 +344,7 @@ class Compaction:
         self._add(batch, header.last_offset)
 
     def _must_stay(self, header: BatchHeader) -> bool:
-        """Whether the batch stays even when nothing of it is left."""
+        """Whether the batch stays even if none of its records does."""
         if header.next_offset == self.job.first_uncleanable_offset:
             return True
         if not header.has_producer_id:
@@ -351,7 +352,7 @@ class Compaction:
         last_offset, epoch = self.producers.get(header.producer_id, (-2, -1))
         if last_offset >= 0:
             return last_offset == header.last_offset
-        # The producer has only ever ended transactions here: its epoch is what must not be forgotten.
+        # The producer has only ended transactions here. The marker keeps its epoch.
         return last_offset == -1 and header.is_control and header.producer_epoch == epoch
 
     def _rest_of_control(self, header: BatchHeader, reader: BatchReader) -> bytes:
@@ -372,13 +373,13 @@ class Compaction:
         return self.now_ms + self.job.delete_retention_ms
 
     def _rest_of_data(self, header: BatchHeader, reader: BatchReader) -> bytes:
-        """What is left of a batch: all, some (as a new batch) or nothing of it."""
+        """Write the records of a batch that stay: all, some (as a new batch) or none."""
         offsets = self.offsets
         latest_offset = self.latest_offset
         is_past_horizon = header.has_delete_horizon and header.base_timestamp <= self.now_ms
         walk = RecordWalk(reader.data, reader.position, header)
         records = walk.data
-        # Neighbours are copied together: `run_start` is where those begin that are not in `runs` yet.
+        # Neighbours are copied together. `run_start` is where those begin that are not in `runs` yet.
         runs: list[bytes] = []
         run_start = walk.record_end
         count: i64 = 0
@@ -405,7 +406,7 @@ class Compaction:
                 max_delta = walk.timestamp_delta
         if count == 0:
             return b""
-        # Not before all of the batch has been cleaned: only then no older value is read any more.
+        # Not before all of the batch has been cleaned. Until then a reader may find an older value.
         needs_horizon = has_tombstone and is_mapped and not header.has_delete_horizon
         if count == header.record_count and not needs_horizon:
             return _whole(header, reader)
@@ -446,12 +447,12 @@ def _whole(header: BatchHeader, reader: BatchReader) -> bytes:
 
 
 def _short(key: bytes) -> bytes:
-    """What the map remembers of a key. A digest is never mistaken for a key: no key of its length is kept."""
+    """The key as the map has it: itself, or its digest. No key of a digest's length is kept as it is."""
     return key if len(key) < _DIGEST_BYTES else blake2b(key, digest_size=_DIGEST_BYTES).digest()
 
 
 def _create_cleaned(disk: Disk, folder: str, base_offset: int) -> Segment:
-    """A segment like any other, but for the ending of its files' names."""
+    """A segment whose file names end with `.cleaned`."""
     segment = Segment(disk, folder, base_offset, 0, 0, False)
     segment.file = disk.open(segment_path(folder, base_offset, LOG_SUFFIX) + CLEANED_SUFFIX, create=True)
     segment.file.truncate(0)

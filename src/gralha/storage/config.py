@@ -1,8 +1,7 @@
 """What a topic's configuration means for its log: Kafka's names and texts in, typed values out.
 
-`LogConfig({...})` takes the topic's own settings over the defaults; `with_overrides` lays a topic's settings
-over a broker's. Whether a value is allowed was decided where it was set (the metadata room); here a text that
-is no number is an error in the caller.
+`LogConfig({...})` has the defaults and the topic's own settings; `with_overrides` puts a topic's settings over
+a broker's. `metadata` checks values when they are set. A text here that is no number is a bug in the caller.
 """
 
 from __future__ import annotations

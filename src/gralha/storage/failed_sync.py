@@ -1,10 +1,10 @@
-"""After a failed sync: what the page cache shows may never reach the device, and later syncs do not say so.
+"""After a failed sync: the page cache may have data that never reaches the device, and later syncs succeed.
 
-Linux takes the pages of a sync that failed for written. The broker stops then; but the next process would
-find its records in the page cache, sync them with success and in vain, and vouch for what a power cut takes.
-So the one that stops leaves a mark in its folders, and the next one writes everything again that was not
-known to be on the device, over itself, which makes the pages dirty, and syncs it. The mark itself need not be
-on the device: after a power cut there is no page cache to mistrust.
+After a failed sync Linux treats the pages as written. The broker stops, but the next process would find the
+records in the page cache and sync them without an error, although a power cut would lose them. So the broker
+that stops leaves a mark in its folders. The next process then writes all data again that was not known to be
+on the device, at the same place, which makes the pages dirty, and syncs it. The mark itself need not be on
+the device: after a power cut there is no page cache to mistrust.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def mark_failed_sync(disk: Disk, folders: list[str]) -> None:
 
 
 def write_unsynced_again(disk: Disk, folders: list[str]) -> None:
-    """Mend what a failed sync has left in the folders that have its mark. May wait."""
+    """Write again what may not be on the device, in folders with the mark of a failed sync. May wait."""
     for folder in folders:
         if disk.exists(f"{folder}/{MARK}"):
             logger.warning("A sync had failed in %s: writing again what may not be on the device", folder)
@@ -44,7 +44,7 @@ def write_unsynced_again(disk: Disk, folders: list[str]) -> None:
 
 
 def _recovery_points(disk: Disk, folder: str) -> dict[str, int]:
-    """Up to where each partition's log was on the device before, by the name of its folder."""
+    """Up to which offset each partition's log was on the device, by the name of its folder."""
     try:
         offsets = read_offsets(disk, f"{folder}/{RECOVERY_POINT_FILE}")
     except CheckpointError:

@@ -1,4 +1,4 @@
-"""Flushes in threads, coalesced: one at a time per log, shared by all who asked before it began."""
+"""Flushes in threads. A log has one flush at a time, which serves all requests that came before it began."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _THREADS: Final = 4
 
 
 class _Flush:
-    """What the next flush of a log has to reach, and who waits for it."""
+    """The next flush of a log: the offset that it has to reach, and the requests that wait for it."""
 
     def __init__(self, end_offset: int) -> None:
         self.end_offset = end_offset
@@ -51,14 +51,14 @@ class Flusher:
         return flush
 
     def _call_soon(self, log: LogState) -> None:
-        # After this turn of the event loop, so that all appends of the turn share the flush.
-        # Where no loop runs (yet, or any more), `wait` starts it.
+        # After this turn of the event loop, so that all appends of the turn share one flush.
+        # Without a running loop, `wait` starts it.
         with suppress(RuntimeError):
             asyncio.get_running_loop().call_soon(self._start, log)
 
     def _start(self, log: LogState) -> None:
         if log in self._running or self._failure is not None:
-            return  # what is asked for stays in `_next`: the end of the running flush starts it
+            return  # the end of the running flush starts the one in `_next`
         flush = self._next.pop(log, None)
         if flush is None:
             return
@@ -91,7 +91,7 @@ class Flusher:
                 flush.future.set_exception(error)
 
     async def wait(self, timeout_s: float) -> None:
-        """Let some time pass; raise what a flush raised."""
+        """Let some time pass. Raises the error of a flush that failed."""
         for log in list(self._next):
             self._start(log)
         if self._wake is None:

@@ -4,14 +4,14 @@
     .timeindex  12 bytes per entry: timestamp, offset relative to the segment's base
     .txnindex   34 bytes per entry: version, producer id, first offset, last offset, last stable offset
 
-An entry of the offset index says at which position the batch with that *last* offset begins; an entry of the
-time index says that no record up to that offset is younger than the timestamp. About every
-`index.interval.bytes` there is an entry.
+An entry of the offset index has the *last* offset of a batch and the position where that batch begins. An
+entry of the time index says that no record up to that offset is younger than the timestamp. There is an
+entry about every `index.interval.bytes`.
 
-The entries of a segment that is being written are in memory and go to the file on flush, roll and close; of
-those that an earlier run wrote only the last few are, so that a start reads little and keeps little. The
-others are searched in the file: by single entries down to a block, and the last block read is kept, because
-who reads a segment reads it in order.
+The entries of a segment that is being written are in memory. They go to the file on flush, roll and close. Of
+the entries that an earlier run wrote only the last few are in memory, so that a start reads and keeps little.
+The others are searched in the file, by single entries down to a block. The last block that was read stays in
+memory, because most readers read a segment in order.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from mypy_extensions import i64
 from gralha.storage.disk import Disk, File, WouldBlock
 
 _BLOCK_ENTRIES: Final[i64] = 512
-# How many of the entries in a file are taken into memory to go on writing.
+# How many entries of a file are read into memory when writing goes on.
 _LOADED_ENTRIES: Final[i64] = 128
 RELATIVE_OFFSET_MAX: Final[i64] = 2147483647
 _opening: Final = threading.Lock()
 
 
 class SparseIndex:
-    """What both kinds have in common: entries of one size, sorted by a key."""
+    """The base of both kinds: entries of one size, sorted by a key."""
 
     def __init__(self, disk: Disk, path: str, base_offset: i64, entry_size: i64) -> None:
         self.disk = disk
@@ -60,7 +60,7 @@ class SparseIndex:
     def open(self) -> File:
         file = self.file
         if file is None:
-            # One object for all threads: a rename must reach whoever reads.
+            # All threads share one object, so that a rename reaches every reader.
             with _opening:
                 file = self.file
                 if file is None:
@@ -75,7 +75,7 @@ class SparseIndex:
         return self.open().size() // self.entry_size
 
     def start_empty(self) -> None:
-        """Begin in memory with nothing, whatever the file holds."""
+        """Begin without entries in memory, whatever the file has."""
         self.memory = bytearray()
         self.file_bytes = 0
         self.saved_bytes = 0
@@ -103,7 +103,7 @@ class SparseIndex:
             self.file_bytes = 0
 
     def rises_from(self, least: i64) -> bool:
-        """Whether the file has whole entries, and the keys in memory rise from at least that."""
+        """Whether the file has whole entries only, and the keys in memory rise from at least `least`."""
         memory = self.memory
         if memory is None or (self.exists and self.open().size() % self.entry_size != 0):
             return False
@@ -176,7 +176,7 @@ class SparseIndex:
             count = len(memory) // size
             if count == 0:
                 return b""
-            # Who reads the active segment mostly reads its end.
+            # Most readers of the active segment read its end.
             last = bytes(memory[(count - 1) * size :])
             if self.key_at(last, 0) <= key:
                 return last
@@ -220,7 +220,7 @@ class SparseIndex:
         return low - 1
 
     def _load_block(self, key: i64, blocking: bool) -> bytes:
-        """Read the block of entries around the key; the next entry is part of it where there is one."""
+        """Read the block of entries around the key, with the entry after it if there is one."""
         low: i64 = 0
         in_memory = self.memory is not None
         count: i64 = self.file_bytes // self.entry_size if in_memory else self.count()
@@ -236,7 +236,7 @@ class SparseIndex:
             return b""
         block = self._read(low * self.entry_size, (end - low) * self.entry_size, blocking)
         self.block = block
-        # While the file grows, no block stays the last one.
+        # While the file grows, another block may become the last one.
         self.block_is_last = end == count and not in_memory
         return block
 
@@ -337,7 +337,7 @@ class TransactionIndex:
         self.path = path
         self.exists = exists
         self.file: File | None = None
-        # All entries; None as long as nobody has asked for those in the file.
+        # All entries; None until somebody asks for the entries in the file.
         self.known: list[AbortedTransaction] | None = None if exists else []
         # How many of them the file has.
         self.saved: i64 = 0

@@ -1,8 +1,8 @@
 """Where each leader epoch of a partition begins (KIP-101): the basis of truncation after a leader change.
 
-The entries rise in both epoch and start offset. They live in memory; a flush of the log writes the checkpoint
-and syncs it before the recovery point moves on. What a crash takes away is thus only the epochs of batches
-above the recovery point, and recovery reads those in the batches themselves.
+The entries rise in both epoch and start offset. They are in memory. A flush of the log writes the checkpoint
+and syncs it before the recovery point moves. So a crash loses only epochs of batches above the recovery
+point, and recovery reads these from the batches themselves.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class LeaderEpochs:
         self.entries: list[tuple[int, int]] = []
         # The newest epoch, kept beside the entries because every append compares with it.
         self.latest = UNDEFINED_EPOCH
-        # Whether memory has entries that the file has not.
+        # Whether memory has entries that the file lacks.
         self.unsaved = False
         self.saved: list[tuple[int, int]] = []
 
@@ -49,12 +49,12 @@ class LeaderEpochs:
         keep = len(entries)
         while keep and (entries[keep - 1][0] >= epoch or entries[keep - 1][1] >= start_offset):
             keep -= 1
-        # A new list, for a thread may be writing the old one.
+        # A new list, because a thread may be writing the old one.
         self.entries = [*entries[:keep], (epoch, start_offset)]
         return True
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Note that the epoch begins at the offset; conflicting later entries go."""
+        """Note that the epoch begins at the offset. Later entries that conflict with that are removed."""
         if self._insert(epoch, start_offset):
             self._changed()
 
@@ -65,10 +65,10 @@ class LeaderEpochs:
     def save(self, log_end_offset: int) -> None:
         """Write the checkpoint durably if it is not up to date. A thread may call this; one at a time.
 
-        An epoch without a record is left out: it would be dropped on the next start anyway.
+        An epoch without a record is left out: the next start would drop it anyway.
         """
         if self.unsaved:
-            # In this order, for the event loop may change the entries while a thread waits here.
+            # In this order, because the event loop may change the entries while a thread waits here.
             self.unsaved = False
             entries = [entry for entry in self.entries if entry[1] < log_end_offset]
             if entries != self.saved:

@@ -1,15 +1,17 @@
-"""What a partition knows of its idempotent and transactional producers.
+"""The idempotent and transactional producers of a partition.
 
-Per producer id: the epoch, the last five batches (a retry of one of them is answered with its offset instead
-of being written twice), the coordinator epoch of the last marker, and where an open transaction began. From
-the open transactions and from those whose markers are not replicated yet follows the last stable offset.
+A partition knows of each producer id: its epoch, its last five batches, the coordinator epoch of the last
+marker, and where an open transaction began. A retry of one of the last five batches gets the offset of the
+first try and is not written twice. The last stable offset follows from the open transactions, and from ended
+ones whose markers are not replicated yet.
 
 Sequence numbers run from 0 to 2**31 - 1 and begin anew with each epoch. Snapshots of the state lie beside the
 segments (`<offset>.snapshot`, Kafka's binary format with a CRC), so that a start reads one of them and only
 the batches after it. Kafka's counterparts are ProducerStateManager and ProducerAppendInfo.
 
-Kafka's snapshot has the last batch of each producer only: after a start, a retry of the one before would be
-out of sequence. Ours has the others of the last five behind Kafka's entries, where Kafka does not look.
+Kafka's snapshot has only the last batch of each producer: after a start, a retry of an earlier one would be
+out of sequence. Our snapshot has the other batches of the last five after Kafka's entries, where Kafka does
+not look.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ _CRC_COVERS_FROM: Final = 6
 
 
 class CorruptSnapshotError(Exception):
-    """A producer snapshot does not have the format or the CRC it should have."""
+    """A producer snapshot has a wrong format or CRC."""
 
 
 class BatchMetadata:
@@ -99,7 +101,7 @@ class ProducerEntry:
         if len(batches) < BATCHES_KEPT:
             batches.append(BatchMetadata(last_sequence, last_offset, offset_delta, timestamp))
             return
-        # The oldest one's object becomes the newest one: an append leaves no garbage.
+        # The object of the oldest batch is used for the newest one, so that an append leaves no garbage.
         batch = batches.pop(0)
         batch.last_sequence = last_sequence
         batch.last_offset = last_offset
@@ -118,7 +120,7 @@ class ProducerEntry:
 
 
 class Transaction:
-    """A transaction by the offsets of its first record and of its marker (-1 while it is open)."""
+    """A transaction: the offsets of its first record and of its marker (-1 while it is open)."""
 
     def __init__(self, producer_id: i64, first_offset: i64) -> None:
         self.producer_id: i64 = producer_id
@@ -138,9 +140,9 @@ class ProducerState:
         self.producers: dict[int, ProducerEntry] = {}
         # By first offset, in rising order.
         self.open_transactions: dict[int, Transaction] = {}
-        # Ended, but the marker is not below the high watermark yet.
+        # Ended transactions whose marker is not below the high watermark yet.
         self.unreplicated_transactions: dict[int, Transaction] = {}
-        # The first offset of the two above, -1 if there is none. Readers in threads look at this number only.
+        # The first offset of the two above, -1 if there is none. Threads that read use only this number.
         self.first_unstable_offset: i64 = NO_OFFSET
         # The state reflects all batches below this offset.
         self.end_offset: i64 = 0
@@ -159,7 +161,7 @@ class ProducerState:
         """Refuse a batch of an old epoch, out of sequence, or outside of the open transaction."""
         entry = self.producers.get(header.producer_id)
         if entry is None:
-            # Never seen, or forgotten by expiry or retention: any sequence number may come first.
+            # The producer is new, or was forgotten by expiry or retention: any sequence may come first.
             return
         if header.producer_epoch < entry.epoch:
             raise self._old_epoch(header, offset, entry)
@@ -190,7 +192,7 @@ class ProducerState:
             )
 
     def is_next(self, header: BatchHeader) -> bool:
-        """Whether the batch begins where the last one of its producer ended."""
+        """Whether the batch begins where the producer's last batch ended."""
         entry = self.producers.get(header.producer_id)
         if entry is None or entry.epoch != header.producer_epoch:
             return False
@@ -235,7 +237,7 @@ class ProducerState:
             self._find_first_unstable_offset()
 
     def transaction_ended_by(self, header: BatchHeader, offset: i64, aborted: bool) -> Transaction | None:
-        """The transaction that an end marker at the offset ends, if that had any record here."""
+        """The transaction that an end marker at the offset ends, if it has a record in this partition."""
         entry = self.producers.get(header.producer_id)
         if entry is None or entry.transaction_first_offset < 0:
             return None
@@ -257,14 +259,14 @@ class ProducerState:
             self._complete(transaction)
 
     def last_stable_offset_after(self, transaction: Transaction) -> i64:
-        """What the last stable offset becomes (high watermark aside) once this transaction is complete."""
+        """The last stable offset once this transaction is complete, if the high watermark allows it."""
         for first_offset, other in self.open_transactions.items():
             if other.producer_id != transaction.producer_id:
                 return first_offset
         return transaction.last_offset + 1
 
     def _complete(self, transaction: Transaction) -> None:
-        """Close a transaction; it stays unstable until the high watermark passes its marker."""
+        """End a transaction. It stays unstable until the high watermark passes its marker."""
         self.open_transactions.pop(transaction.first_offset, None)
         self.unreplicated_transactions[transaction.first_offset] = transaction
         self._find_first_unstable_offset()
@@ -332,14 +334,14 @@ class ProducerState:
             self.disk.remove(self.snapshot_path(offset))
 
     def forget_snapshot(self, offset: int) -> list[str]:
-        """As `remove_snapshot`, but leave the removal to the caller: the path, if there is one."""
+        """Forget a snapshot. Returns its path, if there is one; the caller removes the file."""
         if offset not in self.snapshots:
             return []
         self.snapshots.remove(offset)
         return [self.snapshot_path(offset)]
 
     def clear(self, offset: int) -> None:
-        """Forget everything, the snapshots too, and go on at the offset."""
+        """Forget everything, also the snapshots, and go on at the offset."""
         self.producers.clear()
         self.open_transactions.clear()
         self.unreplicated_transactions.clear()
@@ -349,13 +351,13 @@ class ProducerState:
         self.end_offset = offset
 
     def remove_snapshots_outside(self, log_start_offset: int, log_end_offset: int) -> None:
-        """Remove the snapshots of what is not in the log (any more)."""
+        """Remove the snapshots of offsets that the log does not have."""
         for snapshot in list(self.snapshots):
             if snapshot > log_end_offset or snapshot <= log_start_offset:
                 self.remove_snapshot(snapshot)
 
     def reload(self, end_offset: int, log_start_offset: int, now_ms: int, expiration_ms: int) -> None:
-        """Go back to the last good snapshot up to the offset; the caller replays the batches after it."""
+        """Go back to the last good snapshot up to the offset. The caller replays the batches after it."""
         self.producers.clear()
         self.open_transactions.clear()
         self.unreplicated_transactions.clear()
@@ -408,7 +410,7 @@ def encode_snapshot(entries: list[ProducerEntry]) -> bytes:
 
 
 def _encode_older_batches(entries: list[ProducerEntry]) -> bytes:
-    """All of the last five but the last, if there are any: how many, then each, a producer's oldest first."""
+    """The batches before the last one of each producer: how many, then each, a producer's oldest first."""
     batches: list[bytes] = []
     for entry in entries:
         for batch in entry.batches[:-1]:
@@ -450,7 +452,7 @@ def decode_snapshot(data: bytes) -> list[ProducerEntry]:
 
 
 def _take_older_batches(entries: list[ProducerEntry], data: bytes) -> None:
-    """Put the batches before the last one of each producer in their place; Apache Kafka writes none."""
+    """Add the batches before the last one of each producer. Snapshots of Apache Kafka have none."""
     if not data:
         return
     size = len(data) - _COUNT.size

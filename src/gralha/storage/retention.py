@@ -1,7 +1,7 @@
-"""Which of a log's oldest segments may go: Kafka's three rules, each as a count from the start.
+"""Which of a log's oldest segments may be deleted: Kafka's three rules, each as a count from the start.
 
-Only whole segments below the high watermark count, so that the log's start never passes it. The active one
-counts too (the log rolls before it is deleted), unless it is empty.
+Only whole segments below the high watermark count, so that the log start offset never passes it. The active
+segment counts too, unless it is empty: the log rolls before that segment is deleted.
 """
 
 from __future__ import annotations

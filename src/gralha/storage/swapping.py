@@ -1,14 +1,14 @@
-"""How a cleaned segment takes the place of others on disk, whatever moment the power goes.
+"""How a cleaned segment replaces others on disk, also if the power fails at any moment.
 
     N.log.cleaned   being written; the old segments count             a start removes it
     N.log.swap      complete and synced; the old segments may go      a start removes them and renames it
     N.log           the old segments are gone
 
-and likewise N.index, N.timeindex and N.txnindex. The renames from `.cleaned` to `.swap` decide: once the
-folder that has them is synced the old segments are renamed to `.deleted`, and once that is synced `.swap`
-falls away. A rename, as all file systems with a journal have it, happens as a whole or not at all; in which
-order several of them reach the device is known only with a sync between them. A start that still finds a
-`.cleaned` beside a `.swap` knows that nothing was decided. Names and order are Kafka's, the syncs are ours.
+The same holds for N.index, N.timeindex and N.txnindex. The renames from `.cleaned` to `.swap` decide. After
+the folder is synced, the old segments are renamed to `.deleted`. After another sync, `.swap` is removed from
+the names. File systems with a journal do a rename as a whole or not at all, but several renames reach the
+device in a known order only with a sync between them. If a start finds a `.cleaned` beside a `.swap`, nothing
+was decided. Names and order are Kafka's, the syncs are ours.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _OFFSET_DIGITS: Final = 20
 def swap_in(
     disk: Disk, folder: str, base_offset: int, has_aborts: bool, replaced: list[Segment]
 ) -> tuple[Segment, list[str]]:
-    """Put a `.cleaned` segment in the place of others; it, and the files to remove later. May wait.
+    """Replace segments by a `.cleaned` one. Returns it and the files to remove later. May wait.
 
-    Who reads the others meanwhile, or afterwards, goes on under their new names. After an error that is not
-    fatal nothing has changed but that some of the files may be named `.swap`: see `discard_unfinished`.
+    Readers of the old segments go on with their new names. After an error that is not fatal nothing has
+    changed, except that some files may be named `.swap`: see `discard_unfinished`.
     """
     suffixes = [OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, LOG_SUFFIX]
     if has_aborts:
@@ -60,25 +60,25 @@ def swap_in(
         segment.load()
         segment.load_timestamps()
     except DiskError as error:
-        # There is no way back, and only a start knows the way on.
+        # There is no way back. Only a start can finish this.
         error.is_fatal = True
         raise
     return segment, doomed
 
 
 def discard_unfinished(disk: Disk, folder: str) -> None:
-    """Remove what an attempt left that was given up before anything was decided. May wait."""
+    """Remove the files of a swap that failed before anything was decided. May wait."""
     names = disk.list_folder(folder)
     swaps = [name for name in names if name.endswith(SWAP_SUFFIX)]
     _remove(disk, folder, swaps)
     if swaps:
-        # Before the others go: they say that these are not to be finished.
+        # Before the `.cleaned` files, which say that these must not be finished.
         disk.sync_folder(folder)
     _remove(disk, folder, [name for name in names if name.endswith(CLEANED_SUFFIX)])
 
 
 def finish_swaps(disk: Disk, folder: str, names: list[str]) -> list[str]:
-    """Finish what a crash interrupted, or undo it; the names of the files that are there then. May wait."""
+    """Finish or undo a swap that a crash interrupted. Returns the names of the files then. May wait."""
     cleaned = [name for name in names if name.endswith(CLEANED_SUFFIX)]
     swaps = [name for name in names if name.endswith(SWAP_SUFFIX)]
     if not cleaned and not swaps:
@@ -109,7 +109,7 @@ def _finish(disk: Disk, folder: str, names: list[str], swaps: list[str]) -> None
 
 
 def _base_offset(name: str) -> int:
-    """Where the segment begins that a file belongs to; -1 for other files."""
+    """The base offset in the name of a segment's file; -1 for other files."""
     stem = name[:_OFFSET_DIGITS]
     return int(stem) if name.endswith(SEGMENT_SUFFIXES) and stem.isdecimal() else -1
 

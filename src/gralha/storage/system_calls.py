@@ -1,4 +1,4 @@
-"""Two calls of the operating system that Python's `os` does not have as they are needed here."""
+"""Two calls of the operating system that Python's `os` lacks in this form."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def read_directly(number: int, position: int, length: int) -> bytes:
 
 
 def reserve(number: int, position: int, length: int) -> bool:
-    """Take room on the disk behind the end of a file, which keeps its size. Whether that worked.
+    """Reserve room on the disk after the end of a file, which keeps its size. Returns whether that worked.
 
-    Writing into room that is there already takes the kernel a fifth less time than finding it page by page.
+    A write into reserved room takes the kernel a fifth less time.
     """
     return _fallocate is not None and _fallocate(number, _KEEP_SIZE, position, length) == 0
