@@ -5,9 +5,9 @@
     start       first dirty               first uncleanable             log end
 
 First the newest offset of every key in the dirty section goes into a map. The map has a limit of memory:
-where that is reached, the section ends for now. Then all segments up to the end of the map are read, in groups
-that fit into one segment. The records of a group that stay are written into one `.cleaned` segment, with the
-same offsets. A record stays if the map has no later offset for its key. These stay, too:
+where that is reached, the section ends for now. Then all segments up to the end of the map are read, in
+groups that fit into one segment. The records of a group that stay are written into one `.cleaned` segment,
+with the same offsets. A record stays if the map has no later offset for its key. These stay, too:
 
 - a tombstone, until the delete horizon that its batch is given when it is cleaned for the first time: now
   plus delete.retention.ms (KIP-534), so that a reader of the value also reads that it is gone;
@@ -17,8 +17,8 @@ same offsets. A record stays if the map has no later offset for its key. These s
 - the last batch before the first uncleanable offset: it tells followers where the log goes on.
 
 Compaction reads files that no longer change, and writes new ones beside them. All it needs is a `Disk` and a
-job, so it runs in a process of its own; in tests and simulations it runs in line. `cleaning.py` chooses the jobs,
-and `swapping.py` puts the results into the log. Kafka's counterpart is `Cleaner`.
+job, so it runs in a process of its own; in tests and simulations it runs in line. `cleaning.py` chooses the
+jobs, and `swapping.py` puts the results into the log. Kafka's counterpart is `Cleaner`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What a topic's configuration means for its log: Kafka's names and texts in, typed values out.
 
-`LogConfig({...})` has the defaults and the topic's own settings; `with_overrides` puts a topic's settings over
-a broker's. `metadata` checks values when they are set. A text here that is no number is a bug in the caller.
+`LogConfig({...})` has the defaults and the topic's own settings; `with_overrides` puts a topic's settings
+over a broker's. `metadata` checks values when they are set. A text here that is no number is a bug in the
+caller.
 """
 
 from __future__ import annotations
