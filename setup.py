@@ -20,6 +20,7 @@ HOT_MODULES = [
     "src/gralha/protocol/message.py",
     "src/gralha/protocol/batches.py",
     "src/gralha/protocol/records.py",
+    "src/gralha/protocol/record_check.py",
     "src/gralha/protocol/record_walk.py",
     "src/gralha/protocol/messages/produce.py",
     "src/gralha/protocol/messages/fetch.py",

@@ -12,7 +12,6 @@ from tests.protocol.record_strategies import RECORDS
 from gralha.protocol.errors import (
     CorruptMessageError,
     InvalidRecordError,
-    InvalidTimestampError,
     KafkaError,
     UnsupportedCompressionTypeError,
 )
@@ -20,7 +19,6 @@ from gralha.protocol.records import (
     HEADER_SIZE,
     BatchHeader,
     Record,
-    append_time_header,
     batches,
     check_client_batch,
     crc_is_valid,
@@ -30,6 +28,7 @@ from gralha.protocol.records import (
     patched_header,
     produced_batch,
     read_header,
+    timed_header,
 )
 
 BATCH = encode_batch([Record(b"k", b"v", 1000), Record(None, b"w", 900)], compression=1)
@@ -151,13 +150,24 @@ class TestPatching:
     @given(records=RECORDS, codec=st.integers(0, 4), time=st.integers(0, 2**62))
     def test_append_time(self, records: list[Record], codec: int, time: int) -> None:
         batch = b"~~~" + encode_batch(records, compression=codec, transactional=True)
-        whole = append_time_header(batch, 3, read_header(batch, 3), 88, 4, time) + batch[3 + HEADER_SIZE :]
+        whole = timed_header(batch, 3, read_header(batch, 3), 88, 4, time, True) + batch[3 + HEADER_SIZE :]
         header = read_header(whole, 0)
         assert crc_is_valid(whole, 0, header)
         assert header.is_log_append_time
         assert header.is_transactional
         assert (header.base_offset, header.partition_leader_epoch, header.max_timestamp) == (88, 4, time)
         assert {record.timestamp for record in decode_records(whole, 0, header)} == {time}
+
+    @given(records=RECORDS, codec=st.integers(0, 4), time=st.integers(0, 2**62), claimed=st.booleans())
+    def test_another_max_timestamp(self, records: list[Record], codec: int, time: int, claimed: bool) -> None:
+        sent = encode_batch(records, compression=codec, append_time_ms=5 if claimed else -1)
+        whole = timed_header(sent, 0, read_header(sent, 0), 88, 4, time, False) + sent[HEADER_SIZE:]
+        header = read_header(whole, 0)
+        assert crc_is_valid(whole, 0, header)
+        assert (header.is_log_append_time, header.max_timestamp) == (False, time)
+        assert [record.timestamp for record in decode_records(whole, 0, header)] == [
+            record.timestamp for record in records
+        ]
 
 
 class TestRanges:
@@ -229,7 +239,6 @@ class TestClientBatch:
             ({"last_offset_delta": 3}, InvalidRecordError),
             ({"attributes": 0x20}, InvalidRecordError),
             ({"producer_id": 0, "base_sequence": -1}, InvalidRecordError),
-            ({"attributes": 0x08}, InvalidTimestampError),
             ({"attributes": 5}, UnsupportedCompressionTypeError),
         ],
     )

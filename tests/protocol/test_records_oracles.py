@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch as KafkaPythonBatch
 from kafka.record.default_records import DefaultRecordBatchBuilder as KafkaPythonBuilder
+from tests.protocol.checked import check_records
 from tests.protocol.golden_batches import JAVA, LIBRDKAFKA, NOON, RECORDS
 from tests.protocol.record_strategies import CONTENT, HEADERS, content
 
@@ -28,7 +29,6 @@ from gralha.protocol.errors import InvalidRecordError
 from gralha.protocol.records import (
     Record,
     check_client_batch,
-    check_records,
     crc_is_valid,
     decode_records,
     encode_batch,

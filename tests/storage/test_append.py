@@ -19,9 +19,9 @@ from gralha.protocol.errors import (
     RecordListTooLargeError,
 )
 from gralha.protocol.primitives import RecordBytes
+from gralha.protocol.record_check import RecordsRejectedError
 from gralha.protocol.records import (
     Record,
-    RecordsRejectedError,
     batches,
     crc_is_valid,
     decode_records,

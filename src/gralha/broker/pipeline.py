@@ -26,6 +26,8 @@ from gralha.protocol.primitives import ProtocolError, Reader, Writer
 API_VERSIONS: Final = 18
 MAX_WEIGHT_INSIDE: Final = 256
 MAX_BYTES_OUT: Final = 4 * 1024 * 1024
+# Of requests that wait, and keep what they brought.
+MAX_BYTES_INSIDE: Final = 4 * 1024 * 1024
 # Topics, partitions, ... in one request: some 100 MB as objects.
 MAX_ELEMENTS: Final = 500_000
 SMALLEST_FRAME: Final = 8  # API key, version, correlation id
@@ -104,6 +106,8 @@ class Deferred:
         self.on_gone = on_gone
         self.done: bool = False
         self.timeout_ms: int = -1
+        # What the request keeps of its bytes while it waits.
+        self.kept_bytes: int = 0
         self.slot: Slot | None = None
         self.future: asyncio.Future[Message | None] | None = None
 
@@ -112,10 +116,11 @@ class Deferred:
         if self.slot is not None:
             self.slot.pipeline.expire_after(self.slot, timeout_ms)
 
-    def resolve(self, response: Message, at_once: bool = False) -> None:
-        """The answer. `at_once` if the caller was called by the event loop itself, and is done with its work.
+    def resolve(self, response: Message | None, at_once: bool = False) -> None:
+        """The answer; None if the client expects none.
 
-        Otherwise it leaves in a moment: to write it may mean to hear the client's next request.
+        `at_once` if the caller was called by the event loop itself, and is done with its work. Otherwise it
+        leaves in a moment: to write it may mean to hear the client's next request.
         """
         if self.done:
             return
@@ -177,6 +182,7 @@ class Slot:
         self.size_bytes: i64 = 0
         self.future: asyncio.Future[Message | None] | None = None
         self.deferred: Deferred | None = None
+        self.kept_bytes: i64 = 0
         self.deadline: float = 0.0  # of a deferred answer; 0: none
         # Of a request that waits for its turn to be handled.
         self.context: RequestContext | None = None
@@ -204,6 +210,7 @@ class Pipeline:
         self.out: list[bytes | memoryview] = []
         self.out_bytes: i64 = 0
         self.held_bytes: i64 = 0  # of answers that wait for an earlier one
+        self.kept_bytes: i64 = 0  # of requests that wait
         self.weight_inside: i64 = 0
         self.slots: deque[Slot] = deque()
         self.timer: asyncio.TimerHandle | None = None
@@ -213,7 +220,11 @@ class Pipeline:
 
     def is_full(self) -> bool:
         """Whether the client should read its answers before it is heard again."""
-        return self.out_bytes + self.held_bytes >= MAX_BYTES_OUT or self.weight_inside >= MAX_WEIGHT_INSIDE
+        return (
+            self.out_bytes + self.held_bytes >= MAX_BYTES_OUT
+            or self.weight_inside >= MAX_WEIGHT_INSIDE
+            or self.kept_bytes >= MAX_BYTES_INSIDE
+        )
 
     def feed(self, data: bytes, start: int, stop: int) -> int:
         """Handle the whole frames in a range of `data`; answers where the first unhandled one begins."""
@@ -295,6 +306,8 @@ class Pipeline:
         if isinstance(result, Deferred):
             slot.deferred = result
             result.slot = slot
+            slot.kept_bytes = result.kept_bytes
+            self.kept_bytes += slot.kept_bytes
             self._enter(slot)
             if result.timeout_ms >= 0:
                 self.expire_after(slot, result.timeout_ms)
@@ -366,10 +379,13 @@ class Pipeline:
 
     # Deferred answers
 
-    def resolved(self, slot: Slot, response: Message, at_once: bool) -> None:
+    def resolved(self, slot: Slot, response: Message | None, at_once: bool) -> None:
         slot.deferred = None
+        self.kept_bytes -= slot.kept_bytes
+        chunks: list[bytes | memoryview] = []
         try:
-            chunks = self._encode(slot.api, slot.version, slot.correlation_id, response)
+            if response is not None:
+                chunks = self._encode(slot.api, slot.version, slot.correlation_id, response)
         except Exception as error:
             self.failed(slot, error)
             return
@@ -387,6 +403,9 @@ class Pipeline:
 
     def failed(self, slot: Slot, error: BaseException) -> None:
         slot.deferred = None
+        if isinstance(error, ProtocolError):
+            self.on_broken(str(error))
+            return
         log.error("%s failed", slot.api.name, exc_info=error)
         self.on_broken(f"{slot.api.name} failed")
 

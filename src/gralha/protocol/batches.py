@@ -10,7 +10,7 @@
         23    4 last offset delta              61      records, compressed or not
 
 The CRC covers neither the base offset nor the leader epoch, so a broker assigns both without reading the
-records (`patched_header`); only LogAppendTime makes it compute the CRC anew (`append_time_header`).
+records (`patched_header`). It computes the CRC anew if it has to correct a timestamp (`timed_header`).
 
 This module is compiled with mypyc; it also runs uncompiled.
 """
@@ -35,7 +35,6 @@ from gralha.protocol import compression as codecs
 from gralha.protocol.errors import (
     CorruptMessageError,
     InvalidRecordError,
-    InvalidTimestampError,
     UnsupportedCompressionTypeError,
 )
 
@@ -212,8 +211,7 @@ def _begins_batch(data: bytes, position: i64, end: i64) -> bool:
 def check_client_batch(header: BatchHeader) -> None:
     """What Kafka demands of a header that a client sent, beyond the CRC.
 
-    INVALID_RECORD for counts, offsets, sequences and control batches; INVALID_TIMESTAMP for a batch that
-    claims LogAppendTime, which is the broker's to say.
+    INVALID_RECORD for counts, offsets, sequences and control batches.
     """
     last = header.last_offset_delta
     count = header.record_count
@@ -234,8 +232,6 @@ def check_client_batch(header: BatchHeader) -> None:
         raise InvalidRecordError(
             f"A batch of producer {header.producer_id} has the sequence number {header.base_sequence}"
         )
-    if header.is_log_append_time:
-        raise InvalidTimestampError("Only brokers set the timestamp type LogAppendTime")
     if header.compression > _ZSTD:
         raise UnsupportedCompressionTypeError(f"There is no compression type {header.compression}")
 
@@ -264,33 +260,51 @@ def patched_header(data: bytes, position: i64, base_offset: i64, leader_epoch: i
     return writer.getvalue()
 
 
-def append_time_header(
-    data: bytes, position: i64, header: BatchHeader, base_offset: i64, leader_epoch: i64, append_time_ms: i64
+def timed_header(
+    data: bytes,
+    position: i64,
+    header: BatchHeader,
+    base_offset: i64,
+    leader_epoch: i64,
+    max_timestamp: i64,
+    is_append_time: bool,
 ) -> bytes:
-    """As `patched_header`, and with LogAppendTime: one timestamp for all records, and the CRC anew."""
+    """As `patched_header`, and with another maximum timestamp or timestamp type, and the CRC anew.
+
+    With LogAppendTime the maximum is the timestamp of all records.
+    """
     covered = BytesWriter()
-    write_i16_be(covered, i16(header.attributes | LOG_APPEND_TIME_FLAG))
+    write_i16_be(covered, i16(_timed(header.attributes, is_append_time)))
     covered.write(data[position + 23 : position + 35])
-    write_i64_be(covered, append_time_ms)
+    write_i64_be(covered, max_timestamp)
     covered.write(data[position + 43 : position + 61])
     records = memoryview(data)[position + 61 : position + header.size_bytes]
     return _header(base_offset, leader_epoch, covered.getvalue(), records)
 
 
-def convert_batch(
-    data: bytes, position: i64, header: BatchHeader, codec: i64, level: int | None = None, max_bytes: i64 = -1
-) -> bytes:
-    """The batch compressed in another way (the topic's compression.type); the records stay what they are.
+def _timed(attributes: i64, is_append_time: bool) -> i64:
+    return attributes | LOG_APPEND_TIME_FLAG if is_append_time else attributes & ~LOG_APPEND_TIME_FLAG
 
-    They are decompressed within `max_bytes` and not looked at: `check_records` does that.
+
+def convert_batch(
+    data: bytes,
+    position: i64,
+    header: BatchHeader,
+    plain: bytes | memoryview,
+    codec: i64,
+    max_timestamp: i64,
+    level: int | None = None,
+) -> bytes:
+    """The batch compressed in another way (the topic's compression.type).
+
+    `plain` are its records without compression, `max_timestamp` is the highest of their timestamps.
     """
-    limit = MAX_DECOMPRESSED_BYTES if max_bytes < 0 else max_bytes
-    records = memoryview(data)[position + 61 : position + header.size_bytes]
-    plain = codecs.decompress(header.compression, records, limit)
     payload = codecs.compress(codec, plain, level)
     covered = BytesWriter()
-    write_i16_be(covered, i16((header.attributes & ~COMPRESSION_MASK) | codec))
-    covered.write(data[position + 23 : position + 61])
+    write_i16_be(covered, i16(_timed(header.attributes & ~COMPRESSION_MASK | codec, False)))
+    covered.write(data[position + 23 : position + 35])
+    write_i64_be(covered, max_timestamp)
+    covered.write(data[position + 43 : position + 61])
     return framed(header.base_offset, header.partition_leader_epoch, covered.getvalue(), payload)
 
 

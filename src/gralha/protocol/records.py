@@ -1,4 +1,4 @@
-"""Records inside a batch (message format v2): decoded, encoded, checked, converted.
+"""Records inside a batch (message format v2): decoded and encoded.
 
 A record is: length, attributes (one byte, unused), timestamp delta, offset delta, key, value, headers; all
 lengths and deltas are zigzag varints, a length of -1 is null. The deltas refer to the batch header, which
@@ -28,7 +28,6 @@ from gralha.protocol.batches import (
     NO_TIMESTAMP,
     TRANSACTIONAL_FLAG,
     BatchHeader,
-    append_time_header,
     batches,
     check_client_batch,
     convert_batch,
@@ -38,8 +37,9 @@ from gralha.protocol.batches import (
     patched_header,
     produced_batch,
     read_header,
+    timed_header,
 )
-from gralha.protocol.errors import InvalidRecordError, InvalidTimestampError
+from gralha.protocol.errors import InvalidRecordError
 
 __all__ = [
     "HEADER_SIZE",
@@ -48,14 +48,10 @@ __all__ = [
     "NO_PRODUCER_ID",
     "NO_SEQUENCE",
     "NO_TIMESTAMP",
-    "REJECTED_MAX",
     "BatchHeader",
     "Record",
-    "RecordsRejectedError",
-    "append_time_header",
     "batches",
     "check_client_batch",
-    "check_records",
     "convert_batch",
     "crc_is_valid",
     "decode_records",
@@ -65,30 +61,14 @@ __all__ = [
     "produced_batch",
     "read_header",
     "read_varint",
+    "timed_header",
     "varint_size",
     "wrapping_sum",
     "write_varint",
 ]
 
-# So many refused records of one batch are named; each costs a line in the response.
-REJECTED_MAX: Final = 1000
-
-_MIN: Final[i64] = -9223372036854775808
 _MAX: Final[i64] = 9223372036854775807
 _LOW: Final[i64] = 0xFFFFFFFF
-
-
-class RecordsRejectedError(InvalidRecordError):
-    """Some records of a batch are refused, and with them all: index and reason of each."""
-
-    def __init__(self, record_errors: list[tuple[int, str]] | None = None, untimely: bool = False) -> None:
-        self.record_errors: list[tuple[int, str]] = record_errors or []
-        if untimely:
-            super().__init__(
-                f"{len(self.record_errors)} records have a timestamp out of range", InvalidTimestampError.CODE
-            )
-        else:
-            super().__init__(f"{len(self.record_errors)} records are refused: {self.record_errors[:3]}")
 
 
 Headers = list[tuple[str, bytes | None]]
@@ -221,7 +201,6 @@ class _Cursor:
         self.base_timestamp: i64 = header.base_timestamp
         self.append_time: i64 = header.max_timestamp
         self.is_append_time: bool = header.is_log_append_time
-        self.timestamp: i64 = NO_TIMESTAMP
 
     def next_record(self) -> Record:
         data = self.data
@@ -260,49 +239,9 @@ class _Cursor:
             sequence = increment_sequence(self.base_sequence, delta)
         return Record(key, value, timestamp, headers, self.base_offset + delta, sequence)
 
-    def skip_record(self, expected_delta: i64) -> bool:
-        """Move over one record and check its structure; whether it has a key. Sets `timestamp`."""
-        data = self.data
-        length, position = read_varint(data, self.position)
-        end = position + length
-        if length < 0 or length > self.end - position:
-            raise _bad_record_size(length, self.end - position)
-        delta, position = read_varint(data, position + 1)
-        self.timestamp = self.append_time if self.is_append_time else wrapping_sum(self.base_timestamp, delta)
-        delta, position = read_varint(data, position)
-        if delta != expected_delta:
-            raise InvalidRecordError(f"The record at {expected_delta} has the offset delta {delta}")
-        key_length, position = read_varint(data, position)
-        position = _skip(position, end, key_length)
-        length, position = read_varint(data, position)
-        position = _skip(position, end, length)
-        count, position = read_varint(data, position)
-        if count < 0 or count > end - position:
-            raise InvalidRecordError(f"A record claims to have {count} headers")
-        while count > 0:
-            length, position = read_varint(data, position)
-            if length < 0:
-                raise InvalidRecordError(f"The key of a header has the length {length}")
-            length, position = read_varint(data, _skip(position, end, length))
-            position = _skip(position, end, length)
-            count -= 1
-        if position != end:
-            raise InvalidRecordError(f"A record has {end - position} bytes more than its fields")
-        self.position = end
-        return key_length >= 0
-
     def check_end(self) -> None:
         if self.position != self.end:
             raise InvalidRecordError("The batch goes on after the last of its records")
-
-
-def _skip(position: i64, end: i64, length: i64) -> i64:
-    """The position after so many bytes (none for null), if the record has them."""
-    if length < 0:
-        return position
-    if length > end - position:
-        raise _bad_record_size(length, end - position)
-    return position + length
 
 
 def _premature_end() -> InvalidRecordError:
@@ -351,52 +290,6 @@ def decode_records(
         raise _premature_end() from None
     cursor.check_end()
     return records
-
-
-def check_records(
-    data: bytes,
-    position: i64,
-    header: BatchHeader,
-    require_keys: bool = False,
-    max_bytes: i64 = MAX_DECOMPRESSED_BYTES,
-    timestamp_min: i64 = _MIN,
-    timestamp_max: i64 = _MAX,
-) -> i64:
-    """Walk over the records of a client's batch without keeping them; their highest timestamp.
-
-    INVALID_RECORD when they are malformed, not as many as the header says, not at the offsets 0, 1, 2, ...
-    or lack a key that a compacted topic needs; INVALID_TIMESTAMP when one lies outside the range given.
-    The last two name each record that is refused (`RecordsRejectedError.record_errors`).
-    """
-    cursor = _Cursor(data, position, header, max_bytes)
-    rejected: list[tuple[int, str]] = []
-    untimely = False
-    timestamp_seen: i64 = -1
-    index: i64 = 0
-    try:
-        while index < header.record_count:
-            has_key = cursor.skip_record(index)
-            timestamp = cursor.timestamp
-            if timestamp > timestamp_seen:
-                timestamp_seen = timestamp
-            if require_keys and not has_key:
-                rejected.append((int(index), "A compacted topic takes no record without a key"))
-            elif timestamp != NO_TIMESTAMP and (timestamp < timestamp_min or timestamp > timestamp_max):
-                untimely = True
-                rejected.append((int(index), _out_of_range(timestamp, timestamp_min, timestamp_max)))
-            index += 1
-            if len(rejected) == REJECTED_MAX:
-                raise RecordsRejectedError(rejected, untimely)
-    except IndexError:
-        raise _premature_end() from None
-    cursor.check_end()
-    if rejected:
-        raise RecordsRejectedError(rejected, untimely)
-    return timestamp_seen
-
-
-def _out_of_range(timestamp: i64, timestamp_min: i64, timestamp_max: i64) -> str:
-    return f"The timestamp {timestamp} is not in the range from {timestamp_min} to {timestamp_max}"
 
 
 # --- encoding -----------------------------------------------------------------------------------------

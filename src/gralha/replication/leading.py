@@ -6,9 +6,16 @@ that was acknowledged (KIP-966).
 
 A new leader may know an older high watermark than its predecessor. Until its own has passed the start of its
 epoch it does not know how much was acknowledged before (`is_behind`).
+
+Batches of clients are appended in the order in which they came. Most of them are checked and appended at
+once. One whose check takes longer waits in `queue` (checking.py does the work), and so do all that come
+after it. If the leader epoch ends meanwhile, they are refused.
 """
 
+from collections import deque
 from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import mypyc_attr
 
 from gralha.protocol.batches import NO_LEADER_EPOCH
 from gralha.protocol.errors import (
@@ -23,12 +30,34 @@ from gralha.protocol.primitives import RecordBytes
 from gralha.replication.followers import LONG_AGO_MS, FetchTimes, Follower, IsrProposal
 from gralha.storage.disk import DiskError
 from gralha.storage.log import COORDINATOR, AppendResult
+from gralha.storage.validation import BatchCheck
 
 if TYPE_CHECKING:
     from gralha.replication.partition import Partition
 
 ACKS_ALL: Final = -1
 HIGH_WATERMARK: Final = -1  # DeleteRecords: "everything that consumers may read"
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class QueuedBatch:
+    """A client's batch that waits for its check, or for those before it.
+
+    One of the two methods is called, once.
+    """
+
+    def __init__(self, leading: "Leading", records: RecordBytes, check: BatchCheck | None) -> None:
+        self.leading = leading
+        self.records = records
+        self.check: BatchCheck | None = check  # None: not begun
+
+    def append(self, check: BatchCheck, now_ms: int) -> None:
+        """The batch is checked, and those before it are in the log: append it."""
+        raise NotImplementedError
+
+    def refuse(self, error: BaseException) -> None:
+        """The batch is not appended."""
+        raise NotImplementedError
 
 
 class Leading:
@@ -44,6 +73,7 @@ class Leading:
         self.proposal: IsrProposal | None = None
         # The in-sync replicas and those proposed: they all count for the high watermark.
         self.counting: list[int] = []
+        self.queue: deque[QueuedBatch] = deque()
         partition.log.assign_epoch_start(self.leader_epoch, self.epoch_start_offset)
 
     def metadata_changed(self, is_decided: bool) -> None:
@@ -83,15 +113,50 @@ class Leading:
     # Writing
 
     def append(self, records: RecordBytes, acks: int, now_ms: int) -> AppendResult:
-        """Append a batch of a client."""
+        """Check and append a batch of a client in one go, however long that takes."""
+        check = self.begin_append(records, acks, now_ms)
+        assert check is not None, "others wait to be appended"
+        check.finish()
+        return self.append_checked(check, acks, now_ms)
+
+    def begin_append(self, records: RecordBytes, acks: int, now_ms: int) -> BatchCheck | None:
+        """Check a client's batch as far as that takes a moment.
+
+        If the check is done (`BatchCheck.is_done`), `append_checked` is next. If it is not, or there is none
+        because others wait, the batch has to be queued (checking.py).
+        """
+        if acks == ACKS_ALL:
+            self._check_enough_replicas()
+        if self.queue:
+            return None
+        check = self.partition.log.check(records, now_ms)
+        check.begin()
+        return check
+
+    def append_checked(self, check: BatchCheck, acks: int, now_ms: int) -> AppendResult:
+        """Append a client's batch. Its check is done, by the settings that the topic has now."""
+        if self.partition.leading is not self:
+            # What this broker wrote in an epoch that is over would be acknowledged in another.
+            raise NotLeaderOrFollowerError()
         if acks == ACKS_ALL:
             self._check_enough_replicas()
         log = self.partition.log
         end_before = log.log_end_offset
-        result = log.append_as_leader(records, self.leader_epoch, now_ms)
+        result = log.append_checked(check, self.leader_epoch, now_ms)
         if log.log_end_offset != end_before:
-            self._appended(end_before, records.end - records.start)
+            self._appended(end_before, check.header.size_bytes)
         return result
+
+    def is_current(self, check: BatchCheck) -> bool:
+        """Whether the topic's settings are those that the batch was checked by."""
+        return check.config is self.partition.log.config
+
+    def refuse_queued(self, error: BaseException) -> None:
+        """Append none of those that wait."""
+        queue = self.queue
+        self.queue = deque()
+        for queued in queue:
+            queued.refuse(error)
 
     def append_own(self, records: RecordBytes, now_ms: int) -> AppendResult:
         """Append what a coordinator of this broker has decided, for all in-sync replicas to have.

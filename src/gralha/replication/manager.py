@@ -20,6 +20,7 @@ from gralha.metadata.image import NO_LEADER, BrokerRegistration, ImageChange, To
 from gralha.protocol.message import Message
 from gralha.protocol.peers import Peers
 from gralha.protocol.primitives import ZERO_UUID
+from gralha.replication.checking import Checks
 from gralha.replication.cluster_view import ALONE, DEFAULT_LAG_TIME_MAX_MS, ClusterView
 from gralha.replication.fetch_state import FetchSettings
 from gralha.replication.fetchers import Fetchers
@@ -76,6 +77,7 @@ class ReplicaManager:
         self.by_name: dict[str, dict[int, Partition]] = {}
         self.by_id: dict[bytes, dict[int, Partition]] = {}
         self.refusals = Refusals()
+        self.checks = Checks(clock)
         self._lag_time_max_ms = DEFAULT_LAG_TIME_MAX_MS
         self._cluster = ALONE
         self._fetchers: Fetchers | None = None
@@ -114,7 +116,8 @@ class ReplicaManager:
                 leading.shrink_in_sync_replicas()
 
     async def close(self) -> None:
-        """Fetch and propose no more. Changes that have begun are followed to their end."""
+        """Append, fetch and propose no more. Changes that have begun are followed to their end."""
+        self.checks.close()
         if self._fetchers is not None:
             await self._fetchers.close()
         if self._isr_changes is not None:

@@ -94,6 +94,7 @@ class Partition:
         self.leader_epoch = leader_epoch
         self.replicas = replicas
         self.in_sync_replicas = in_sync_replicas
+        led_before = self.leading
         if epoch_is_new:
             # Also if this broker led before: another may have led in between, unseen, and had followers.
             self._begin_epoch()
@@ -102,6 +103,8 @@ class Partition:
             leading.metadata_changed(is_decided)
         self._flush_what_is_owed()
         if epoch_is_new:
+            if led_before is not None:
+                led_before.refuse_queued(NotLeaderOrFollowerError())
             self._tell_of_state()
 
     def _begin_epoch(self) -> None:

@@ -1,8 +1,8 @@
 """The log of one partition: batches appended at the end, read from anywhere, forgotten from the start.
 
 A log is a row of segments; only the last one is written. Offsets, sizes and the last segment's indexes live
-in memory, so an append is: check the header and the CRC, check the producer's sequence, patch the header, one
-write. Readers get slices of what one read returned.
+in memory, so an append is: check the header, the CRC and the records (`validation.py`), check the producer's
+sequence, patch the header, one write. Readers get slices of what one read returned.
 
 All methods belong to the event loop's thread, and none of them waits for the disk, except those that say
 "may wait": call these in a thread. Blocking reads may run in a thread beside appends.
@@ -24,12 +24,11 @@ from gralha.protocol.errors import (
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import (
     BatchHeader,
-    append_time_header,
     batches,
     crc_is_valid,
     decode_records,
     patched_header,
-    read_header,
+    timed_header,
 )
 from gralha.storage.disk import DiskError, WouldBlock
 from gralha.storage.index import RELATIVE_OFFSET_MAX
@@ -40,14 +39,10 @@ from gralha.storage.validation import (
     CLIENT,
     COORDINATOR,
     RAFT_LEADER,
+    BatchCheck,
     check_batch,
     check_fits_segment,
     check_only_batch,
-    check_timestamps,
-    needs_recompression,
-    needs_walk,
-    recompress,
-    walk_records,
 )
 
 __all__ = ["CLIENT", "COORDINATOR", "RAFT_LEADER", "AppendResult", "Log", "WouldBlock"]
@@ -85,39 +80,60 @@ class Log(LogState):
     ) -> AppendResult:
         """Assign the next offsets to a batch and write it; a `KafkaError` says why not.
 
-        One batch, as Kafka demands; only the leader of the quorum may bring several.
+        One batch, as Kafka demands; only the leader of the quorum may bring several. A client's records are
+        checked in one go, which may take long: `check` and `append_checked` do the same in steps.
         """
-        if self.closed:
-            raise KafkaStorageError(f"The log of {self.name} is closed")
+        if origin == CLIENT:
+            check = self.check(records, now_ms)
+            check.finish()
+            return self.append_checked(check, leader_epoch, now_ms)
+        self._check_open()
         data = records.data
         position = records.start
         end = records.end
         header = check_batch(data, position, end, self.config, origin, self.name)
-        if origin != RAFT_LEADER:
-            if position + header.size_bytes != end:
-                check_only_batch(data, position + header.size_bytes, end, self.name)
-            return self._append_batch(data, position, header, leader_epoch, now_ms, origin)
-        first = self._append_batch(data, position, header, leader_epoch, now_ms, origin)
+        if origin == COORDINATOR:
+            check_only_batch(data, position + header.size_bytes, end, self.name)
+            end = position + header.size_bytes
+        first = self._append_batch(data, position, header, header.max_timestamp, leader_epoch, now_ms, origin)
         position += header.size_bytes
         while position < end:
             header = check_batch(data, position, end, self.config, origin, self.name)
-            last = self._append_batch(data, position, header, leader_epoch, now_ms, origin)
+            last = self._append_batch(
+                data, position, header, header.max_timestamp, leader_epoch, now_ms, origin
+            )
             first.last_offset = last.last_offset
             position += header.size_bytes
         return first
 
+    def check(self, records: RecordBytes, now_ms: i64) -> BatchCheck:
+        """Begin to check a client's batch."""
+        self._check_open()
+        return BatchCheck(records, self.config, self.name, now_ms)
+
+    def append_checked(self, check: BatchCheck, leader_epoch: i64, now_ms: i64) -> AppendResult:
+        """Append a client's batch after its check, which knows the topic's settings as they are."""
+        self._check_open()
+        assert check.config is self.config, "the batch was checked by other settings"
+        return self._append_batch(
+            check.data, check.position, check.header, check.max_timestamp, leader_epoch, now_ms, CLIENT
+        )
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise KafkaStorageError(f"The log of {self.name} is closed")
+
     def _append_batch(
-        self, data: bytes, position: i64, header: BatchHeader, leader_epoch: i64, now_ms: i64, origin: i64
+        self,
+        data: bytes,
+        position: i64,
+        header: BatchHeader,
+        max_timestamp: i64,
+        leader_epoch: i64,
+        now_ms: i64,
+        origin: i64,
     ) -> AppendResult:
         config = self.config
-        if origin != RAFT_LEADER:
-            check_timestamps(data, position, header, config, now_ms)
-            if needs_walk(header, config):
-                walk_records(data, position, header, config, now_ms)
-                if needs_recompression(header, config):
-                    data = recompress(data, position, header, config, self.name)
-                    position = 0
-                    header = read_header(data, 0)
         size = header.size_bytes
         check_fits_segment(size, config, self.name)
         base_offset = self.log_end_offset
@@ -126,13 +142,14 @@ class Log(LogState):
             if duplicate is not None:
                 return duplicate
         last_offset = base_offset + header.last_offset_delta
+        append_time_ms: i64 = -1
         if config.log_append_time:
             max_timestamp = now_ms
             append_time_ms = now_ms
-            patched = append_time_header(data, position, header, base_offset, leader_epoch, now_ms)
+            patched = timed_header(data, position, header, base_offset, leader_epoch, now_ms, True)
+        elif max_timestamp != header.max_timestamp or header.is_log_append_time:
+            patched = timed_header(data, position, header, base_offset, leader_epoch, max_timestamp, False)
         else:
-            max_timestamp = header.max_timestamp
-            append_time_ms = -1
             patched = patched_header(data, position, base_offset, leader_epoch)
         if leader_epoch != self.epochs.latest:
             self.assign_epoch_start(leader_epoch, base_offset)
@@ -190,8 +207,7 @@ class Log(LogState):
 
     def append_as_follower(self, records: RecordBytes, now_ms: i64 = 0) -> None:
         """Write batches as the leader sent them, with its offsets and epochs; not a cut one at the end."""
-        if self.closed:
-            raise KafkaStorageError(f"The log of {self.name} is closed")
+        self._check_open()
         data = records.data
         found = batches(data, records.start, records.end)
         next_offset = self.log_end_offset

@@ -1,10 +1,13 @@
 """Produce (versions 3 to 13): append record batches to partitions.
 
-Each partition's batch is appended at once, in the order of the request; a failure of one does not touch
-the others. acks=1 answers then, acks=all when the high watermark has passed the batch in the epoch that
-wrote it (which on a single replica is at once, unless flush.messages asks for the disk), acks=0 never:
-there an error closes the connection, which is all a client can notice. Who asks a broker that does not lead
-the partition is told which one does (KIP-951).
+Each partition's batch is checked and appended, in the order of the request; a failure of one does not touch
+the others. Most are appended at once. A batch whose check takes longer is queued at its partition
+(`Queued`), and the request waits.
+
+acks=1 answers when all are appended. acks=all answers when the high watermark has passed each of them in
+the epoch that wrote it: on a single replica that is at once, unless flush.messages asks for the disk.
+acks=0 never answers: an error closes the connection, which is all that a client can notice. A client that
+asks a broker that does not lead the partition is told which one does (KIP-951).
 """
 
 import logging
@@ -21,6 +24,7 @@ from gralha.protocol.errors import (
     InvalidTopicError,
     InvalidTxnStateError,
     KafkaError,
+    KafkaStorageError,
 )
 from gralha.protocol.message import Message
 from gralha.protocol.messages.produce import (
@@ -35,29 +39,64 @@ from gralha.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from gralha.protocol.primitives import ProtocolError, RecordBytes
-from gralha.protocol.records import RecordsRejectedError
-from gralha.replication.leading import ACKS_ALL, Leading
+from gralha.protocol.record_check import RecordsRejectedError
+from gralha.replication.leading import ACKS_ALL, Leading, QueuedBatch
 from gralha.replication.partition import Partition
 from gralha.replication.subscriptions import HIGH_WATERMARK_MOVED, Subscriber
 from gralha.storage.disk import DiskError
 from gralha.storage.log import AppendResult
+from gralha.storage.validation import BatchCheck
 
 log = logging.getLogger("gralha.broker")
 
 TOPIC_IDS_FROM_VERSION: Final = 13
 LEADERS_FROM_VERSION: Final = 10
+REFUSED_WITHOUT_ACKS: Final = "a batch sent with acks=0 was refused"
+
+
+# Errors with which Kafka does not tell where the log begins.
+WITHOUT_LOG_START: Final = (
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+)
 
 
 def handle(broker: Broker, context: RequestContext, request: ProduceRequest) -> Message | Deferred | None:
     produce = Produce(broker, context, request)
     produce.append_all(request)
+    if produce.queued_count or produce.unacknowledged:
+        return produce.wait()
     if request.acks == 0:
         if produce.failed:
-            raise ProtocolError("a batch sent with acks=0 was refused")
+            raise ProtocolError(REFUSED_WITHOUT_ACKS)
         return None
-    if produce.unacknowledged:
-        return produce.wait(request.timeout_ms)
     return produce.answer()
+
+
+class Queued(QueuedBatch):
+    """A batch of a request that waits for its check, or for those before it."""
+
+    def __init__(
+        self,
+        produce: "Produce",
+        leading: Leading,
+        records: RecordBytes,
+        check: BatchCheck | None,
+        answer: PartitionProduceResponse,
+    ) -> None:
+        super().__init__(leading, records, check)
+        self.produce = produce
+        self.answer = answer
+
+    def append(self, check: BatchCheck, now_ms: int) -> None:
+        self.produce.append_queued(self, check, now_ms)
+
+    def refuse(self, error: BaseException) -> None:
+        self.produce.refuse_queued(self, error)
 
 
 class Pending:
@@ -98,8 +137,12 @@ class Produce(Subscriber):
         self.listener: str = context.peer.listener
         self.by_id: bool = context.api_version >= TOPIC_IDS_FROM_VERSION
         self.acks: int = request.acks
+        self.timeout_ms: int = request.timeout_ms
         self.now_ms: int = broker.clock()
         self.failed: bool = False
+        self.queued_count: int = 0
+        self.queued_bytes: int = 0
+        self.is_gone: bool = False  # the client is
         self.leader_ids: list[int] = []  # of the partitions that others lead
         self.unacknowledged: list[Pending] = []
         self.response: ProduceResponse = ProduceResponse(responses=[])
@@ -152,30 +195,128 @@ class Produce(Subscriber):
         )
 
     def _append(self, partition: Partition, data: PartitionProduceData) -> PartitionProduceResponse:
-        refusals = self.broker.replicas.refusals
-        named: str | bytes = partition.topic_id if self.by_id else partition.topic
+        answer = PartitionProduceResponse(index=data.index, base_offset=-1)
+        leading: Leading | None = None
         try:
             records = self._one_batch(partition, data.records)
-            if refusals.rows:
-                refusals.check(named, data.index, records, partition.log)
             leading = partition.led()
-            result = leading.append(records, self.acks, self.now_ms)
+            if not leading.queue:
+                self._check_row(partition, records)
+            check = leading.begin_append(records, self.acks, self.now_ms)
+            if check is None or not check.is_done:
+                self._enqueue(leading, records, check, answer)
+            else:
+                self._accept(leading, leading.append_checked(check, self.acks, self.now_ms), answer)
         except DiskError as failure:  # not `error`: compiled code gives a name one type in a function
-            # Nothing of the batch is in the log: a full disk may have room again for the next try.
-            log.error("%s", failure)
-            refusals.note(named, data.index, data.records, ErrorCode.KAFKA_STORAGE_ERROR)
-            return self._refuse(data.index, ErrorCode.KAFKA_STORAGE_ERROR, str(failure))
+            self._refuse_for_disk(answer, partition, data.records, failure)
         except KafkaError as error:
-            answer = self._refuse(data.index, error.code, error.message)
-            refusals.note(named, data.index, data.records, error.code)
-            if isinstance(error, RecordsRejectedError):
-                answer.record_errors = [
-                    BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=reason)
-                    for index, reason in error.record_errors
-                ]
-            self._name_leader(answer, partition, None)
-            return answer
-        return self._accept(leading, result)
+            self._refuse_batch(answer, partition, data.records, error)
+            if leading is not None:
+                self._tell_start(answer, partition)
+        return answer
+
+    def _check_row(self, partition: Partition, records: RecordBytes) -> None:
+        """Refuse a batch that comes after a refused one in the same way."""
+        refusals = self.broker.replicas.refusals
+        if refusals.rows:
+            refusals.check(self._named(partition), partition.index, records, partition.log)
+
+    def _named(self, partition: Partition) -> str | bytes:
+        """The topic as the request names it."""
+        return partition.topic_id if self.by_id else partition.topic
+
+    # Batches whose check takes longer
+
+    def _enqueue(
+        self,
+        leading: Leading,
+        records: RecordBytes,
+        check: BatchCheck | None,
+        answer: PartitionProduceResponse,
+    ) -> None:
+        size = records.size()
+        if 2 * size < len(records.data):
+            # A range of the receive buffer would keep all of it.
+            records = RecordBytes(records.to_bytes(), 0, size)
+            if check is not None:
+                check.move_to(records)
+        self.queued_count += 1
+        self.queued_bytes += size
+        self.broker.replicas.checks.enqueue(Queued(self, leading, records, check, answer))
+
+    def append_queued(self, queued: Queued, check: BatchCheck, now_ms: int) -> None:
+        leading = queued.leading
+        partition = leading.partition
+        answer = queued.answer
+        try:
+            self._check_row(partition, queued.records)
+            self._accept(leading, leading.append_checked(check, self.acks, now_ms), answer)
+        except DiskError as failure:
+            self._refuse_for_disk(answer, partition, queued.records, failure)
+        except KafkaError as error:
+            self._refuse_batch(answer, partition, queued.records, error)
+            self._tell_start(answer, partition)
+        self._settled()
+
+    def refuse_queued(self, queued: Queued, error: BaseException) -> None:
+        assert isinstance(error, KafkaError)
+        partition = queued.leading.partition
+        answer = queued.answer
+        self._refuse_batch(answer, partition, queued.records, error)
+        self._tell_start(answer, partition)
+        self._settled()
+
+    def _settled(self) -> None:
+        """A batch that was queued is appended or refused."""
+        self.queued_count -= 1
+        deferred = self.deferred
+        if self.queued_count or self.is_gone or deferred is None:
+            return
+        if self.acks == 0:
+            if self.failed:
+                deferred.fail(ProtocolError(REFUSED_WITHOUT_ACKS))
+            else:
+                deferred.resolve(None)
+        elif self.unacknowledged:
+            # As in Kafka, only what is appended can time out.
+            deferred.expire_after(self.timeout_ms)
+        else:
+            deferred.resolve(self.answer())
+
+    # Answers
+
+    def _refuse_for_disk(
+        self,
+        answer: PartitionProduceResponse,
+        partition: Partition,
+        records: RecordBytes | None,
+        failure: DiskError,
+    ) -> None:
+        """Nothing of the batch is in the log: a full disk may have room again for the next try."""
+        log.error("%s", failure)
+        self._refuse_batch(answer, partition, records, KafkaStorageError(str(failure)))
+
+    def _refuse_batch(
+        self,
+        answer: PartitionProduceResponse,
+        partition: Partition,
+        records: RecordBytes | None,
+        error: KafkaError,
+    ) -> None:
+        self.failed = True
+        answer.error_code = error.code
+        answer.error_message = error.message
+        self.broker.replicas.refusals.note(self._named(partition), partition.index, records, error.code)
+        if isinstance(error, RecordsRejectedError):
+            answer.record_errors = [
+                BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=reason)
+                for index, reason in error.record_errors
+            ]
+        self._name_leader(answer, partition, None)
+
+    def _tell_start(self, answer: PartitionProduceResponse, partition: Partition) -> None:
+        if answer.error_code not in WITHOUT_LOG_START:
+            answer.log_start_offset = partition.log.log_start_offset
 
     def _name_leader(
         self, answer: PartitionProduceResponse, partition: Partition | None, topic: TopicImage | None
@@ -206,17 +347,15 @@ class Produce(Subscriber):
         end = records.start + header.size_bytes
         return records if end == records.end else RecordBytes(records.data, records.start, end)
 
-    def _accept(self, leading: Leading, result: AppendResult) -> PartitionProduceResponse:
+    def _accept(self, leading: Leading, result: AppendResult, answer: PartitionProduceResponse) -> None:
         partition = leading.partition
-        answer = PartitionProduceResponse(
-            index=partition.index,
-            base_offset=result.first_offset,
-            log_append_time_ms=result.log_append_time_ms,
-            log_start_offset=result.log_start_offset,
-        )
-        if self.acks == ACKS_ALL and partition.log.high_watermark <= result.last_offset:
+        answer.base_offset = result.first_offset
+        answer.log_append_time_ms = result.log_append_time_ms
+        answer.log_start_offset = result.log_start_offset
+        if self.acks == ACKS_ALL and partition.log.high_watermark <= result.last_offset and not self.is_gone:
             self.unacknowledged.append(Pending(leading, result.last_offset, answer))
-        return answer
+            if self.deferred is not None:
+                partition.subscribe(self, HIGH_WATERMARK_MOVED)
 
     def _refuse(self, index: int, error_code: int, message: str | None) -> PartitionProduceResponse:
         self.failed = True
@@ -224,11 +363,14 @@ class Produce(Subscriber):
             index=index, error_code=error_code, base_offset=-1, error_message=message
         )
 
-    # Waiting for acks=all
+    # Waiting
 
-    def wait(self, timeout_ms: int) -> Deferred:
+    def wait(self) -> Deferred:
         deferred = Deferred(self._time_out, self._leave)
-        deferred.expire_after(timeout_ms)
+        if self.queued_count:
+            deferred.kept_bytes = self.queued_bytes
+        else:
+            deferred.expire_after(self.timeout_ms)
         self.deferred = deferred
         for pending in self.unacknowledged:
             pending.partition.subscribe(self, HIGH_WATERMARK_MOVED)
@@ -249,7 +391,7 @@ class Produce(Subscriber):
                 pending.fail(outcome)
                 self._name_leader(pending.answer, partition, None)
         self.unacknowledged = waiting
-        if not waiting and self.deferred is not None:
+        if not waiting and not self.queued_count and self.deferred is not None:
             self.deferred.resolve(self.answer())
         return not here
 
@@ -261,6 +403,7 @@ class Produce(Subscriber):
             self.deferred.resolve(self.answer())
 
     def _leave(self) -> None:
-        """Wait no more."""
+        """Wait no more. What is queued will be appended all the same."""
+        self.is_gone = True
         for pending in self.unacknowledged:
             pending.partition.unsubscribe(self, HIGH_WATERMARK_MOVED)

@@ -1,0 +1,118 @@
+"""Checks the batches of clients that take longer than a moment, beside everything else that a broker does.
+
+A partition's queue (`Leading.queue`) is worked off from its front. A thread decompresses and compresses.
+The event loop walks over the records, a slice at a time, because compiled Python does not release the
+interpreter's lock. The batches behind the first one wait, so that records and sequence numbers keep their
+order. Other partitions do not wait, unless BATCHES_MAX of them are being checked already: each may take
+many times its size in memory.
+
+While a batch waits, the leader epoch may end: `Partition.change_leader` then refuses the whole queue. The
+topic's settings may change: then the batch is checked again. The client may go away: its batches are
+appended all the same, as Kafka appends them.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from gralha.protocol.errors import KafkaError, KafkaStorageError, UnknownServerError
+from gralha.replication.leading import Leading, QueuedBatch
+from gralha.storage.validation import BatchCheck
+
+# Decompressed at a time.
+BATCHES_MAX: Final = 4
+
+log = logging.getLogger("gralha.replication")
+
+
+class Checks:
+    """The checks that are under way on a broker. All methods belong to the event loop's thread."""
+
+    def __init__(self, clock: Callable[[], int]) -> None:
+        self._clock = clock
+        self._threads = ThreadPoolExecutor(BATCHES_MAX, thread_name_prefix="gralha-check")
+        # Those whose first batch is being checked, and those whose first batch waits for that.
+        self._under_way: dict[Leading, None] = {}
+        self._waiting: dict[Leading, None] = {}
+        self._is_closed = False
+
+    def enqueue(self, queued: QueuedBatch) -> None:
+        """Check and append a batch after those that wait already."""
+        leading = queued.leading
+        leading.queue.append(queued)
+        if leading not in self._under_way:
+            self._waiting[leading] = None
+            self._begin_more()
+
+    def close(self) -> None:
+        """Append nothing more. Whoever waits is refused."""
+        self._is_closed = True
+        for leading in (*self._under_way, *self._waiting):
+            leading.refuse_queued(KafkaStorageError("The broker is shutting down"))
+        self._waiting.clear()
+        self._threads.shutdown(wait=False)
+
+    def _begin_more(self) -> None:
+        while self._waiting and len(self._under_way) < BATCHES_MAX:
+            leading = next(iter(self._waiting))
+            del self._waiting[leading]
+            self._under_way[leading] = None
+            # Later: whoever has queued the batch is in the middle of something.
+            asyncio.get_running_loop().call_soon(self._go_on, leading)
+
+    def _go_on(self, leading: Leading) -> None:
+        """Take the next step for the batch at the front."""
+        if self._is_closed or not leading.queue:
+            self._end(leading)
+            return
+        queued = leading.queue[0]
+        try:
+            check = self._current_check(leading, queued)
+            if check.needs_thread:
+                self._work(leading, queued, check)
+                return
+            if not check.is_done:
+                check.walk()
+        except Exception as error:
+            self._refuse(leading, queued, error)
+        else:
+            if check.is_done and leading.is_current(check):
+                leading.queue.popleft()
+                queued.append(check, self._clock())
+        asyncio.get_running_loop().call_soon(self._go_on, leading)
+
+    def _current_check(self, leading: Leading, queued: QueuedBatch) -> BatchCheck:
+        """The check of a batch, begun again if the topic's settings have changed since."""
+        check = queued.check
+        if check is None or not leading.is_current(check):
+            queued.check = check = leading.partition.log.check(queued.records, self._clock())
+            check.begin()
+        return check
+
+    def _work(self, leading: Leading, queued: QueuedBatch, check: BatchCheck) -> None:
+        def worked(future: "asyncio.Future[None]") -> None:
+            error = future.exception()
+            if error is not None:
+                self._refuse(leading, queued, error)
+            self._go_on(leading)
+
+        loop = asyncio.get_running_loop()
+        loop.run_in_executor(self._threads, check.work).add_done_callback(worked)
+
+    def _refuse(self, leading: Leading, queued: QueuedBatch, error: BaseException) -> None:
+        """Refuse the batch at the front, unless the whole queue was refused meanwhile."""
+        if not leading.queue or leading.queue[0] is not queued:
+            return
+        leading.queue.popleft()
+        if not isinstance(error, KafkaError):
+            log.error("the check of a batch failed", exc_info=error)
+            error = UnknownServerError(str(error))
+        queued.refuse(error)
+
+    def _end(self, leading: Leading) -> None:
+        """Nobody waits there any more."""
+        del self._under_way[leading]
+        if not self._is_closed:
+            self._begin_more()
