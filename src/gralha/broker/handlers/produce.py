@@ -25,6 +25,7 @@ from gralha.protocol.errors import (
     InvalidTxnStateError,
     KafkaError,
     KafkaStorageError,
+    error_for,
 )
 from gralha.protocol.message import Message
 from gralha.protocol.messages.produce import (
@@ -262,6 +263,10 @@ class Produce(Subscriber):
         assert isinstance(error, KafkaError)
         partition = queued.leading.partition
         answer = queued.answer
+        known = self.broker.image.topics_by_id.get(partition.topic_id)
+        if known is None:
+            # It was deleted meanwhile. Nobody leads it any more.
+            error = error_for(self._why_missing(None, partition.index))
         self._refuse_batch(answer, partition, queued.records, error)
         self._tell_start(answer, partition)
         self._settled()
