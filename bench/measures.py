@@ -19,6 +19,8 @@ from tests.apache.kafka import BROKER_FLAGS, ApacheKafka
 
 from bench.frames import Frame, batch, create_topic, delete_topic, fetch_frame, produce_frame, produce_once
 from bench.load import Load, run_load
+from bench.payloads import event_batch
+from gralha.protocol import compression
 from gralha.testing import GralhaCluster
 
 Broker = GralhaCluster | ApacheKafka
@@ -27,6 +29,7 @@ Results = dict[str, float]
 CONNECTIONS = 4
 UNBATCHED_IN_FLIGHT = 20
 BATCHED_IN_FLIGHT = 5  # a producer's default
+COMPRESSED_RECORDS = 100
 STARTS = 3
 TOPIC_ALREADY_EXISTS = 36
 MB = 1e6
@@ -57,7 +60,7 @@ def measure_records(
         time.sleep(1)  # let the start's last work end before its memory is looked at
         results["idle_memory_mb"] = broker.process().memory_bytes() / MB
         say(f"start {results['start_s']:.2f} s, idle memory {results['idle_memory_mb']:.0f} MB")
-        for take in (unbatched, small_batches, large_batches_and_fetch, one_at_a_time):
+        for take in (unbatched, small_batches, large_batches_and_fetch, compressed_batches, one_at_a_time):
             taken = take(broker, scale)
             results.update(taken)
             say(", ".join(f"{name} {value:.4g}" for name, value in taken.items()))
@@ -179,6 +182,20 @@ def fetch(broker: Broker, topic: str, batch_bytes: int, batches: int, scale: flo
         "fetch_gb_s": usable_bytes / GB / load.seconds,
         "fetch_cpu_s_gb": cpu_s / (usable_bytes / GB),
     }
+
+
+def compressed_batches(broker: Broker, scale: float) -> Results:
+    """Brokers decompress what producers compressed, because they check every record."""
+    results: Results = {}
+    for codec in (compression.LZ4, compression.ZSTD):
+        name = compression.NAMES[codec]
+        records = event_batch(COMPRESSED_RECORDS, 1000, codec)
+        with topic_with_partitions(broker, f"{name}-batches", CONNECTIONS) as topic:
+            frames = [produce_frame(topic, partition, records) for partition in range(CONNECTIONS)]
+            load, cpu_s = loaded(broker, frames, 20_000, scale, BATCHED_IN_FLIGHT)
+        results[f"{name}_batches_records_s"] = load.requests * COMPRESSED_RECORDS / load.seconds
+        results[f"{name}_batches_records_cpu_s"] = load.requests * COMPRESSED_RECORDS / cpu_s
+    return results
 
 
 def one_at_a_time(broker: Broker, scale: float) -> Results:
