@@ -562,6 +562,7 @@ class Node:
         await self._controller_server.close()
         if self._broker is not None:
             self._broker.groups.close()
+        self._replicas.checks.close()
         if self._duties is not None:
             self._duties.close()
         self._neighbours.close()

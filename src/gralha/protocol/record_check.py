@@ -101,7 +101,7 @@ class RecordCheck:
         self.timestamp_min: i64 = timestamp_min
         self.timestamp_max: i64 = timestamp_max
         self.key_length_min: i64 = 0 if require_keys else _MIN
-        # How far it is: the next record, and what is left of the headers of the one before.
+        # The next record, and the headers of the one before that are left to check.
         self.index: i64 = 0
         self.headers_left: i64 = 0
         self.record_end: i64 = start

@@ -47,7 +47,7 @@ class Checks:
             self._begin_more()
 
     def close(self) -> None:
-        """Append nothing more. Whoever waits is refused."""
+        """Append nothing more, and refuse the batches that wait."""
         self._is_closed = True
         for leading in (*self._under_way, *self._waiting):
             leading.refuse_queued(KafkaStorageError("The broker is shutting down"))

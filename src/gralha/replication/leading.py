@@ -136,7 +136,7 @@ class Leading:
     def append_checked(self, check: BatchCheck, acks: int, now_ms: int) -> AppendResult:
         """Append a client's batch. Its check is done, by the settings that the topic has now."""
         if self.partition.leading is not self:
-            # What this broker wrote in an epoch that is over would be acknowledged in another.
+            # The epoch is over. An append now would be acknowledged in another one.
             raise NotLeaderOrFollowerError()
         if acks == ACKS_ALL:
             self._check_enough_replicas()

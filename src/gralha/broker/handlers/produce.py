@@ -408,7 +408,7 @@ class Produce(Subscriber):
             self.deferred.resolve(self.answer())
 
     def _leave(self) -> None:
-        """Wait no more. What is queued will be appended all the same."""
+        """Wait no more. Batches in a queue are appended all the same."""
         self.is_gone = True
         for pending in self.unacknowledged:
             pending.partition.unsubscribe(self, HIGH_WATERMARK_MOVED)
