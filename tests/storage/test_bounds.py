@@ -120,6 +120,8 @@ def test_a_bomb_is_refused(tmp_path: Path) -> None:
     data = encode_batch([Record(None, bytes(140_000_000), NOW)], compression=compression.ZSTD)
     check = log.check(as_records(data), NOW)
     assert not check.begin()
+    check.work()
+    assert (check.is_huge, check.step) == (True, DECOMPRESS)
     with pytest.raises(MessageTooLargeError, match="decompressed"):
         check.work()
     log.release()

@@ -3,8 +3,8 @@
 A partition's queue (`Leading.queue`) is worked off from its front. A thread decompresses and compresses.
 The event loop walks over the records, a slice at a time, because compiled Python does not release the
 interpreter's lock. The batches behind the first one wait, so that records and sequence numbers keep their
-order. Other partitions do not wait, unless BATCHES_MAX of them are being checked already: each may take
-many times its size in memory.
+order. Other partitions do not wait, unless BATCHES_MAX of them are being checked already. A batch may take
+many times its size in memory, so a huge one also waits until it is the only one.
 
 While a batch waits, the leader epoch may end: `Partition.change_leader` then refuses the whole queue. The
 topic's settings may change: then the batch is checked again. The client may go away: its batches are
@@ -13,6 +13,7 @@ appended all the same, as Kafka appends them.
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -36,6 +37,9 @@ class Checks:
         # Those whose first batch is being checked, and those whose first batch waits for that.
         self._under_way: dict[Leading, None] = {}
         self._waiting: dict[Leading, None] = {}
+        # The one huge batch that may be in memory, and the queues with another one at their front.
+        self._huge: QueuedBatch | None = None
+        self._huge_next: deque[Leading] = deque()
         self._is_closed = False
 
     def enqueue(self, queued: QueuedBatch) -> None:
@@ -64,6 +68,7 @@ class Checks:
 
     def _go_on(self, leading: Leading) -> None:
         """Take the next step for the batch at the front."""
+        self._leave_huge(leading)
         if self._is_closed or not leading.queue:
             self._end(leading)
             return
@@ -71,7 +76,8 @@ class Checks:
         try:
             check = self._current_check(leading, queued)
             if check.needs_thread:
-                self._work(leading, queued, check)
+                if not check.is_huge or self._enter_huge(queued):
+                    self._work(leading, queued, check)
                 return
             if not check.is_done:
                 check.walk()
@@ -100,6 +106,24 @@ class Checks:
 
         loop = asyncio.get_running_loop()
         loop.run_in_executor(self._threads, check.work).add_done_callback(worked)
+
+    def _enter_huge(self, queued: QueuedBatch) -> bool:
+        """Whether a huge batch may be decompressed now. If not, its queue goes on when there is no other."""
+        if self._huge is None:
+            self._huge = queued
+        elif self._huge is not queued:
+            self._huge_next.append(queued.leading)
+            return False
+        return True
+
+    def _leave_huge(self, leading: Leading) -> None:
+        """Let the next huge batch in if the one of this queue is gone."""
+        huge = self._huge
+        if huge is None or huge.leading is not leading or (leading.queue and leading.queue[0] is huge):
+            return
+        self._huge = None
+        if self._huge_next:
+            asyncio.get_running_loop().call_soon(self._go_on, self._huge_next.popleft())
 
     def _refuse(self, leading: Leading, queued: QueuedBatch, error: BaseException) -> None:
         """Refuse the batch at the front, unless the whole queue was refused meanwhile."""

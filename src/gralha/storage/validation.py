@@ -48,13 +48,15 @@ SLICE: Final[i64] = 4000
 INLINE_COMPRESSED_BYTES: Final[i64] = 64 * 1024
 INLINE_DECOMPRESSED_BYTES: Final[i64] = 256 * 1024
 INLINE_RECOMPRESSED_BYTES: Final[i64] = 8 * 1024
+# A batch that decompresses to more is huge: only one of them should be in memory at a time.
+HUGE_BYTES: Final[i64] = 16 * 1024 * 1024
 
 _HEADER_SIZE: Final[i64] = 61
 _LONG_MAX: Final[i64] = LONG_MAX
 _LONG_MIN: Final[i64] = -LONG_MAX - 1
 # A batch may decompress to this many times max.message.bytes, and at least to some megabytes.
 _EXPANSION_MAX: Final[i64] = 128
-_DECOMPRESSED_MIN: Final[i64] = 16 * 1024 * 1024
+_DECOMPRESSED_MIN: Final[i64] = HUGE_BYTES
 _DECOMPRESSED_MAX: Final[i64] = 1024 * 1024 * 1024
 
 
@@ -81,6 +83,8 @@ class BatchCheck:
         self.max_timestamp: i64 = -1
         self.records: RecordCheck | None = None
         self.step: i64 = DECOMPRESS
+        # Whether `work` has found more than HUGE_BYTES in it, and must be called again.
+        self.is_huge = False
         if header.compression == codecs.NONE:
             self._begin_walk(data, position + _HEADER_SIZE, position + header.size_bytes)
 
@@ -147,10 +151,17 @@ class BatchCheck:
 
     def work(self) -> None:
         """Decompress or compress. That may take long: call it in a thread."""
-        if self.step == DECOMPRESS:
-            self._decompress(_decompressed_max(self.config))
-        else:
+        if self.step == COMPRESS:
             self._compress()
+            return
+        max_bytes = _decompressed_max(self.config)
+        if self.is_huge or max_bytes <= HUGE_BYTES:
+            self._decompress(max_bytes)
+            return
+        try:
+            self._decompress(HUGE_BYTES)
+        except MessageTooLargeError:
+            self.is_huge = True
 
     def finish(self) -> None:
         """Take all the steps that are left. May take long."""

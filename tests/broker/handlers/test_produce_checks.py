@@ -433,6 +433,38 @@ async def test_few_batches_are_decompressed_at_a_time(broker, client, partition,
     assert [outcome(await one) for one in asking] == [(0, 0)] * 6
 
 
+async def test_one_huge_batch_is_in_memory_at_a_time(broker, client, partition, threads):
+    huge = encode_batch([Record(b"key", bytes(20_000_000), NOW_MS)], compression=compression.ZSTD)
+    asking = [await begun(produce(client, huge, index=index)) for index in range(3)]
+    for _ in asking:
+        threads.run_one()  # finds that it is huge
+        await turns()
+    assert len(threads.waiting) == 1
+    others = await begun(produce(client, large(), index=3))
+    assert len(threads.waiting) == 2
+    for _ in range(4):
+        threads.run_one()
+        await turns()
+    assert [outcome(await one) for one in (*asking, others)] == [(0, 0)] * 4
+    assert broker.replicas.checks._huge is None
+    assert is_at_rest(broker, partition)
+
+
+async def test_a_huge_batch_that_is_refused_makes_room(broker, client, partition, threads):
+    huge = encode_batch([Record(b"key", bytes(20_000_000), NOW_MS)], compression=compression.ZSTD)
+    asking = [await begun(produce(client, huge, index=index)) for index in range(2)]
+    for _ in asking:
+        threads.run_one()
+        await turns()
+    partition.change_leader(2, partition.leader_epoch + 1, [1, 2], [1, 2])
+    for _ in asking:
+        threads.run_one()
+        await turns()
+    assert outcome(await asking[0]) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    assert outcome(await asking[1]) == (0, 0)
+    assert is_at_rest(broker, partition)
+
+
 async def test_the_event_loop_goes_on_between_slices(broker, client, partition):
     turns_taken = 0
 
