@@ -188,7 +188,7 @@ class TestPrepare:
         self.prepare(tmp_path, "a", "b")
         for path in (tmp_path / "a").iterdir():
             path.unlink()
-        with pytest.raises(FormatError, match="restore"):
+        with pytest.raises(FormatError, match="Restore"):
             self.prepare(tmp_path, "a", "b")
 
     def test_partitions_without_an_identity_are_not_adopted(self, tmp_path: Path) -> None:

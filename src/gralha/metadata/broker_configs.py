@@ -1,10 +1,10 @@
-"""The broker configs a person can set in `server.properties`, in the notation of `config_notation`.
+"""The broker configs that `server.properties` may set, in the notation of `config_notation`.
 
-Names, types, defaults and limits are those of Apache Kafka 4.3; the sentences are ours. Defaults that differ
-on purpose say so: `max.connections` and `max.connections.per.ip` are finite. Settings that tune Kafka's
-threads are accepted, so that a Kafka user's file starts here unchanged, and say that they have no effect. The
-keys for logs and replicas are in `broker_log_configs`, those for groups and transactions in
-`broker_coordinator_configs`.
+Names, types, defaults and limits are those of Apache Kafka 4.3; the sentences are ours. Two defaults differ
+on purpose: `max.connections` and `max.connections.per.ip` are finite. Settings that tune Kafka's threads are
+accepted, so that a Kafka user's file works unchanged, and their documentation says that they have no effect.
+`broker_log_configs` has the keys for logs and replicas, `broker_coordinator_configs` the keys for groups and
+transactions.
 """
 
 from typing import Final
@@ -16,63 +16,62 @@ from gralha.metadata.config_types import ConfigKey
 
 _NODE: Final = """
 process.roles: list required; at least one of broker, controller; high
-    What this process is: 'broker', 'controller', or 'broker,controller' for both in one.
+    The roles of this process: 'broker', 'controller', or 'broker,controller' for both.
 node.id: int required; at least 0; high
-    This node's number; no other node of the cluster, broker or controller, may have it.
+    The id of this node. No other broker or controller of the cluster may have it.
 broker.id: int = -1; high
-    The old name of node.id; if given, it must be the same.
+    The old name of node.id. If both are set, they must be equal.
 broker.rack: string
-    The rack or zone this broker stands in, such as 'us-east-1a'. Replicas are spread over racks, and
-    consumers may read from their own.
+    The rack or zone of this broker, such as 'us-east-1a'. The controller spreads replicas over racks, and
+    consumers may read from a replica in their own rack.
 listeners: list = PLAINTEXT://:9092; distinct, not empty; high
     The addresses to listen on, each NAME://host:port. An empty host means all interfaces, port 0 any free
     port. A name that is not a security protocol needs an entry in listener.security.protocol.map.
 advertised.listeners: list; distinct, not empty; high
-    The addresses that clients and other brokers are told, where they differ from listeners (behind NAT, in
-    containers). Each must name a host; 0.0.0.0 is no address to connect to.
+    The addresses that clients and other brokers connect to, if they differ from listeners (behind NAT, in
+    containers). Each must name a host. 0.0.0.0 is not allowed: nobody can connect to it.
 listener.security.protocol.map: string =
   SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT; low; per-broker
-    Which security protocol each listener name speaks, as NAME:PROTOCOL pairs separated by commas.
+    The security protocol of each listener name, as NAME:PROTOCOL pairs separated by commas.
 controller.listener.names: list required; distinct, not empty; high
-    The names of the listeners on which controllers talk; the first is used to reach them. Brokers without
-    the controller role need the name too, but must not list it under listeners.
+    The names of the controllers' listeners. Other nodes connect to the first one. Brokers without the
+    controller role need the name too, but must not list it under listeners.
 inter.broker.listener.name: string
-    The name of the listener that brokers use among themselves; without it, the one whose protocol is
-    security.inter.broker.protocol.
+    The name of the listener that brokers use between each other. By default it is the listener with the
+    protocol security.inter.broker.protocol.
 security.inter.broker.protocol: string = PLAINTEXT; one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
-    The security protocol between brokers when inter.broker.listener.name does not say it.
+    The security protocol between brokers if inter.broker.listener.name is not set.
 early.start.listeners: list; high
-    Listeners that open before authorization is ready; by default those of the controllers.
+    Listeners that open before authorization is ready. By default these are the controllers' listeners.
 """
 
 _QUORUM: Final = """
 controller.quorum.voters: list =; distinct; high
-    The controllers that vote, as id@host:port separated by commas, when the set is fixed by this file.
+    The voting controllers, as id@host:port separated by commas, if this file defines them.
 controller.quorum.bootstrap.servers: list =; distinct; high
-    Addresses at which to find the controllers when the voters are recorded in the metadata log itself
-    (KIP-853).
+    Addresses of controllers, if the voters are recorded in the metadata log (KIP-853).
 controller.quorum.auto.join.enable: boolean = false; low
-    Should a controller that is not a voter yet ask to become one by itself?
+    Does a controller that is not a voter ask to become one?
 controller.quorum.election.timeout.ms: int = 1000; at least 0; high
-    How long a candidate gathers votes before it tries again.
+    How long a candidate collects votes before it tries again.
 controller.quorum.election.backoff.max.ms: int = 1000; at least 0; high
     The longest random pause after an election without a winner.
 controller.quorum.fetch.timeout.ms: int = 2000; at least 0; high
-    A voter that has not reached the leader for this long calls an election; a leader that a majority has
-    not fetched from for half as long again steps down.
+    A voter that has not reached the leader for this long calls an election. A leader resigns if a majority
+    has not fetched for one and a half times this long.
 controller.quorum.fetch.max.bytes: int = 1048576; at least 1; low
-    How many bytes of the metadata log one fetch of a follower asks for.
+    How many bytes of the metadata log a follower asks for in one fetch.
 controller.quorum.fetch.snapshot.max.bytes: int = 1048576; at least 1; low
-    How many bytes of a snapshot one request of a follower asks for.
+    How many bytes of a snapshot a follower asks for in one request.
 controller.quorum.append.linger.ms: int = 25; at least 0
-    How long the leader may hold metadata records to write several at once. Gralha writes while the disk is
-    free and gathers while it is busy, so it never waits.
+    How long the leader may hold metadata records back to write several at once. Gralha writes as soon as the
+    disk is free and collects records while it is busy, so it never waits.
 controller.quorum.request.timeout.ms: int = 2000; at least 0
-    How long a voter waits for another's answer.
+    How long a voter waits for the answer of another voter.
 controller.quorum.retry.backoff.ms: int = 20; at least 0; low
-    The pause before a failed request to another voter is repeated.
+    The pause before a voter repeats a failed request to another voter.
 metadata.log.dir: string; high
-    The folder of the metadata log; without it, the first of log.dirs.
+    The folder of the metadata log. By default it is the first of log.dirs.
 metadata.log.segment.bytes: int = 1073741824; at least 8388608; high
     The size at which a segment of the metadata log is closed.
 metadata.log.segment.ms: long = 604800000; high
@@ -80,34 +79,34 @@ metadata.log.segment.ms: long = 604800000; high
 metadata.log.max.record.bytes.between.snapshots: long = 20971520; at least 1; high
     A new snapshot of the metadata is written after about this many bytes of new records.
 metadata.log.max.snapshot.interval.ms: long = 3600000; at least 0; high
-    A new snapshot of the metadata is written at least this often while records arrive; 0 turns the clock
-    off.
+    A new snapshot of the metadata is written at least this often while records arrive; 0 means that only
+    the size decides.
 metadata.max.idle.interval.ms: int = 500; at least 0; low
     The active controller writes an empty record after this much silence, so that the high watermark of the
-    metadata log shows that it lives; 0 means never.
+    metadata log keeps moving; 0 means never.
 metadata.max.retention.bytes: long = 104857600; high
-    How many bytes of metadata log and snapshots are kept beyond the newest snapshot.
+    How many bytes of the metadata log and of old snapshots are kept besides the newest snapshot.
 metadata.max.retention.ms: long = 604800000; high
-    How long metadata log and snapshots are kept beyond the newest snapshot.
+    How long the metadata log and old snapshots are kept besides the newest snapshot.
 initial.broker.registration.timeout.ms: int = 60000
-    A starting broker that the controller has not accepted within this time gives up.
+    How long a starting broker tries to register with the controller before it gives up.
 broker.heartbeat.interval.ms: int = 2000
-    How often a broker tells the controller that it lives.
+    How often a broker sends a heartbeat to the controller.
 broker.session.timeout.ms: int = 9000
-    A broker that has been silent for this long is fenced: others take over its partitions.
+    The controller fences a broker that sends no heartbeat for this long: other brokers lead its partitions.
 controlled.shutdown.enable: boolean = true
-    Hand leadership to other brokers before stopping.
+    Does a broker hand leadership to other brokers before it stops?
 leader.imbalance.check.interval.seconds: long = 300; at least 1; high
-    How often the controller looks for partitions that are not led by their preferred replica.
+    How often the controller looks for partitions whose leader is not the preferred replica.
 auto.leader.rebalance.enable: boolean = true; high
-    Should the controller give leadership back to preferred replicas by itself?
+    Does the controller give leadership back to preferred replicas by itself?
 unclean.leader.election.interval.ms: long = 300000; at least 1; internal
     How often the controller looks for partitions without a leader whose topic allows unclean elections.
 """
 
 _SOCKETS: Final = """
 socket.request.max.bytes: int = 104857600; at least 1; high
-    The largest request a client may send; a larger one closes its connection.
+    The largest request that a client may send. The broker closes the connection of a larger one.
 socket.send.buffer.bytes: int = 102400; high
     SO_SNDBUF of client connections; -1 leaves it to the operating system.
 socket.receive.buffer.bytes: int = 102400; high
@@ -117,41 +116,41 @@ socket.listen.backlog.size: int = 50; at least 1
 socket.connection.setup.timeout.ms: long = 10000
     How long a connection to another node may take to open at first.
 socket.connection.setup.timeout.max.ms: long = 30000
-    How long it may take after repeated failures, each of which doubles the time.
+    How long it may take after failures. The time doubles with each failure up to this limit.
 connections.max.idle.ms: long = 600000
-    A connection without a request for this long is closed.
+    The broker closes a connection that has had no request for this long.
 max.connections: int = 10000; at least 0; cluster-wide
-    How many connections the broker keeps at once. Apache Kafka sets no limit by default; we do, so that a
-    client gone wild cannot use up the file descriptors.
+    How many connections the broker accepts at once. Apache Kafka has no limit by default. Gralha has one, so
+    that a broken client cannot use up the file descriptors.
 max.connections.per.ip: int = 5000; at least 0; cluster-wide
-    How many connections one client address may hold. Apache Kafka sets no limit by default.
+    How many connections one client address may have. Apache Kafka has no limit by default.
 max.connections.per.ip.overrides: string =; cluster-wide
-    Accepted for Kafka's sake, without effect yet: other limits for given addresses, as host:count.
+    Accepted, but without effect so far: other limits for certain addresses, as host:count.
 max.connection.creation.rate: int = max; at least 0; cluster-wide
-    Accepted for Kafka's sake, without effect yet: how many new connections per second are let in.
+    Accepted, but without effect so far: how many new connections per second the broker accepts.
 connection.failed.authentication.delay.ms: int = 100; at least 0; low
     The pause before a connection that failed to authenticate is closed.
 request.timeout.ms: int = 30000; high
     How long this node waits for the answer to a request it sent.
 fetch.max.bytes: int = 57671680; at least 1024
-    The most bytes one fetch answers with; a single larger batch is still sent whole.
+    The most bytes in the answer to one fetch. A single larger batch is still sent whole.
 max.incremental.fetch.session.cache.slots: int = 1000; at least 0
-    How many incremental fetch sessions (KIP-227) the broker remembers.
+    How many incremental fetch sessions (KIP-227) the broker keeps.
 max.request.partition.size.limit: int = 2000; at least 1
-    The most partitions one DescribeTopicPartitions answer holds.
+    The most partitions in one DescribeTopicPartitions answer.
 queued.max.requests: int = 500; at least 1; high
-    How many requests may be inside the broker before it stops reading from connections.
+    How many requests the broker handles at once. It does not read from connections above that.
 queued.max.request.bytes: long = -1
-    How many bytes of requests may be inside the broker before it stops reading; -1 sets no limit.
+    How many bytes of requests the broker holds before it stops reading; -1 sets no limit.
 """
 
 _TOPIC_POLICY: Final = """
 num.partitions: int = 1; at least 1
-    How many partitions a topic gets when its creator does not say.
+    The number of partitions of a new topic if the request does not say it.
 default.replication.factor: int = 1
-    How many replicas a topic gets when its creator does not say.
+    The number of replicas of a new topic if the request does not say it.
 auto.create.topics.enable: boolean = true; high
-    Is a topic made when a client asks for one that does not exist?
+    Does the broker create a topic when a client asks for one that does not exist?
 delete.topic.enable: boolean = true; high
     May topics be deleted at all?
 min.insync.replicas: int = 1; at least 1; high; cluster-wide
@@ -163,36 +162,35 @@ unclean.leader.election.enable: boolean = false; high; cluster-wide
 
 _WITHOUT_EFFECT: Final = """
 num.network.threads: int = 3; at least 1; high; cluster-wide
-    Accepted for Kafka's sake, without effect: one event loop serves all connections.
+    Accepted without effect: one event loop serves all connections.
 num.io.threads: int = 8; at least 1; high; cluster-wide
-    Accepted for Kafka's sake, without effect: one event loop handles all requests.
+    Accepted without effect: one event loop handles all requests.
 background.threads: int = 10; at least 1; high; cluster-wide
-    Accepted for Kafka's sake, without effect: background work runs on the event loop and a small pool of
-    threads.
+    Accepted without effect: background work runs on the event loop and a small pool of threads.
 num.replica.fetchers: int = 1; at least 1; high; cluster-wide
     How many connections fetch from each leader.
 num.replica.alter.log.dirs.threads: int; high
-    Accepted for Kafka's sake, without effect: Kafka's threads for moving replicas between folders.
+    Accepted without effect: Kafka's threads for moving replicas between folders.
 num.recovery.threads.per.data.dir: int = 2; at least 1; high; cluster-wide
-    How many threads check and flush the logs of one folder at start and stop.
+    How many threads recover and flush the logs of one folder at start and stop.
 fetch.purgatory.purge.interval.requests: int = 1000
-    Accepted for Kafka's sake, without effect: waiting fetches are kept differently.
+    Accepted without effect: Gralha keeps waiting fetches differently.
 producer.purgatory.purge.interval.requests: int = 1000
-    Accepted for Kafka's sake, without effect: waiting writes are kept differently.
+    Accepted without effect: Gralha keeps waiting writes differently.
 delete.records.purgatory.purge.interval.requests: int = 1
-    Accepted for Kafka's sake, without effect: waiting deletions are kept differently.
+    Accepted without effect: Gralha keeps waiting deletions differently.
 metric.reporters: list =; low; cluster-wide
-    Accepted for Kafka's sake, without effect: it names Java classes.
+    Accepted without effect: it names Java classes.
 metrics.num.samples: int = 2; at least 1; low
-    Accepted for Kafka's sake, without effect: metrics are kept differently.
+    Accepted without effect: Gralha keeps metrics differently.
 metrics.sample.window.ms: long = 30000; at least 1; low
-    Accepted for Kafka's sake, without effect: metrics are kept differently.
+    Accepted without effect: Gralha keeps metrics differently.
 metrics.recording.level: string = INFO; low
-    Accepted for Kafka's sake, without effect: metrics are kept differently.
+    Accepted without effect: Gralha keeps metrics differently.
 create.topic.policy.class.name: class; low
-    Accepted for Kafka's sake, without effect: a config never names code to load.
+    Accepted without effect: a config never names code to load.
 alter.config.policy.class.name: class; low
-    Accepted for Kafka's sake, without effect: a config never names code to load.
+    Accepted without effect: a config never names code to load.
 """
 
 BROKER_CONFIGS: Final[dict[str, ConfigKey]] = read_keys(

@@ -4,24 +4,24 @@ from typing import Final
 
 _OFFSETS: Final = """
 offset.metadata.max.bytes: int = 4096; high
-    The longest note a consumer may commit with an offset.
+    The most bytes of metadata that a consumer may commit with an offset.
 offsets.commit.timeout.ms: int = 5000; at least 1; high
-    How long a commit of offsets may take to reach its replicas.
+    How long a commit of offsets waits for its replicas.
 offsets.load.buffer.size: int = 5242880; at least 1; high
-    How many bytes of __consumer_offsets are read at a time when a coordinator loads.
+    How many bytes of __consumer_offsets a coordinator reads at a time when it loads.
 offsets.retention.check.interval.ms: long = 600000; at least 1; high
     How often the coordinator looks for expired offsets.
 offsets.retention.minutes: int = 10080; at least 1; high
     How long a group without members keeps its offsets.
 offsets.topic.compression.codec: int = 0; 0 to 4; high
-    How __consumer_offsets is compressed: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
+    The compression of __consumer_offsets: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
 offsets.topic.num.partitions: int = 50; at least 1; high
-    The partitions of __consumer_offsets; not to be changed once the topic exists.
+    The number of partitions of __consumer_offsets. Do not change it once the topic exists.
 offsets.topic.replication.factor: short = 3; at least 1; high
-    The replicas of __consumer_offsets. It cannot be made before that many brokers are up: a single broker
-    needs 1 here.
+    The number of replicas of __consumer_offsets. The topic is created when that many brokers are running, so
+    a single broker needs 1 here.
 offsets.topic.segment.bytes: int = 104857600; at least 1; high
-    The size of a segment of __consumer_offsets; small ones compact and load sooner.
+    The size of a segment of __consumer_offsets. Small segments compact and load sooner.
 """
 
 _CLASSIC_GROUPS: Final = """
@@ -34,72 +34,72 @@ group.min.session.timeout.ms: int = 6000
 group.max.size: int = max; at least 1
     How many members a group may have.
 group.coordinator.rebalance.protocols: list = classic,consumer; some of consumer, classic, share, streams
-    Which kinds of groups are served.
+    The group protocols that the broker serves.
 group.coordinator.append.linger.ms: int = -1; at least -1
-    How long the coordinator may hold records to write several at once; -1 lets it decide.
+    How long the coordinator may hold records back to write several at once; -1 lets it decide.
 group.coordinator.cached.buffer.max.bytes: int = 1048588; at least 524288; cluster-wide
-    Accepted for Kafka's sake, without effect: buffers are kept differently.
+    Accepted without effect: Gralha keeps buffers differently.
 group.coordinator.threads: int = 4; at least 1; high
-    Accepted for Kafka's sake, without effect: groups are coordinated on the event loop.
+    Accepted without effect: the event loop coordinates groups.
 group.coordinator.background.threads: int = 2; at least 1; high
-    Accepted for Kafka's sake, without effect: groups are coordinated on the event loop.
+    Accepted without effect: the event loop coordinates groups.
 """
 
 _CONSUMER_GROUPS: Final = """
 group.consumer.assignors: list = uniform,range; some of uniform, range
     The assignors of consumer groups (KIP-848); the first is the default.
 group.consumer.session.timeout.ms: int = 45000; at least 1
-    A member of a consumer group that is silent for this long is taken out.
+    The coordinator removes a member that sends no heartbeat for this long from its consumer group.
 group.consumer.min.session.timeout.ms: int = 45000; at least 1
-    The shortest value that a group's own consumer.session.timeout.ms may take.
+    The smallest value that a group may set as consumer.session.timeout.ms.
 group.consumer.max.session.timeout.ms: int = 60000; at least 1
-    The longest value that a group's own consumer.session.timeout.ms may take.
+    The largest value that a group may set as consumer.session.timeout.ms.
 group.consumer.heartbeat.interval.ms: int = 5000; at least 1
     How often members of a consumer group send heartbeats.
 group.consumer.min.heartbeat.interval.ms: int = 5000; at least 1
-    The shortest value that a group's own consumer.heartbeat.interval.ms may take.
+    The smallest value that a group may set as consumer.heartbeat.interval.ms.
 group.consumer.max.heartbeat.interval.ms: int = 15000; at least 1
-    The longest value that a group's own consumer.heartbeat.interval.ms may take.
+    The largest value that a group may set as consumer.heartbeat.interval.ms.
 group.consumer.assignment.interval.ms: int = 1000; at least 0; cluster-wide
     The shortest time between two assignments of one consumer group.
 group.consumer.min.assignment.interval.ms: int = 0; at least 0
-    The shortest value that a group's own consumer.assignment.interval.ms may take.
+    The smallest value that a group may set as consumer.assignment.interval.ms.
 group.consumer.max.assignment.interval.ms: int = 15000; at least 0
-    The longest value that a group's own consumer.assignment.interval.ms may take.
+    The largest value that a group may set as consumer.assignment.interval.ms.
 group.consumer.max.size: int = max; at least 1
     How many members a consumer group may have.
 group.consumer.migration.policy: string = bidirectional;
   one of any case DISABLED, DOWNGRADE, UPGRADE, BIDIRECTIONAL
-    Whether a group may change between the classic and the consumer protocol while it runs.
+    The direction in which a group with members may change between the classic and the consumer protocol.
 group.consumer.regex.refresh.interval.ms: int = 600000; at least 10000
-    How often subscriptions by pattern are matched with the topics again.
+    How often the coordinator matches regular expressions with the topics again.
 """
 
 _TRANSACTIONS: Final = """
 producer.id.expiration.ms: int = 86400000; at least 1; low; cluster-wide
     A partition forgets an idempotent producer that has not written for this long.
 producer.id.expiration.check.interval.ms: int = 600000; at least 1; low
-    How often partitions look for producers to forget.
+    How often partitions look for idempotent producers to forget.
 transaction.max.timeout.ms: int = 900000; at least 1; high
-    The longest timeout a producer may ask for its transactions.
+    The longest timeout that a producer may ask for its transactions.
 transactional.id.expiration.ms: int = 604800000; at least 1; high
-    A transactional id that has not been used for this long is forgotten.
+    The coordinator forgets a transactional id that was not used for this long.
 transaction.state.log.num.partitions: int = 50; at least 1; high
-    The partitions of __transaction_state; not to be changed once the topic exists.
+    The number of partitions of __transaction_state. Do not change it once the topic exists.
 transaction.state.log.replication.factor: short = 3; at least 1; high
-    The replicas of __transaction_state; a single broker needs 1 here.
+    The number of replicas of __transaction_state. A single broker needs 1 here.
 transaction.state.log.min.isr: int = 2; at least 1; high
-    The min.insync.replicas of __transaction_state; a single broker needs 1 here.
+    The min.insync.replicas of __transaction_state. A single broker needs 1 here.
 transaction.state.log.segment.bytes: int = 104857600; at least 1; high
     The size of a segment of __transaction_state.
 transaction.state.log.load.buffer.size: int = 5242880; at least 1; high
-    How many bytes of __transaction_state are read at a time when a coordinator loads.
+    How many bytes of __transaction_state a coordinator reads at a time when it loads.
 transaction.abort.timed.out.transaction.cleanup.interval.ms: int = 10000; at least 1; low
     How often the coordinator looks for transactions to abort.
 transaction.remove.expired.transaction.cleanup.interval.ms: int = 3600000; at least 1; low
     How often the coordinator looks for transactional ids to forget.
 transaction.partition.verification.enable: boolean = true; low; cluster-wide
-    Does a partition ask the coordinator whether a transaction is open before it takes its records?
+    Does a partition ask the coordinator whether the transaction is open before it appends its records?
 transaction.two.phase.commit.enable: boolean = false; low
     May producers keep prepared transactions open without a timeout (KIP-939)?
 add.partitions.to.txn.retry.backoff.ms: int = 20; at least 1; high

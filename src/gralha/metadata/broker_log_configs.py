@@ -4,23 +4,23 @@ from typing import Final
 
 _FOLDERS: Final = """
 log.dir: list = /tmp/kafka-logs; distinct, not empty; high
-    The folder of the logs; log.dirs comes before it.
+    The folder of the logs. It counts only if log.dirs is not set.
 log.dirs: list; distinct, not empty; high
-    The folders of the logs, separated by commas; new partitions go where the fewest are.
+    The folders of the logs, separated by commas. A new partition goes to the one with the fewest.
 cordoned.log.dirs: list =; per-broker
     Folders of log.dirs that get no new partitions, or * for all.
 log.dir.failure.timeout.ms: long = 30000; at least 1; low
-    A broker that cannot tell the controller of a failed folder within this time stops.
+    A broker stops if it cannot report a failed folder to the controller within this time.
 log.flush.offset.checkpoint.interval.ms: int = 60000; at least 0; high
-    How often the recovery points are written: up to where each log is known to be on disk.
+    How often recovery points are written. Everything in a log below its recovery point is on disk.
 log.flush.start.offset.checkpoint.interval.ms: int = 60000; at least 0; high
-    How often the logs' first offsets are written.
+    How often the first offsets of the logs are written.
 log.flush.scheduler.interval.ms: long = max; high
     How often the broker looks for logs whose flush.ms has passed.
 log.retention.check.interval.ms: long = 300000; at least 1
-    How often the broker looks for segments that retention lets go.
+    How often the broker looks for segments to delete by the retention settings.
 log.initial.task.delay.ms: long = 30000; at least 0; low
-    How long after the start the first check of retention and the first checkpoints come.
+    How long after the start the broker checks retention and writes checkpoints for the first time.
 """
 
 _TOPIC_DEFAULTS: Final = """
@@ -42,7 +42,7 @@ log.segment.delete.delay.ms: long = 60000; at least 0; high; cluster-wide
 log.flush.interval.messages: long = max; at least 1; high; cluster-wide
     The default of flush.messages.
 log.flush.interval.ms: long; high; cluster-wide
-    The default of flush.ms; without it, log.flush.scheduler.interval.ms.
+    The default of flush.ms. If it is not set, log.flush.scheduler.interval.ms counts.
 log.index.interval.bytes: int = 4096; at least 0; cluster-wide
     The default of index.interval.bytes.
 log.index.size.max.bytes: int = 10485760; at least 4; cluster-wide
@@ -70,34 +70,34 @@ log.preallocate: boolean = false; cluster-wide
 log.retention.bytes: long = -1; high; cluster-wide
     The default of retention.bytes.
 log.retention.ms: long; high; cluster-wide
-    The default of retention.ms; without it, log.retention.minutes.
+    The default of retention.ms. If it is not set, log.retention.minutes counts.
 log.retention.minutes: int; high
-    The default of retention.ms in minutes; without it, log.retention.hours.
+    The default of retention.ms in minutes. If it is not set, log.retention.hours counts.
 log.retention.hours: int = 168; high
     The default of retention.ms in hours.
 log.segment.bytes: int = 1073741824; at least 1048576; high; cluster-wide
     The default of segment.bytes.
 log.roll.ms: long; high; cluster-wide
-    The default of segment.ms; without it, log.roll.hours.
+    The default of segment.ms. If it is not set, log.roll.hours counts.
 log.roll.hours: int = 168; at least 1; high
     The default of segment.ms in hours.
 log.roll.jitter.ms: long; high; cluster-wide
-    The default of segment.jitter.ms; without it, log.roll.jitter.hours.
+    The default of segment.jitter.ms. If it is not set, log.roll.jitter.hours counts.
 log.roll.jitter.hours: int = 0; at least 0; high
     The default of segment.jitter.ms in hours.
 """
 
 _CLEANER: Final = """
 log.cleaner.enable: boolean = true
-    Are compacted topics compacted at all?
+    Does the broker compact compacted topics?
 log.cleaner.threads: int = 1; at least 0; cluster-wide
-    Accepted for Kafka's sake, without effect: one log is compacted at a time.
+    Accepted without effect: Gralha compacts one log at a time.
 log.cleaner.backoff.ms: long = 15000; at least 0; cluster-wide
-    The pause when no log needs compaction.
+    The pause before the next look if no log needs compaction.
 log.cleaner.dedupe.buffer.size: long = 134217728; cluster-wide
-    The memory in which compaction remembers keys.
+    The memory for the keys of a compaction.
 log.cleaner.io.buffer.load.factor: double = 0.9; cluster-wide
-    Accepted for Kafka's sake, without effect: compaction keeps its keys differently.
+    Accepted without effect: compaction keeps its keys differently.
 log.cleaner.io.buffer.size: int = 524288; at least 0; cluster-wide
     How many bytes compaction reads at a time.
 log.cleaner.io.max.bytes.per.second: double = 1.7976931348623157E308; cluster-wide
@@ -106,30 +106,30 @@ log.cleaner.io.max.bytes.per.second: double = 1.7976931348623157E308; cluster-wi
 
 _REPLICAS: Final = """
 replica.fetch.max.bytes: int = 1048576; at least 0
-    How many bytes of one partition a follower asks for; a larger batch still comes whole.
+    How many bytes of one partition a follower asks for. A larger batch is still sent whole.
 replica.fetch.min.bytes: int = 1; high
     The leader answers a follower's fetch when it has this many bytes, or when the wait is over.
 replica.fetch.response.max.bytes: int = 10485760; at least 0
-    How many bytes a follower asks for in one fetch over all partitions.
+    How many bytes of all partitions a follower asks for in one fetch.
 replica.fetch.wait.max.ms: int = 500; high
-    How long a follower's fetch waits for data; keep it under replica.lag.time.max.ms.
+    How long a follower's fetch waits for data. Keep it below replica.lag.time.max.ms.
 replica.fetch.backoff.ms: int = 1000; at least 0
-    The pause after a fetch from a leader failed.
+    The pause after a failed fetch from a leader.
 replica.high.watermark.checkpoint.interval.ms: long = 5000; high
     How often the high watermarks are written to disk.
 replica.lag.time.max.ms: long = 30000; high
     A follower that has not caught up for this long leaves the in-sync replicas.
 replica.selector.class: string
-    Which replica a consumer reads from: the leader by default, or, with the name of Kafka's
-    RackAwareReplicaSelector, one in the consumer's rack (KIP-392). The name selects; it loads no code.
+    The replica that a consumer reads from: the leader by default, or a replica in the consumer's rack with
+    the name of Kafka's RackAwareReplicaSelector (KIP-392). The name only selects; it loads no code.
 replica.socket.receive.buffer.bytes: int = 65536; high
     SO_RCVBUF of connections to leaders; -1 leaves it to the operating system.
 replica.socket.timeout.ms: int = 30000; high
     How long a follower waits for a leader's answer.
 replication.quota.window.num: int = 11; at least 1; low
-    How many time windows the replication throttle remembers.
+    How many time windows the replication throttle counts.
 replication.quota.window.size.seconds: int = 1; at least 1; low
-    The length of such a window.
+    The length of one window.
 leader.replication.throttled.rate: long = max; at least 0; cluster-wide
     Bytes per second that this broker sends for throttled replicas.
 follower.replication.throttled.rate: long = max; at least 0; cluster-wide
@@ -137,13 +137,13 @@ follower.replication.throttled.rate: long = max; at least 0; cluster-wide
 replica.alter.log.dirs.io.max.bytes.per.second: long = max; at least 0; cluster-wide
     Bytes per second for moving replicas between this broker's folders.
 quota.window.num: int = 11; at least 1; low
-    How many time windows the client quotas remember.
+    How many time windows the client quotas count.
 quota.window.size.seconds: int = 1; at least 1; low
-    The length of such a window.
+    The length of one window.
 controller.quota.window.num: int = 11; at least 1; low
-    How many time windows the quota on topic changes remembers.
+    How many time windows the quota on topic changes counts.
 controller.quota.window.size.seconds: int = 1; at least 1; low
-    The length of such a window.
+    The length of one window.
 """
 
 LOG_KEYS: Final = _FOLDERS + _TOPIC_DEFAULTS + _CLEANER + _REPLICAS

@@ -1,12 +1,18 @@
-"""Configuration: the keys, and which of several settings of one key counts.
+"""Configuration: the keys, and the value that counts if a key is set in several places.
 
-A topic config is looked up in layers, the first that has it wins: the topic's own settings, then the broker's
-synonyms of the key set dynamically for this broker, dynamically for all brokers, in `server.properties`, and
-last the key's default. Broker configs have the same layers without the topic's. DescribeConfigs and
-CreateTopics show the winner with its source, and all the others as synonyms.
+A topic config has layers, and the first layer that has the config wins:
 
-The keys are data: `TOPIC_CONFIGS`, `BROKER_CONFIGS`, `GROUP_CONFIGS`, each a dict by name. Values travel as
-text, as Kafka stores them; `parse_value` reads them.
+- the topic's own settings
+- the broker's synonyms of the key, set dynamically for this broker
+- the same, set dynamically for all brokers
+- the same, in `server.properties`
+- the default of the key
+
+Broker configs have the same layers without the topic's. DescribeConfigs and CreateTopics show the winner with
+its source, and all settings as synonyms.
+
+The keys are data: `TOPIC_CONFIGS`, `BROKER_CONFIGS`, `GROUP_CONFIGS`, each a dict by name. Values are text,
+as Kafka stores them; `parse_value` reads them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -63,7 +69,7 @@ _EMPTY: Final[Mapping[str, str]] = {}
 
 
 class BrokerConfigLayers(NamedTuple):
-    """One broker's settings as text by name, strongest layer first."""
+    """The settings of one broker, as text by name. The strongest layer comes first."""
 
     dynamic_broker: Mapping[str, str] = _EMPTY
     dynamic_default: Mapping[str, str] = _EMPTY
@@ -79,7 +85,7 @@ _LAYER_SOURCES: Final = (
 
 
 class ConfigSynonym(NamedTuple):
-    """One place where a config is set; the first of a list is the one that counts."""
+    """A place where a config is set. The first synonym of a list is the one that counts."""
 
     name: str
     value: str | None
@@ -105,7 +111,7 @@ class EffectiveConfig(NamedTuple):
 def effective_topic_config(
     name: str, overrides: Mapping[str, str], layers: BrokerConfigLayers
 ) -> EffectiveConfig:
-    """One topic config with its source and synonyms. Raises KeyError for a name that is no topic config."""
+    """One topic config with its source and synonyms. Raises KeyError for an unknown name."""
     key = TOPIC_CONFIGS[name]
     value, _ = topic_config_value_and_source(name, overrides, layers)
     synonyms = list(_unit_synonyms(key.synonyms, layers))
@@ -118,7 +124,7 @@ def effective_topic_config(
 def effective_topic_configs(
     overrides: Mapping[str, str], layers: BrokerConfigLayers
 ) -> list[EffectiveConfig]:
-    """All topic configs, sorted by name. Internal ones appear only where they are set."""
+    """All topic configs, sorted by name. Internal ones appear only if they are set."""
     return [
         effective_topic_config(name, overrides, layers)
         for name, key in sorted(TOPIC_CONFIGS.items())
@@ -127,21 +133,21 @@ def effective_topic_configs(
 
 
 def effective_topic_values(overrides: Mapping[str, str], layers: BrokerConfigLayers) -> dict[str, str]:
-    """The values that count for a topic, by name: what the log is configured with."""
+    """The values of a topic's configs, by name. The log is configured with them."""
     values = {name: topic_config_value(name, overrides, layers) for name in TOPIC_CONFIGS}
     values["segment.bytes"] = values.pop("internal.segment.bytes") or values["segment.bytes"]
     return {name: value for name, value in values.items() if value is not None}
 
 
 def topic_config_value(name: str, overrides: Mapping[str, str], layers: BrokerConfigLayers) -> str | None:
-    """The value of one topic config that counts."""
+    """The value of one topic config."""
     return topic_config_value_and_source(name, overrides, layers)[0]
 
 
 def topic_config_value_and_source(
     name: str, overrides: Mapping[str, str], layers: BrokerConfigLayers
 ) -> tuple[str | None, ConfigSource]:
-    """The value of one topic config that counts and its source; cheaper than `effective_topic_config`."""
+    """The value of one topic config and its source. It is cheaper than `effective_topic_config`."""
     if name in overrides:
         return overrides[name], ConfigSource.DYNAMIC_TOPIC_CONFIG
     key = TOPIC_CONFIGS[name]
@@ -154,7 +160,7 @@ def topic_config_value_and_source(
 
 
 def _convert(value: str | None, factor: int) -> str | None:
-    """A value in the synonym's unit, in the topic config's; any negative number of hours means no limit."""
+    """Converts a value from the synonym's unit to the topic config's. Negative hours mean no limit."""
     if value is None or factor == 1:
         return value
     number = int(value)
@@ -162,7 +168,7 @@ def _convert(value: str | None, factor: int) -> str | None:
 
 
 def _unit_synonyms(names: tuple[tuple[str, int], ...], layers: BrokerConfigLayers) -> list[ConfigSynonym]:
-    """Where a config is set that has several units, such as log.retention.ms, .minutes and .hours.
+    """The places where a config is set that has several units, such as log.retention.ms, .minutes and .hours.
 
     As in Kafka, the list begins with the first place where the first unit is set.
     """
@@ -187,7 +193,7 @@ def _broker_synonyms(
 
 # Broker configs
 
-# A broker config that is one of several units of the same thing shows the others after itself.
+# A broker config with several units shows its own unit first and then the others.
 _UNIT_SYNONYMS: Final[dict[str, tuple[tuple[str, int], ...]]] = {
     name: key.synonyms[index:]
     for key in TOPIC_CONFIGS.values()
@@ -197,7 +203,7 @@ _UNIT_SYNONYMS: Final[dict[str, tuple[tuple[str, int], ...]]] = {
 
 
 def broker_config_value(name: str, layers: BrokerConfigLayers) -> str | None:
-    """The value of one broker config that counts, its own name only."""
+    """The value of one broker config. Synonyms do not count here."""
     for layer in layers:
         if name in layer:
             return layer[name]
@@ -226,14 +232,14 @@ def effective_broker_config(name: str, layers: BrokerConfigLayers) -> EffectiveC
 
 
 def effective_broker_configs(layers: BrokerConfigLayers) -> list[EffectiveConfig]:
-    """All configs of one broker, sorted by name; internal ones and unknown names only where they are set."""
+    """All configs of one broker, sorted by name. Internal and unknown ones appear only if they are set."""
     names = {name for name, key in BROKER_CONFIGS.items() if not key.internal}
     names.update(*layers)
     return [effective_broker_config(name, layers) for name in sorted(names)]
 
 
 def default_broker_configs(dynamic_default: Mapping[str, str]) -> list[EffectiveConfig]:
-    """What DescribeConfigs shows for the broker resource with the empty name: settings for all brokers."""
+    """The settings for all brokers, as DescribeConfigs shows them for the broker with the empty name."""
     layers = BrokerConfigLayers(dynamic_default=dynamic_default)
     return [
         config._replace(synonyms=[synonym for synonym in config.synonyms if synonym.source is config.source])
@@ -267,7 +273,7 @@ def _effective_group_config(
 
 
 def validate(keys: Mapping[str, ConfigKey], name: str, value: str) -> str | None:
-    """What is wrong with `value` for the key `name` of `keys`, or None."""
+    """Returns what is wrong with `value` for the key `name` of `keys`, or None."""
     key = keys.get(name)
     if key is None:
         return f"Unknown config name: {name}"
@@ -279,7 +285,7 @@ def validate(keys: Mapping[str, ConfigKey], name: str, value: str) -> str | None
 
 
 def validate_topic_configs(configs: Mapping[str, str]) -> str | None:
-    """What is wrong with a topic's settings taken together, or None."""
+    """Returns what is wrong with a topic's settings, alone or together, or None."""
     for name in configs:
         if name not in TOPIC_CONFIGS:
             return f"Unknown topic config name: {name}"
@@ -306,7 +312,7 @@ def _topic_conflict(configs: Mapping[str, str]) -> str | None:
 
 
 def validate_group_configs(configs: Mapping[str, str], layers: BrokerConfigLayers) -> str | None:
-    """What is wrong with a group's settings, or None."""
+    """Returns what is wrong with a group's settings, or None."""
     for name, value in configs.items():
         if name not in GROUP_CONFIGS:
             return f"Unknown group config name: {name}"
@@ -318,7 +324,7 @@ def validate_group_configs(configs: Mapping[str, str], layers: BrokerConfigLayer
 
 
 def _out_of_bounds(values: Mapping[str, str | None], layers: BrokerConfigLayers) -> str | None:
-    """Brokers bound what a group may set: consumer.X by group.consumer.min.X and group.consumer.max.X."""
+    """The broker configs group.consumer.min.X and group.consumer.max.X limit a group's consumer.X."""
     for name, value in values.items():
         kind, _, rest = name.partition(".")
         for bound, relation, sign in (("min", "greater", 1), ("max", "less", -1)):
@@ -338,9 +344,9 @@ def _group_conflict(values: Mapping[str, str | None]) -> str | None:
 
 
 def validate_broker_configs(configs: Mapping[str, str], per_broker: bool) -> str | None:
-    """What is wrong with dynamic broker settings (for one broker, or for all), or None.
+    """Returns what is wrong with dynamic settings of one broker, or of all brokers, or None.
 
-    Names that are not ours pass, as in Kafka: a plugin or a later version may know them.
+    Unknown names are accepted, as in Kafka: a plugin or a later version may know them.
     """
     known = {name: BROKER_CONFIGS[name] for name in configs if name in BROKER_CONFIGS}
     fixed = sorted(name for name, key in known.items() if key.read_only)

@@ -1,17 +1,21 @@
 """The notation in which configuration keys are declared.
 
-A key is a line at the margin, its documentation the lines indented by four spaces below it. Parts of the
-first line are separated by `;` and may go on in lines indented by two spaces:
+A key is a line without indentation. Below it are the lines of its documentation, indented by four spaces. The
+parts of the first line are separated by `;` and may continue in lines indented by two spaces:
 
     retention.ms: long = 604800000; at least -1; from log.retention.ms, log.retention.hours * 3600000
         How long records are kept.
 
-First the name, the type and the default (`required` has none and wants a value; without `=` the default is
-null; `max` is the type's largest number). Then, in any order: what is allowed (`at least N`, `A to B`,
-`A to B or C`, `one of A, B`, `one of any case A, B`, `some of A, B` and `at least one of A, B` for lists,
-`distinct`, `distinct, not empty`, `throttled replicas`, `offset reset`), the importance (`high`, `low`;
-medium is not written), `cluster-wide` or `per-broker` for a broker config that may change while the broker
-runs, `internal` for one that is never shown, and `from` with the broker configs that give the default.
+First come the name, the type and the default. `required` means no default: a value must be set. Without `=`
+the default is null. `max` is the largest number of the type. Then, in any order:
+
+- the allowed values: `at least N`, `A to B`, `A to B or C`, `one of A, B`, `one of any case A, B`, for lists
+  `some of A, B` and `at least one of A, B`, `distinct`, `distinct, not empty`, `throttled replicas`,
+  `offset reset`
+- the importance: `high` or `low`; medium is not written
+- `cluster-wide` or `per-broker` for a broker config that may change while the broker runs
+- `internal` for a config that is shown only if it is set
+- `from` with the broker configs that give the default
 """
 
 from typing import Final
@@ -42,7 +46,7 @@ _LARGEST: Final = {"int": str(2**31 - 1), "long": str(2**63 - 1)}
 
 
 def read_keys(text: str) -> dict[str, ConfigKey]:
-    """The keys that `text` declares, by name. Raises ValueError where the notation is broken."""
+    """The keys that `text` declares, by name. Raises ValueError if the notation is broken."""
     keys: dict[str, ConfigKey] = {}
     head = ""
     documentation: list[str] = []

@@ -1,9 +1,8 @@
-"""What a configuration key is: its type, its default, what it allows, and how its text is read.
+"""A configuration key: its type, its default, the values that it allows, and how its text is read.
 
-The keys themselves are data (`topic_configs`, `broker_configs`, `group_configs`); this module knows how to
-read a value as Kafka reads it and how to say what is wrong with it. Nothing here knows where a value comes
-from: that is `config_keys`. Kept free of dataclasses and regular expressions, because commands and the
-broker's start pay for its import.
+The keys are data (`topic_configs`, `broker_configs`, `group_configs`). This module reads a value as Kafka
+does and says what is wrong with it. `config_keys` decides where a value comes from. This module uses neither
+dataclasses nor regular expressions, because every command and the start of a broker import it.
 """
 
 from collections.abc import Callable
@@ -16,7 +15,7 @@ LONG_MAX: Final = 2**63 - 1
 
 
 class ConfigType(IntEnum):
-    """The type of a value; the numbers are those of DescribeConfigs."""
+    """The type of a value. The numbers are those of DescribeConfigs."""
 
     UNKNOWN = 0
     BOOLEAN = 1
@@ -31,7 +30,7 @@ class ConfigType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where a value was set; the numbers are those of DescribeConfigs."""
+    """The place where a value is set. The numbers are those of DescribeConfigs."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -45,7 +44,7 @@ class ConfigSource(IntEnum):
 
 
 class UpdateMode(IntEnum):
-    """Whether a broker config may change while the broker runs, and for whom."""
+    """Whether a broker config may change while the broker runs, for one broker or for all."""
 
     READ_ONLY = 0
     PER_BROKER = 1
@@ -53,7 +52,7 @@ class UpdateMode(IntEnum):
 
 
 class ConfigError(ValueError):
-    """A value that a key does not take. `str()` of it is a sentence for a person."""
+    """A key does not accept a value. `str()` of the error is a sentence for a person."""
 
     def __init__(self, name: str, value: str | None, why: str, allowed: str = "") -> None:
         self.name = name
@@ -64,16 +63,15 @@ class ConfigError(ValueError):
 
 
 class Validator:
-    """What a value must satisfy beyond its type."""
+    """A rule for values beyond their type."""
 
     __slots__ = ("check", "shows_list", "text")
 
     def __init__(
         self, text: str, check: Callable[[ConfigValue], str | None], shows_list: bool = False
     ) -> None:
-        """`check` says what is wrong, with {name} for the key.
-
-        With `shows_list`, errors show a list in brackets.
+        """`check` returns what is wrong, with {name} for the key. With `shows_list`, errors show lists in
+        brackets.
         """
         self.text = text
         self.check = check
@@ -83,8 +81,8 @@ class Validator:
 class ConfigKey:
     """One configuration key, for a topic, a broker or a group.
 
-    `synonyms` names the broker configs that give a topic config its default, best first, each with the factor
-    that turns its unit into the topic config's (`log.retention.hours` counts 3,600,000 ms).
+    `synonyms` names the broker configs that give a topic config its default, best first. Each has the factor
+    from its unit to the unit of the topic config (`log.retention.hours` has 3,600,000).
     """
 
     __slots__ = (
@@ -124,17 +122,17 @@ class ConfigKey:
 
     @property
     def sensitive(self) -> bool:
-        """A password is never shown."""
+        """True for a password, which is never shown."""
         return self.type is ConfigType.PASSWORD
 
     @property
     def read_only(self) -> bool:
-        """Only meaningful for a broker's key: may it change without a restart?"""
+        """True if a broker config needs a restart to change."""
         return self.update_mode is UpdateMode.READ_ONLY
 
     @property
     def allowed(self) -> str:
-        """What the key takes, in a few words."""
+        """The allowed values, in a few words."""
         return self.validator.text if self.validator else _ALLOWED_BY_TYPE[self.type]
 
     def __repr__(self) -> str:
@@ -158,7 +156,7 @@ _INTEGER_BITS: Final[dict[ConfigType, int]] = {ConfigType.SHORT: 16, ConfigType.
 
 
 def parse_value(key: ConfigKey, text: str) -> ConfigValue:
-    """Reads `text` as a value of `key`. Raises ConfigError when the type or the validator refuses it."""
+    """Reads `text` as a value of `key`. Raises ConfigError if the type or the validator refuses it."""
     value = _parse_type(key, text)
     if key.validator is not None:
         why = key.validator.check(value)
@@ -196,7 +194,7 @@ def _parse_integer(key: ConfigKey, text: str) -> int:
     trimmed = text.strip()
     digits = trimmed[1:] if trimmed[:1] in ("+", "-") else trimmed
     limit = 1 << (_INTEGER_BITS[key.type] - 1)
-    # Twenty digits are beyond 64 bits; int() of a very long text would take quadratic time.
+    # Twenty digits are more than 64 bits, and int() needs quadratic time for a very long text.
     if not (digits.isascii() and digits.isdigit() and len(digits.lstrip("0")) < 20):
         raise _refusal(key, text, f"Not a number of type {key.type.name}")
     value = int(trimmed)
@@ -215,13 +213,13 @@ def _parse_double(key: ConfigKey, text: str) -> float:
 
 
 def split_list(text: str) -> list[str]:
-    """The items of a comma-separated text; an empty text is an empty list."""
+    """The items of a comma-separated text. An empty text is an empty list."""
     trimmed = text.strip()
     return [item.strip() for item in trimmed.split(",")] if trimmed else []
 
 
 def format_value(value: ConfigValue) -> str | None:
-    """A parsed value in the text form that DescribeConfigs shows (as Java writes it)."""
+    """A value in the text form of DescribeConfigs, which is Java's."""
     if value is None:
         return None
     if isinstance(value, bool):
@@ -253,7 +251,7 @@ def between(minimum: float, maximum: float) -> Validator:
         assert isinstance(value, int | float)
         if value > maximum:
             return f"Value must be no more than {maximum:g}"
-        # Written so that "not a number" is refused too.
+        # `>=` is False for NaN, so NaN is refused too.
         return None if value >= minimum else f"Value must be at least {minimum:g}"
 
     return Validator(f"from {minimum} to {maximum}", check)
@@ -307,7 +305,7 @@ def any_of(*options: str, may_be_empty: bool = True) -> Validator:
 
 
 def distinct_items(may_be_empty: bool) -> Validator:
-    """A list without repeated and without empty items (KIP-1161)."""
+    """A list without repeated or empty items (KIP-1161)."""
 
     def check(value: ConfigValue) -> str | None:
         assert isinstance(value, list)
@@ -339,7 +337,7 @@ def throttled_replicas() -> Validator:
 
 
 def offset_reset() -> Validator:
-    """Where a share group begins: `latest`, `earliest` or `by_duration:` and an ISO 8601 duration."""
+    """The start of a share group: `latest`, `earliest`, or `by_duration:` and an ISO 8601 duration."""
     text = "latest, earliest or by_duration:PnDTnHnMn.nS"
 
     def check(value: ConfigValue) -> str | None:

@@ -1,11 +1,12 @@
-"""Records on top of an image: the next image, and what has changed.
+"""Applies records to an image. The result is the next image and what has changed.
 
     delta = ImageDelta(image)
     for record in records: delta.apply(record)
     image, change = delta.finish(offset, epoch)
 
-A delta copies a part of the image when the first record touches it. A record that contradicts the image
-(a partition of an unknown topic, a broker epoch that is not the current one) raises MetadataError.
+A delta copies a part of the image when a record changes that part for the first time. A record that
+contradicts the image (a partition of an unknown topic, a broker epoch that is not the current one) raises
+MetadataError.
 """
 
 from collections.abc import Callable
@@ -54,11 +55,11 @@ from gralha.protocol.messages.topic_records import (
 
 
 class ImageDelta:
-    """An image in the making."""
+    """Builds the next image."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._before = image
-        # None as long as the part is the image's own.
+        # A part is None until this delta has copied it.
         self._topics: dict[str, TopicImage] | None = None
         self._topics_by_id: dict[bytes, TopicImage] = {}
         self._unified_names: dict[str, str] | None = None
@@ -67,20 +68,20 @@ class ImageDelta:
         self._controllers: dict[int, ControllerRegistration] | None = None
         self._features: dict[str, int] | None = None
         self._next_producer_id = image.next_producer_id
-        # The partitions of topics that this delta may still change in place, by topic id.
+        # The partitions that this delta has copied and may change in place, by topic id.
         self._own_partitions: dict[bytes, dict[int, PartitionImage]] = {}
         self._own_configs: set[ConfigResource] = set()
         self._deleted_topics: dict[bytes, TopicImage] = {}
 
     def apply(self, record: Message) -> None:
-        """Let one record take effect."""
+        """Applies one record."""
         handler = _HANDLERS.get(type(record))
         if handler is None:
-            raise MetadataError(f"no way to apply a {type(record).__name__}")
+            raise MetadataError(f"cannot apply a {type(record).__name__}")
         handler(self, record)
 
     def finish(self, offset: int, epoch: int) -> tuple[MetadataImage, ImageChange]:
-        """The image after all records, which end at `offset`, and what changed."""
+        """The image after all records, which end at `offset`, and the change."""
         before = self._before
         after = MetadataImage(
             offset,
@@ -125,7 +126,7 @@ class ImageDelta:
     def _apply_topic(self, record: TopicRecord) -> None:
         topics = self._own_topics()
         if record.name in topics or record.topic_id in self._topics_by_id:
-            raise MetadataError(f"topic {record.name} is created a second time")
+            raise MetadataError(f"topic {record.name} is created twice")
         partitions: dict[int, PartitionImage] = {}
         topic = TopicImage(record.name, record.topic_id, partitions)
         topics[topic.name] = self._topics_by_id[topic.id] = topic
@@ -138,7 +139,7 @@ class ImageDelta:
         topics = self._own_topics()
         topic = self._topics_by_id.pop(record.topic_id, None)
         if topic is None:
-            raise MetadataError("a topic is removed that does not exist")
+            raise MetadataError("a record removes a topic that does not exist")
         del topics[topic.name]
         self._own_partitions.pop(topic.id, None)
         if topic.id in self._before.topics_by_id:
@@ -149,13 +150,13 @@ class ImageDelta:
         self._remove_configs((TOPIC_RESOURCE, topic.name))
 
     def _partitions_to_change(self, topic_id: bytes) -> dict[int, PartitionImage]:
-        """The partitions of a topic, copied unless this delta has done so already."""
+        """The partitions of a topic. The first call copies them."""
         partitions = self._own_partitions.get(topic_id)
         if partitions is None:
             topics = self._own_topics()
             topic = self._topics_by_id.get(topic_id)
             if topic is None:
-                raise MetadataError("a partition of a topic that does not exist")
+                raise MetadataError("a record changes a partition of a topic that does not exist")
             partitions = dict(topic.partitions)
             topics[topic.name] = self._topics_by_id[topic_id] = TopicImage(topic.name, topic_id, partitions)
             self._own_partitions[topic_id] = partitions
@@ -187,7 +188,7 @@ class ImageDelta:
         partitions[record.partition_id] = changed_partition(old, record)
 
     def _apply_clear_elr(self, record: ClearElrRecord) -> None:
-        """Eligible replicas of one topic, or of all if none is named, are eligible no more."""
+        """Clears the eligible leader replicas of one topic, or of all topics if none is named."""
         topics = self._before.topics if self._topics is None else self._topics
         if record.topic_name and record.topic_name not in topics:
             raise MetadataError(f"topic {record.topic_name} changes, but does not exist")
@@ -298,21 +299,21 @@ class ImageDelta:
 
     def _apply_producer_ids(self, record: ProducerIdsRecord) -> None:
         if record.next_producer_id <= self._next_producer_id:
-            raise MetadataError("producer ids must grow, or two producers get the same one")
+            raise MetadataError("producer ids must grow, or two producers would get the same id")
         self._next_producer_id = record.next_producer_id
 
     def _apply_nothing(self, record: NoOpRecord) -> None:
-        """A sign of life of the controller."""
+        """The controller writes this record after a quiet time. It changes nothing."""
 
 
 def changed_partition(old: PartitionImage, record: PartitionChangeRecord) -> PartitionImage:
-    """A partition after a change."""
+    """The partition after a change."""
     elects = record.leader != NO_LEADER_CHANGE
     return PartitionImage(
         _new(record.replicas, old.replicas),
         _new(record.isr, old.isr),
         record.leader if elects else old.leader,
-        # Naming a leader, even the same one, begins a new epoch.
+        # A record that names a leader, even the same one, begins a new epoch.
         old.leader_epoch + 1 if elects else old.leader_epoch,
         old.partition_epoch + 1,
         old.directories if record.directories is None else tuple(record.directories),
@@ -343,7 +344,7 @@ def _changed_keys(before: Any, after: Any) -> list[Any]:
 
 
 def change_between(before: MetadataImage, after: MetadataImage) -> ImageChange:
-    """What changed from one image to another that no records connect: a snapshot was loaded."""
+    """The change between two images without the records between them, after a snapshot was loaded."""
     changed = [topic for id_, topic in after.topics_by_id.items() if topic != before.topics_by_id.get(id_)]
     return ImageChange(
         created_topics=[topic for topic in changed if topic.id not in before.topics_by_id],

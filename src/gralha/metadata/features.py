@@ -1,6 +1,6 @@
-"""Feature levels: what this version of the cluster can do, and what a new cluster begins with.
+"""Feature levels: what this version supports, and the levels of a new cluster.
 
-Levels are Kafka's. Only what is served is listed; an issue that brings a feature adds its line.
+The levels are Kafka's. A feature is listed only if it works.
 """
 
 from collections.abc import Mapping
@@ -8,11 +8,11 @@ from typing import Final
 
 from gralha.metadata.image import METADATA_VERSION
 
-# Kafka's name for the level below: it fixes which version of each metadata record is written.
+# Kafka's name for the level below, which decides the version of each metadata record.
 METADATA_VERSION_NAME: Final = "4.3-IV0"
 METADATA_VERSION_LEVEL: Final = 30
 
-# Level 1: consumer groups (KIP-848) may be used. Apache Kafka asks for it before it serves them.
+# Level 1: consumer groups (KIP-848). Clients of Apache Kafka use them only if the cluster has this level.
 GROUP_VERSION: Final = "group.version"
 GROUP_VERSION_LEVEL: Final = 1
 
@@ -20,19 +20,19 @@ GROUP_VERSION_LEVEL: Final = 1
 ELIGIBLE_LEADER_REPLICAS_VERSION: Final = "eligible.leader.replicas.version"
 ELIGIBLE_LEADER_REPLICAS_LEVEL: Final = 1
 
-# Level 1: the voters of the quorum are records in its log and can be changed (KIP-853). The log itself knows
-# its level: it is no feature record.
+# Level 1: the voters of the quorum are records in its log and can be changed (KIP-853). The quorum's log has
+# the level; there is no feature record.
 KRAFT_VERSION: Final = "kraft.version"
 KRAFT_VERSIONS: Final = (0, 1)
 
-# By name: the lowest and the highest level that this version can run at.
+# The lowest and the highest level that this version supports, by name.
 SUPPORTED_FEATURES: Final[dict[str, tuple[int, int]]] = {
     METADATA_VERSION: (METADATA_VERSION_LEVEL, METADATA_VERSION_LEVEL),
     GROUP_VERSION: (0, GROUP_VERSION_LEVEL),
     ELIGIBLE_LEADER_REPLICAS_VERSION: (0, ELIGIBLE_LEADER_REPLICAS_LEVEL),
 }
 
-# What an empty data folder is formatted with.
+# The levels of a new cluster.
 BOOTSTRAP_FEATURES: Final[dict[str, int]] = {
     METADATA_VERSION: METADATA_VERSION_LEVEL,
     GROUP_VERSION: GROUP_VERSION_LEVEL,
@@ -41,5 +41,5 @@ BOOTSTRAP_FEATURES: Final[dict[str, int]] = {
 
 
 def has_eligible_leader_replicas(features: Mapping[str, int]) -> bool:
-    """Is KIP-966 switched on?"""
+    """Returns True if KIP-966 is switched on."""
     return features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) >= ELIGIBLE_LEADER_REPLICAS_LEVEL

@@ -1,12 +1,12 @@
-"""What makes an empty folder a node's data folder: its identity and the cluster's first records.
+"""Formats an empty folder as the data folder of a node: its identity and the first records of the cluster.
 
-    meta.properties         whose folder it is: cluster.id, node.id and the folder's own directory.id
+    meta.properties         the identity: cluster.id, node.id and the directory.id of the folder
     bootstrap.checkpoint    the records that the first controller writes into the metadata log
     __cluster_metadata-0/   in a dynamic quorum (KIP-853) a first snapshot of that log, with the voters
 
-`kafka-storage format` does this on request, a server on its first start. `meta.properties` is written last:
-a folder without it has not been formatted. A folder that holds partitions but no `meta.properties` has lost
-it, and is not taken for an empty one.
+`kafka-storage format` formats folders on request, a server on its first start. `meta.properties` is written
+last, so a folder without it is not formatted. A folder with partitions but without `meta.properties` has lost
+that file, and does not count as empty.
 """
 
 import hashlib
@@ -54,11 +54,11 @@ _VOTER: Final = re.compile(r"(\d+)@(\[[^\]]+\]|[^:\[\]]+):(\d+):([\w-]{22})", re
 
 
 class FormatError(Exception):
-    """A folder that cannot be used or formatted; the message says why and what to do."""
+    """A folder cannot be used or formatted. The message says why, and what to do."""
 
 
 class Files(Protocol):
-    """The part of the disk that this takes (`storage.disk.Disk` has it)."""
+    """The part of `storage.disk.Disk` that this module needs."""
 
     def list_folder(self, path: str, /) -> list[str]: ...
     def exists(self, path: str, /) -> bool: ...
@@ -68,7 +68,7 @@ class Files(Protocol):
 
 
 class MetaProperties(NamedTuple):
-    """Whose folder it is. Folders of old clusters have no id of their own."""
+    """The identity of a folder. Folders of old clusters have no directory id."""
 
     cluster_id: str
     node_id: int
@@ -76,7 +76,7 @@ class MetaProperties(NamedTuple):
 
 
 class InitialVoter(NamedTuple):
-    """A voter of the first quorum: the node, where its controller listens, its metadata folder's id."""
+    """A voter of the first quorum: its node id, its controller's address, its metadata folder's id."""
 
     node_id: int
     host: str
@@ -85,7 +85,7 @@ class InitialVoter(NamedTuple):
 
 
 class FormatPlan(NamedTuple):
-    """What folders are formatted for. With `voters` the quorum is a dynamic one."""
+    """The identity to format folders with. With `voters` the quorum is dynamic."""
 
     cluster_id: str
     node_id: int
@@ -103,7 +103,7 @@ class FormattedFolder(NamedTuple):
 
 
 def random_uuid(random: Random) -> bytes:
-    """A UUID of version 4 whose text does not begin with a dash, so that it can be an argument."""
+    """A UUID of version 4 whose text does not begin with a dash, which a command takes for a flag."""
     while True:
         drawn = bytearray(random.randbytes(16))
         drawn[6] = drawn[6] & 0x0F | 0x40
@@ -133,12 +133,12 @@ def decode_meta_properties(path: str, data: bytes) -> MetaProperties:
         values = {name: value for name, value, _ in parse_properties(data.decode())}
         version = values.get("version")
         if version != "1":
-            raise ValueError(f"version is {version}, only 1 is known")
+            raise ValueError(f"version is {version}, but only 1 is supported")
         for name in ("cluster.id", "node.id"):
             if not values.get(name):
                 raise ValueError(f"{name} is missing")
         if not values["node.id"].isdecimal():
-            raise ValueError(f"node.id={values['node.id']} is no number")
+            raise ValueError(f"node.id={values['node.id']} is not a number")
         directory = values.get("directory.id")
         directory_id = ZERO_UUID if directory is None else uuid_from_string(directory)
     except ValueError as error:
@@ -147,7 +147,7 @@ def decode_meta_properties(path: str, data: bytes) -> MetaProperties:
 
 
 def read_meta_properties(files: Files, folder: str) -> MetaProperties | None:
-    """Whose folder it is; None when it has not been formatted."""
+    """The identity of a folder, or None if it is not formatted."""
     path = f"{folder}/{META_PROPERTIES}"
     data = files.read_file(path)
     return None if data is None else decode_meta_properties(path, data)
@@ -156,7 +156,7 @@ def read_meta_properties(files: Files, folder: str) -> MetaProperties | None:
 def verify(
     found: Mapping[str, MetaProperties | None], node_id: int, cluster_id: str | None = None
 ) -> str | None:
-    """The one cluster that all formatted folders belong to; FormatError if they are not this node's."""
+    """The cluster of all formatted folders. Raises FormatError if a folder is of another node or cluster."""
     directory_ids: dict[bytes, str] = {}
     for folder, properties in found.items():
         if properties is None:
@@ -167,8 +167,8 @@ def verify(
             raise FormatError(f"{path} says cluster.id={properties.cluster_id}, expected {cluster_id}")
         if properties.node_id != node_id:
             raise FormatError(
-                f"{path} says node.id={properties.node_id}, but the node's is {node_id}. If the data was "
-                "moved, set that node.id; for a new node take an empty folder."
+                f"{path} says node.id={properties.node_id}, but this node is {node_id}. If you have moved "
+                f"the data, set node.id={properties.node_id}. For a new node, use an empty folder."
             )
         other = directory_ids.setdefault(properties.directory_id, folder)
         if other != folder and properties.directory_id != ZERO_UUID:
@@ -180,16 +180,16 @@ def verify(
 
 
 def format_folders(files: Files, plan: FormatPlan, now_ms: int, random: Random) -> Iterator[FormattedFolder]:
-    """Format the folders that are not formatted yet, yielding each before it is written. May wait."""
+    """Formats the folders that are not formatted yet, and yields each before it is written. This blocks."""
     if not _CLUSTER_ID.fullmatch(plan.cluster_id):
         raise FormatError(
-            f"{plan.cluster_id!r} is no cluster id: take letters, digits, dots, dashes and underscores, such "
-            "as kafka-storage random-uuid prints"
+            f"{plan.cluster_id!r} is not a valid cluster id. Use letters, digits, dots, dashes and "
+            "underscores, or an id from kafka-storage random-uuid."
         )
     found = {folder: read_meta_properties(files, folder) for folder in sorted(set(plan.folders))}
     verify(found, plan.node_id, plan.cluster_id)
     taken = {properties.directory_id for properties in found.values() if properties is not None}
-    # The metadata folder first: after a crash in between, the others look like new disks, not like a loss.
+    # The metadata folder first: after a crash in between, the others look like new disks.
     for folder in sorted(found, key=lambda folder: folder != plan.metadata_folder):
         if found[folder] is not None:
             continue
@@ -211,7 +211,7 @@ def format_folders(files: Files, plan: FormatPlan, now_ms: int, random: Random) 
 
 
 def shared_cluster_id(voters: Iterable[str]) -> str:
-    """A cluster id on which nodes agree that have the same voters and nothing else yet."""
+    """The cluster id that nodes derive from their common list of voters, before they have talked."""
     digest = hashlib.sha256(",".join(sorted(voters)).encode()).digest()
     return uuid_to_string(digest[:16])
 
@@ -225,10 +225,10 @@ def prepare_folders(
     random: Random,
     new_cluster_id: str | None = None,
 ) -> dict[str, MetaProperties]:
-    """Whose folders they are, for a server that starts: empty ones are formatted first. May wait.
+    """The identities of a starting server's folders. Empty folders are formatted first. This blocks.
 
-    A folder that is empty beside formatted ones (a new disk) joins their cluster. `new_cluster_id` is for a
-    node that has nothing yet, instead of a random one.
+    If some folders are formatted and one is empty (a new disk), the empty one joins their cluster. A node
+    without any formatted folder uses `new_cluster_id`, or a random id.
     """
     wanted = sorted({*folders, metadata_folder})
     found = {folder: read_meta_properties(files, folder) for folder in wanted}
@@ -238,8 +238,8 @@ def prepare_folders(
             _check_empty(files, folder)
     if found[metadata_folder] is None and cluster_id is not None:
         raise FormatError(
-            f"{metadata_folder} is empty, but other folders of the node belong to cluster {cluster_id}. It "
-            "held the cluster's metadata: restore it, or format it with kafka-storage to begin with none."
+            f"{metadata_folder} is empty, but other folders of this node belong to cluster {cluster_id}. "
+            "It had the metadata of the cluster. Restore it, or format it with kafka-storage to begin anew."
         )
     cluster_id = cluster_id or new_cluster_id or uuid_to_string(random_uuid(random))
     plan = FormatPlan(cluster_id, node_id, wanted, metadata_folder)
@@ -251,13 +251,13 @@ def prepare_folders(
 def _check_empty(files: Files, folder: str) -> None:
     if files.exists(folder) and any(_PARTITION_FOLDER.fullmatch(name) for name in files.list_folder(folder)):
         raise FormatError(
-            f"{folder} holds partitions but no {META_PROPERTIES}. Restore that file, or name the cluster by "
-            "kafka-storage format --cluster-id."
+            f"{folder} has partitions but no {META_PROPERTIES}. Restore that file, or give the cluster id "
+            "with kafka-storage format --cluster-id."
         )
 
 
 def _directory_id(plan: FormatPlan, folder: str, taken: set[bytes], random: Random) -> bytes:
-    """The id of the node's own voter for the metadata folder, otherwise one that no folder has."""
+    """The id from the node's own voter for the metadata folder, otherwise a new one."""
     if folder == plan.metadata_folder:
         for voter in plan.voters:
             if voter.node_id == plan.node_id:
@@ -281,7 +281,7 @@ def _description(plan: FormatPlan, folder: str) -> str:
 
 
 def bootstrap_records(features: Mapping[str, int]) -> list[Message]:
-    """The records of bootstrap.checkpoint: the levels of the features, that of the metadata itself first."""
+    """The records of bootstrap.checkpoint: the levels of features, with metadata.version first."""
     names = sorted(features, key=lambda name: (name != METADATA_VERSION, name))
     return [FeatureLevelRecord(name=name, feature_level=features[name]) for name in names]
 
@@ -292,7 +292,7 @@ def bootstrap_checkpoint(features: Mapping[str, int], now_ms: int) -> bytes:
 
 
 def read_bootstrap_records(files: Files, folder: str) -> list[Message]:
-    """What the first controller of the cluster writes into its metadata log; may wait."""
+    """The records that the first controller writes into its metadata log. This blocks."""
     path = f"{folder}/{BOOTSTRAP_CHECKPOINT}"
     data = files.read_file(path)
     if data is None:
@@ -306,7 +306,7 @@ def read_bootstrap_records(files: Files, folder: str) -> list[Message]:
 
 
 def quorum_checkpoint(voters: Iterable[InitialVoter], listener_name: str, now_ms: int) -> bytes:
-    """The first snapshot of a metadata log whose voters are records in it (KIP-853)."""
+    """The first snapshot of a metadata log that has its voters as records (KIP-853)."""
     voter_records = [
         Voter(
             voter_id=voter.node_id,
@@ -335,8 +335,8 @@ def parse_initial_voters(text: str) -> list[InitialVoter]:
         parts = _VOTER.fullmatch(item.strip())
         if parts is None or int(parts[3]) > 65535:
             raise FormatError(
-                f"{item.strip()!r} is no controller: expected id@host:port:directory, where the directory "
-                "is an id as kafka-storage random-uuid prints it"
+                f"{item.strip()!r} is not a controller: expected id@host:port:directory, with a "
+                "directory id from kafka-storage random-uuid"
             )
         if any(voter.node_id == int(parts[1]) for voter in voters):
             raise FormatError(f"controller {parts[1]} is named twice")

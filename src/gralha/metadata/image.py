@@ -1,9 +1,9 @@
-"""What the cluster knows, as an immutable image.
+"""The metadata of the cluster, as an immutable image.
 
-An image never changes: whoever holds one may read it for as long as needed. `delta.ImageDelta` makes the next
-one from the records of the metadata log, sharing all that they did not touch, and an `ImageChange` that says
-what they did. Only records make an image, live and at start, so both end up the same. `snapshot` is the way
-back: the records that make an image from nothing.
+An image never changes, so a reader may keep it as long as it likes. `delta.ImageDelta` makes the next image
+from the records of the metadata log, and an `ImageChange` with the differences. Both images share all parts
+that did not change. An image is made from records alone, both at start and while the node runs, so the result
+is the same. `snapshot` does the reverse: it makes the records of an image.
 """
 
 from collections.abc import Mapping
@@ -25,11 +25,11 @@ _NO_CONFIGS: Final[Mapping[str, str]] = {}
 
 
 class MetadataError(Exception):
-    """Records that contradict what came before them. The node stops: its picture of the cluster is wrong."""
+    """Records contradict the records before them. The node stops, because its image is wrong."""
 
 
 class Endpoint(NamedTuple):
-    """An address under which a node can be reached; the protocol is Kafka's number (0 is PLAINTEXT)."""
+    """An address of a node. The protocol is Kafka's number (0 is PLAINTEXT)."""
 
     name: str
     host: str
@@ -38,7 +38,7 @@ class Endpoint(NamedTuple):
 
 
 class BrokerRegistration(NamedTuple):
-    """A broker as the controller knows it."""
+    """A broker as it is registered."""
 
     id: int
     epoch: int
@@ -53,7 +53,7 @@ class BrokerRegistration(NamedTuple):
 
     @property
     def is_active(self) -> bool:
-        """May it lead partitions and join in-sync replicas?"""
+        """True if the broker may lead partitions and join in-sync replicas."""
         return not self.fenced and not self.in_controlled_shutdown
 
     def endpoint(self, listener_name: str) -> Endpoint | None:
@@ -62,7 +62,7 @@ class BrokerRegistration(NamedTuple):
 
 
 class ControllerRegistration(NamedTuple):
-    """A controller as it has introduced itself."""
+    """A controller as it is registered."""
 
     id: int
     incarnation_id: bytes
@@ -71,7 +71,7 @@ class ControllerRegistration(NamedTuple):
 
 
 class PartitionImage(NamedTuple):
-    """A partition: who has it, who leads it. Replicas are in order of preference."""
+    """A partition: its replicas in order of preference, its leader and its state."""
 
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -95,7 +95,7 @@ class TopicImage(NamedTuple):
 
 
 class MetadataImage(NamedTuple):
-    """Everything the metadata log says up to and with `offset`."""
+    """Everything that the metadata log says up to `offset`, inclusive."""
 
     offset: int
     epoch: int
@@ -134,12 +134,12 @@ EMPTY_IMAGE: Final = MetadataImage(-1, 0, {}, {}, {}, {}, {}, {}, {}, 0)
 
 
 class ImageChange(NamedTuple):
-    """What lies between two images, for those who act on it."""
+    """The difference between two images."""
 
     created_topics: list[TopicImage]
-    # With the created ones, as they are now.
+    # New and changed topics, as they are in the newer image.
     changed_topics: list[TopicImage]
-    # As they were.
+    # As they were in the older image.
     deleted_topics: list[TopicImage]
     changed_configs: list[ConfigResource]
     changed_brokers: list[int]
@@ -153,5 +153,5 @@ class ImageChange(NamedTuple):
 
     @property
     def broker_configs_changed(self) -> bool:
-        """Did a setting change that brokers, and through them all topics, inherit?"""
+        """True if a setting of brokers changed, which all topics may inherit."""
         return any(kind == BROKER_RESOURCE for kind, _ in self.changed_configs)

@@ -1,7 +1,7 @@
-"""How a metadata record becomes the value of a record in the metadata log, and back.
+"""Encodes metadata records as values of records in the metadata log, and decodes them.
 
-Kafka's frame: the frame version (1), the record's type and its version, all unsigned varints, then the body.
-Records are written in the newest version: that is what metadata.version 4.3-IV0 prescribes for each.
+The frame is Kafka's: the frame version (1), the type of the record and its version, all unsigned varints,
+then the body. Records are written in their newest version, which metadata.version 4.3-IV0 demands.
 """
 
 from typing import Final
@@ -53,7 +53,7 @@ _BY_KEY: Final[dict[int, type[Message]]] = {record_type.API_KEY: record_type for
 
 
 class UnknownRecordError(ProtocolError):
-    """A record that this version cannot apply. Going on without it would lose what it says."""
+    """A record that this version cannot apply. The node stops, because it would miss what the record says."""
 
 
 def encode_record(record: Message) -> bytes:
@@ -67,12 +67,12 @@ def encode_record(record: Message) -> bytes:
 
 
 def decode_record(data: bytes) -> Message:
-    """The record in framed bytes. Raises ProtocolError when they are malformed or of an unknown type."""
+    """The record in framed bytes. Raises ProtocolError if they are malformed or of an unknown type."""
     reader = Reader(data)
     frame_version = reader.unsigned_varint()
     if frame_version != FRAME_VERSION:
         raise ProtocolError(
-            f"metadata record with frame version {frame_version}; only {FRAME_VERSION} is known"
+            f"metadata record with frame version {frame_version}, but only {FRAME_VERSION} is supported"
         )
     key = reader.unsigned_varint()
     version = reader.unsigned_varint()

@@ -1,13 +1,13 @@
-"""The controller at work: decisions become records, committed records become the image that all see.
+"""The controller at work: decisions become records, and committed records become the image.
 
-Every node of the cluster follows the metadata log; one, the active controller, decides. There `execute`
-decides on the newest image, which includes records that are on their way, appends the decision's records and
-answers when they are committed. Decisions thus never contradict each other, and many share one sync of the
-disk. When another node takes over, a decision that was on its way is answered once the log shows whether it
-was committed. If it was not, that is NOT_CONTROLLER, and the next controller can be asked.
+Every node of the cluster replays the metadata log. One node, the active controller, decides. Its `execute`
+decides on the newest image, which includes uncommitted records. It appends the records of the decision and
+answers when they are committed. So decisions never contradict each other, and many of them share one sync of
+the disk. If another node becomes controller, the log shows later whether an uncommitted decision was
+committed. If it was not, the answer is NOT_CONTROLLER, and the caller can ask the next controller.
 
-`image` is the committed one. Subscribers hear of every change on the event loop, right after the commit and
-before those who wait for it.
+`image` is the committed image. Subscribers are called on the event loop after each commit, before the waiting
+requests are answered.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ LeadershipSubscriber = Callable[[bool], None]
 
 
 class _Undecided(NamedTuple):
-    """An own append that is not committed yet, and what it will make of the image."""
+    """An append of this node that is not committed yet, and the image after it."""
 
     append: Append
     image: MetadataImage
@@ -42,7 +42,7 @@ class _Undecided(NamedTuple):
 
 
 class ControllerService:
-    """The controller of a node, active or not, and the image for whoever follows it."""
+    """The controller of a node, active or not, and the image for its subscribers."""
 
     def __init__(
         self,
@@ -57,28 +57,28 @@ class ControllerService:
         self._undecided: deque[_Undecided] = deque()
         self._subscribers: list[Subscriber] = []
         self._leadership_subscribers: list[LeadershipSubscriber] = []
-        # Batches of others that are not in the image yet: one delta for all that come together, or each of
-        # them would copy the image.
+        # Committed batches of other controllers that are not in the image yet. One delta takes all that come
+        # together, because each delta copies the image.
         self._delta: ImageDelta | None = None
         self._delta_is_whole = False
         self._delta_end = (-1, 0)
         self._leads = False
-        self._waiting: list[asyncio.Future[None]] = []  # for the next image
+        self._waiting: list[asyncio.Future[None]] = []  # futures that wait for the next image
         self._driver = RaftDriver(quorum, RecordCodec(encode_record, decode_record), self)
 
     @property
     def image(self) -> MetadataImage:
-        """What is committed."""
+        """The committed image."""
         return self._image
 
     @property
     def latest_image(self) -> MetadataImage:
-        """What will be committed if nothing fails: what decisions are made on."""
+        """The image after all appended records, also uncommitted ones. Decisions are made on it."""
         return self._undecided[-1].image if self._undecided else self._image
 
     @property
     def driver(self) -> RaftDriver:
-        """The quorum, as this node takes part in it."""
+        """This node's part of the quorum."""
         return self._driver
 
     @property
@@ -88,26 +88,26 @@ class ControllerService:
 
     @property
     def leader_id(self) -> int:
-        """The active controller, -1 if none is known."""
+        """The id of the active controller, or -1 if it is not known."""
         return self._driver.leader_id
 
     @property
     def is_active(self) -> bool:
-        """Is this node the active controller, and ready to decide?"""
+        """True if this node is the active controller and ready to decide."""
         return self._leads and self._driver.is_leader
 
     @property
     def kraft_version(self) -> int:
-        """1 once the voters are records in the metadata log, which can be changed (KIP-853)."""
+        """1 if the voters are records in the metadata log and can be changed (KIP-853), otherwise 0."""
         return self._driver.kraft_version
 
     @property
     def foreign_cluster(self) -> str | None:
-        """Why no active controller will be found: most of the controllers are of another cluster."""
+        """A sentence if most controllers belong to another cluster, so that none becomes active. Or None."""
         return self._driver.foreign_cluster
 
     async def upgrade_voters(self, timeout_ms: int) -> None:
-        """Make records of the configured voters; a KafkaError says why not."""
+        """Writes the configured voters into the log. Raises KafkaError if that fails."""
         response = await self._driver.upgrade_voters(timeout_ms)
         if response.error_code:
             raise error_for(response.error_code, response.message)
@@ -118,44 +118,46 @@ class ControllerService:
         return self._driver.high_watermark
 
     async def wait_for_offset(self, offset: int) -> None:
-        """Until the image has what the log says up to and with an offset."""
+        """Waits until the image includes an offset of the log."""
         while self._image.offset < offset:
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(waiting)
             await waiting
 
     async def start(self) -> None:
-        """Takes part in the quorum. If that is this node alone, it is the active controller then."""
+        """Joins the quorum. A node that is alone in it is the active controller when this returns."""
         await self._driver.start()
 
     async def close(self) -> None:
-        """Commits what is under way and stops."""
+        """Commits the records under way and stops."""
         await self._driver.close()
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Calls `subscriber(change, image)` with all there is already, then after every commit."""
+        """Calls `subscriber(change, image)` now with everything, and then after every commit."""
         self._subscribers.append(subscriber)
         if self._image is not EMPTY_IMAGE:
             subscriber(change_between(EMPTY_IMAGE, self._image), self._image)
 
     def subscribe_leadership(self, subscriber: LeadershipSubscriber) -> None:
-        """Calls `subscriber(is_active)` when this node becomes the active controller or ceases to be it."""
+        """Calls `subscriber(is_active)` when this node becomes the active controller and when it stops being
+        it.
+        """
         self._leadership_subscribers.append(subscriber)
         if self.is_active:
             subscriber(True)
 
     def topic_config_values(self, topic: str) -> dict[str, str]:
-        """The settings that count for a topic, by name, inherited ones included."""
+        """The values of a topic's configs by name, with inherited ones."""
         layers = self.context.config_layers(self._image)
         return effective_topic_values(self._image.topic_configs(topic), layers)
 
     # Decisions
 
     async def execute(self, decide: Callable[[MetadataImage], Decision[Response]]) -> Response:
-        """Decides, records, and answers when the records are committed.
+        """Makes a decision and returns its response when its records are committed.
 
-        Raises what the decision raises, and NOT_CONTROLLER when this node is not the active controller, or
-        ceased to be before the commit and the decision was lost.
+        Raises the errors of the decision. Raises NOT_CONTROLLER if this node is not the active controller, or
+        if another node became it before the commit and the decision was lost.
         """
         if not self.is_active:
             raise NotLeaderError
@@ -163,7 +165,7 @@ class ControllerService:
         if decision.records:
             waits_for: asyncio.Future[int] | None = self._append(decision.records).committed
         else:
-            # The answer may rest on records that are on their way, and must not outlive them.
+            # The response may depend on uncommitted records, so it waits for them.
             waits_for = self._undecided[-1].append.committed if self._undecided else None
         if waits_for is not None:
             await asyncio.shield(waits_for)
@@ -180,10 +182,10 @@ class ControllerService:
         self._undecided.append(_Undecided(append, image, change))
         return append
 
-    # What the quorum tells us
+    # Calls of the quorum
 
     def on_snapshot(self, end_offset: int, epoch: int, records: list[Message]) -> None:
-        """Everything below the offset, instead of what came before."""
+        """The records of a snapshot replace everything below its end offset."""
         self._delta = ImageDelta(EMPTY_IMAGE)
         self._delta_is_whole = True
         for record in records:
@@ -191,14 +193,14 @@ class ControllerService:
         self._delta_end = (end_offset - 1, epoch)
 
     def on_commit(self, base_offset: int, next_offset: int, epoch: int, records: list[Message]) -> None:
-        """A committed batch: our own, whose image is known, or one of another controller."""
+        """A committed batch. The image after an own batch is known; other batches are collected."""
         if self._undecided and self._undecided[0].append.base_offset == base_offset:
             decided = self._undecided.popleft()
             self._image = decided.image
             self._notify(decided.change)
             return
         if self._leads:
-            # The quorum's own records; they are not about what the image shows.
+            # Records of the quorum itself. They do not change the image.
             assert not records, "a batch that the active controller has not written"
             return
         if self._delta is None:
@@ -208,7 +210,7 @@ class ControllerService:
         self._delta_end = (next_offset - 1, epoch)
 
     def on_caught_up(self) -> None:
-        """All that is committed has been seen: time for a new image."""
+        """All committed records have been given to `on_commit`. Makes the new image."""
         if self._delta is None:
             return
         before = self._image
@@ -219,7 +221,7 @@ class ControllerService:
         self._notify(change)
 
     def on_leader(self, epoch: int) -> None:
-        """All that others decided has been seen: this node decides from now on."""
+        """This node has seen all decisions of earlier controllers, and decides from now on."""
         self.on_caught_up()
         self._leads = True
         if METADATA_VERSION not in self._image.features:
@@ -228,7 +230,9 @@ class ControllerService:
         self._notify_leadership(True)
 
     def _share_min_isr(self) -> None:
-        """Who is eligible to lead and what is acknowledged must go by one number: no longer by files."""
+        """All brokers use one minimum from the log, because acknowledgements and eligible replicas depend on
+        it.
+        """
         image = self.latest_image
         if has_eligible_leader_replicas(image.features):
             records = min_isr_records(image, self.context)
@@ -236,7 +240,7 @@ class ControllerService:
                 self._append(records)
 
     def on_resigned(self) -> None:
-        """Another node decides, or will. The log tells what becomes of the decisions under way."""
+        """Another node decides from now on. The log shows later which decisions were committed."""
         self._leads = False
         self._undecided.clear()
         self._notify_leadership(False)

@@ -1,4 +1,4 @@
-"""The records that make an image from nothing: what a snapshot of the metadata log holds."""
+"""The records of an image, as a snapshot of the metadata log has them."""
 
 from collections.abc import Iterator, Mapping
 
@@ -23,7 +23,7 @@ from gralha.protocol.messages.topic_records import PartitionRecord, TopicRecord
 
 
 def snapshot_records(image: MetadataImage) -> Iterator[Message]:
-    """In the order in which they can be applied; the metadata version first, as readers need it."""
+    """The records of an image, in an order in which they can be applied. The metadata version is first."""
     yield from _feature_records(image.features)
     for controller in image.controllers.values():
         yield controller_record(controller)
@@ -48,7 +48,7 @@ def _feature_records(features: Mapping[str, int]) -> Iterator[Message]:
 
 
 def broker_record(broker: BrokerRegistration) -> RegisterBrokerRecord:
-    """The record that registers a broker just as it is."""
+    """The record that registers a broker."""
     return RegisterBrokerRecord(
         broker_id=broker.id,
         incarnation_id=broker.incarnation_id,
@@ -66,7 +66,7 @@ def broker_record(broker: BrokerRegistration) -> RegisterBrokerRecord:
 
 
 def controller_record(controller: ControllerRegistration) -> RegisterControllerRecord:
-    """The record that registers a controller just as it is."""
+    """The record that registers a controller."""
     return RegisterControllerRecord(
         controller_id=controller.id,
         incarnation_id=controller.incarnation_id,
@@ -79,7 +79,7 @@ def controller_record(controller: ControllerRegistration) -> RegisterControllerR
 
 
 def partition_record(topic_id: bytes, index: int, partition: PartitionImage) -> PartitionRecord:
-    """The record that makes a partition just as it is."""
+    """The record that creates a partition in its current state."""
     return PartitionRecord(
         partition_id=index,
         topic_id=topic_id,

@@ -1,4 +1,4 @@
-"""Which names a topic may have, and which of them are the cluster's own."""
+"""The names that a topic may have, and the names of internal topics."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ INTERNAL_TOPICS: Final = frozenset((OFFSETS_TOPIC, TRANSACTIONS_TOPIC, "__share_
 
 
 def invalid_reason(name: str) -> str | None:
-    """Why a topic may not have this name, or None. Checked before a path is built from it."""
+    """Why a topic may not have this name, or None. Check a name before building a path from it."""
     reason = _invalid_reason(name)
     return None if reason is None else f"Topic name is invalid: {reason}"
 
@@ -29,12 +29,12 @@ def _invalid_reason(name: str) -> str | None:
 
 
 def is_internal(name: str) -> bool:
-    """Topics that clients must not write to by themselves."""
+    """Returns True for topics that clients must not write to."""
     return name in INTERNAL_TOPICS
 
 
 def unified_name(name: str) -> str | None:
-    """The name with `.` as `_`, under which metrics would mix two topics up; None when it has neither."""
+    """The name with `.` replaced by `_`, as metrics have it. None if the name has neither."""
     if "." in name or "_" in name:
         return name.replace(".", "_")
     return None

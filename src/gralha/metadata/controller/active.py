@@ -1,13 +1,14 @@
-"""What the active controller does by itself, as time passes.
+"""The work that the active controller does by itself as time passes.
 
-It is made when leadership of the quorum begins and thrown away when it ends. `tick`, called several times a
-second, says what is to be decided now; whoever calls it has the controller decide it, one after another:
+The object is created when the node becomes leader of the quorum and dropped when the node resigns. `tick` is
+called several times a second and returns the decisions that are due. The caller executes them, one after
+another:
 
-    fence brokers whose session is over
-    give partitions back to their preferred leaders     (auto.leader.rebalance.enable, leader.imbalance.*)
-    elect leaders where nobody in sync is left          (unclean.leader.election.enable and .interval.ms)
-    write a record that says nothing after a quiet time (metadata.max.idle.interval.ms), so that the quorum's
-    high watermark moves and everybody sees that it lives
+- fence brokers whose session is over
+- give leadership back to preferred replicas (auto.leader.rebalance.enable, leader.imbalance.*)
+- elect leaders for partitions without in-sync replicas (unclean.leader.election.enable and .interval.ms)
+- write an empty record after a quiet time (metadata.max.idle.interval.ms), so that the quorum's high
+  watermark moves and shows that the controller lives
 """
 
 from collections.abc import Callable
@@ -23,7 +24,7 @@ Decide = Callable[[MetadataImage], Decision[Any]]
 
 
 class ActiveController:
-    """`image` is what the log says where leadership begins; times are those of `Liveness`."""
+    """`image` is the image at the start of leadership. Times are of the clock of `Liveness`."""
 
     def __init__(self, image: MetadataImage, context: ControllerContext, now_ms: int) -> None:
         self._context = context
@@ -42,7 +43,7 @@ class ActiveController:
         context.liveness.begin(image.brokers, now_ms)
 
     def tick(self, now_ms: int) -> list[Decide]:
-        """What is to be decided now."""
+        """Returns the decisions that are due."""
         decisions: list[Decide] = []
         for broker_id in self._context.liveness.expired(now_ms):
             decisions.append(self._fence(broker_id, now_ms))
@@ -64,7 +65,7 @@ class ActiveController:
         def decide(image: MetadataImage) -> Decision[None]:
             broker = image.brokers.get(broker_id)
             if liveness.epoch(broker_id) != epoch or broker_id not in liveness.expired(now_ms):
-                return Decision(None, [])  # a new process, or a heartbeat meanwhile
+                return Decision(None, [])  # the broker has started again, or has sent a heartbeat since
             decision: Decision[None] = Decision(None, [])
             if broker is not None and broker.epoch == epoch:
                 decision = fence_broker(image, broker_id, self._context)

@@ -1,18 +1,18 @@
-"""Brokers come and go: registration, fencing, and what that means for their partitions.
+"""Brokers come and go: registration, fencing, and the effect on their partitions.
 
-A broker registers when its process starts and is fenced until it is ready; then it is unfenced and partitions
-that waited for it get their leader. Its epoch is the offset at which it registered, so every start has its
-own. While one process of a broker lives, another one is refused.
+A broker registers when its process starts, and is fenced until it is ready. Then the controller unfences it
+and elects leaders for the partitions that waited for it. The broker epoch is the offset of the registration,
+so each start has its own epoch. While one process of a broker lives, the controller refuses another one.
 
-A broker that was killed may have lost records that were not on disk yet. It leaves every ISR and is no
-longer eligible to lead (KIP-966); others lead, and it fetches from them. After a clean stop nothing was lost:
-it remains eligible. The broker proves a clean stop with the epoch of its last registration, which it leaves
-beside its logs when it stops.
+A broker that was killed may have lost records that were not on disk yet. The controller removes it from every
+ISR and from the eligible leader replicas (KIP-966). Other brokers lead, and it fetches from them. After a
+clean stop nothing is lost, and the broker stays eligible. To prove a clean stop, the broker sends the epoch
+of its last registration, which it saved beside its logs when it stopped.
 
-The only broker of a cluster has nobody to fetch from and stays the leader of what it has. After a crash its
-partitions begin a new epoch, since it may write other records at the offsets of lost ones, and a leader epoch
-must never name both. After a clean stop even the epochs stay: starting 10,000 partitions writes no record for
-them.
+The only broker of a cluster has nobody to fetch from and stays the leader of its partitions. After a crash
+its partitions get a new leader epoch: the broker may write other records at the offsets of lost ones, and a
+leader epoch must not name both. After a clean stop the epochs stay, so the start of 10,000 partitions writes
+no records for them.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ _RESERVED_DIRECTORIES: Final = 100
 
 
 class BrokerIntroduction(NamedTuple):
-    """What a starting broker says of itself."""
+    """The description that a starting broker sends."""
 
     id: int
     incarnation_id: bytes
@@ -64,10 +64,10 @@ class BrokerIntroduction(NamedTuple):
 def register_broker(
     image: MetadataImage, broker: BrokerIntroduction, context: ControllerContext, now_ms: int | None = None
 ) -> Decision[int]:
-    """Registers a new incarnation, fenced; the answer is its broker epoch.
+    """Registers a new process of a broker, fenced. The response is its broker epoch.
 
-    `now_ms`, of the clock of `Liveness`, is for looking whether the previous process still lives; a node that
-    registers its own broker knows that it does not.
+    With `now_ms`, a time of the clock of `Liveness`, the controller checks whether the previous process still
+    lives. A node that registers its own broker knows that it does not.
     """
     registered = image.brokers.get(broker.id)
     same_process = registered is not None and registered.incarnation_id == broker.incarnation_id
@@ -142,7 +142,7 @@ def _end_of_previous_process(
 
 
 def is_only_broker(image: MetadataImage, broker_id: int) -> bool:
-    """Is there no other broker, and no partition that had another one?"""
+    """Returns True if there is no other broker, and no partition with a replica on another broker."""
     return image.brokers.keys() == {broker_id} and all(
         partition.replicas == (broker_id,)
         for topic in image.topics.values()
@@ -151,7 +151,7 @@ def is_only_broker(image: MetadataImage, broker_id: int) -> bool:
 
 
 def _new_leader_epochs(image: MetadataImage, broker_id: int) -> list[Message]:
-    """The partitions that the broker leads keep it, in a new epoch."""
+    """The broker stays leader of its partitions, in a new epoch."""
     return [
         PartitionChangeRecord(partition_id=index, topic_id=topic.id, leader=broker_id)
         for topic in image.topics.values()
@@ -161,7 +161,7 @@ def _new_leader_epochs(image: MetadataImage, broker_id: int) -> list[Message]:
 
 
 def unregister_broker(image: MetadataImage, broker_id: int, context: ControllerContext) -> Decision[None]:
-    """The broker will not come back; where it is a replica it stays one, until it is reassigned."""
+    """Removes a broker for good. It stays a replica of its partitions until they are reassigned."""
     registration = image.brokers.get(broker_id)
     if registration is None:
         raise BrokerIdNotRegisteredError(f"Broker ID {broker_id} is not currently registered")
@@ -171,7 +171,7 @@ def unregister_broker(image: MetadataImage, broker_id: int, context: ControllerC
 
 
 def register_controller(image: MetadataImage, controller: ControllerRegistration) -> Decision[None]:
-    """A controller says where it is and what it supports."""
+    """Registers the endpoints and features of a controller."""
     if image.controllers.get(controller.id) == controller:
         return Decision(None, [])
     return Decision(None, [controller_record(controller)])
@@ -181,7 +181,7 @@ def register_controller(image: MetadataImage, controller: ControllerRegistration
 
 
 def fence_broker(image: MetadataImage, broker_id: int, context: ControllerContext) -> Decision[None]:
-    """The broker is not heard of: others lead its partitions."""
+    """Fences a broker that is not heard of any more. Other brokers lead its partitions."""
     registration = image.brokers.get(broker_id)
     if registration is None or registration.fenced:
         return Decision(None, [])
@@ -191,7 +191,7 @@ def fence_broker(image: MetadataImage, broker_id: int, context: ControllerContex
 def fencing_records(
     image: MetadataImage, registration: BrokerRegistration, context: ControllerContext
 ) -> list[Message]:
-    """What fencing a broker means."""
+    """The records that fence a broker."""
     records = PartitionChanges(image, context).broker_leaves(registration.id)
     records.append(
         BrokerRegistrationChangeRecord(
@@ -204,7 +204,7 @@ def fencing_records(
 def unfence_broker(
     image: MetadataImage, broker_id: int, broker_epoch: int, context: ControllerContext
 ) -> Decision[None]:
-    """The broker is ready: it may lead, and leads what waited for it."""
+    """Unfences a broker that is ready. It leads the partitions that waited for it."""
     registration = checked_registration(image, broker_id, broker_epoch)
     if not registration.fenced:
         return Decision(None, [])
@@ -214,7 +214,7 @@ def unfence_broker(
 def unfencing_records(
     image: MetadataImage, registration: BrokerRegistration, context: ControllerContext
 ) -> list[Message]:
-    """What unfencing a broker means."""
+    """The records that unfence a broker."""
     records: list[Message] = [
         BrokerRegistrationChangeRecord(
             broker_id=registration.id, broker_epoch=registration.epoch, fenced=UNFENCE
@@ -224,7 +224,7 @@ def unfencing_records(
 
 
 def checked_registration(image: MetadataImage, broker_id: int, broker_epoch: int) -> BrokerRegistration:
-    """The registration of a broker that is who it says it is; STALE_BROKER_EPOCH otherwise."""
+    """The registration of a broker. Raises STALE_BROKER_EPOCH if the epoch is not the newest one."""
     registration = image.brokers.get(broker_id)
     if registration is None:
         raise StaleBrokerEpochError(f"No broker registration found for broker id {broker_id}")

@@ -1,7 +1,7 @@
 """IncrementalAlterConfigs and AlterConfigs: the settings of topics, brokers and groups.
 
-A resource changes as a whole or not at all. Settings of BROKER_LOGGER (log levels) are not metadata and never
-come here; settings of client metrics are refused, since no broker acts on them.
+All changes of a resource are made, or none. Settings of BROKER_LOGGER (log levels) are not metadata, and the
+brokers handle them. Settings of client metrics are refused, because no broker uses them.
 """
 
 from collections import Counter
@@ -64,7 +64,7 @@ _KEYS: Final[dict[int, Mapping[str, ConfigKey]]] = {
 def incremental_alter_configs(
     image: MetadataImage, request: incremental.IncrementalAlterConfigsRequest, context: ControllerContext
 ) -> Decision[incremental.IncrementalAlterConfigsResponse]:
-    """Single settings are set, deleted, or have items added to and taken from their list."""
+    """Sets or deletes single settings, or adds and removes items of lists."""
     counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     responses = []
     records: list[Message] = []
@@ -135,7 +135,7 @@ def _change_list(resource: ConfigResource, change: incremental.AlterableConfig, 
 def alter_configs(
     image: MetadataImage, request: legacy.AlterConfigsRequest, context: ControllerContext
 ) -> Decision[legacy.AlterConfigsResponse]:
-    """The older call: what it names is set, everything else of the resource goes back to the default."""
+    """The older call: it sets the given settings and removes all others of the resource."""
     counts = Counter((resource.resource_type, resource.resource_name) for resource in request.resources)
     responses = []
     records: list[Message] = []
@@ -167,7 +167,7 @@ def alter_configs(
 def _change_records(
     image: MetadataImage, resource: ConfigResource, changes: dict[str, str | None], context: ControllerContext
 ) -> list[Message]:
-    """The records of the changes, after a look at the settings as they would be."""
+    """The records of the changes. The settings are checked as they will be after the changes."""
     current = image.configs.get(resource, {})
     for value in changes.values():
         if value is not None and len(value.encode()) > MAX_VALUE_BYTES:
@@ -183,13 +183,14 @@ def _change_records(
     return [
         ConfigRecord(resource_type=resource[0], resource_name=resource[1], name=name, value=value)
         for name, value in changes.items()
-        # A broker's record is written even without a change: it makes the broker read its files anew.
+        # A broker's record is written even if nothing changes: it makes the broker reload files such as
+        # certificates.
         if current.get(name) != value or resource[0] == BROKER_RESOURCE
     ]
 
 
 def _check_min_isr(image: MetadataImage, resource: ConfigResource, changes: dict[str, str | None]) -> None:
-    """Who is eligible to lead depends on it: all brokers must have the same one (KIP-966)."""
+    """All brokers must have the same minimum, because it decides which replicas are eligible (KIP-966)."""
     if resource[0] != BROKER_RESOURCE or MIN_ISR not in changes:
         return
     if resource[1] and has_eligible_leader_replicas(image.features):
@@ -242,5 +243,5 @@ def _check_broker(
             raise BrokerIdNotRegisteredError(f"No node with id {name} found.")
     why = validate_broker_configs(configs, per_broker=bool(name))
     if why is not None:
-        # KAFKA-13609: for brokers Kafka answers INVALID_REQUEST, and clients may rely on it.
+        # KAFKA-13609: Kafka answers INVALID_REQUEST for brokers, and clients may rely on that.
         raise InvalidRequestError(why)

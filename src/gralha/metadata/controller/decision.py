@@ -1,4 +1,4 @@
-"""What decisions have in common: their result, what they know besides the image, their errors as pairs."""
+"""The common parts of all decisions: their result, their context, their errors."""
 
 from collections.abc import Mapping
 from random import Random
@@ -11,19 +11,19 @@ from gralha.protocol.message import Message
 
 Response = TypeVar("Response")
 
-# As Kafka: what one request may change at once, since its records are one batch.
+# Kafka's limit on the changes of one request, because its records are one batch.
 MAX_RECORDS_PER_REQUEST: Final = 10_000
 
 
 class Decision(NamedTuple, Generic[Response]):
-    """An answer, and the records that must be committed before it may leave."""
+    """A response, and the records that must be committed before it is sent."""
 
     response: Response
     records: list[Message]
 
 
 class ControllerContext:
-    """What the controller knows that is not in the image: its own settings, who lives, and chance."""
+    """What the controller has beside the image: its settings, the live brokers, randomness."""
 
     def __init__(self, node_id: int, static_configs: Mapping[str, str], random: Random) -> None:
         self.node_id = node_id
@@ -33,7 +33,7 @@ class ControllerContext:
         self.liveness = Liveness(node_id, int(session_timeout_ms))
 
     def config_layers(self, image: MetadataImage) -> BrokerConfigLayers:
-        """The broker settings from which topics inherit, as this node sees them."""
+        """The broker settings that topics inherit, as this node sees them."""
         return BrokerConfigLayers(
             image.broker_configs(self.node_id), image.default_broker_configs(), self.static_configs
         )
@@ -47,10 +47,11 @@ class ControllerContext:
         return (broker_config_value(name, self.config_layers(image)) or "").strip().lower() == "true"
 
     def new_uuid(self) -> bytes:
-        """A random UUID (version 4) that Kafka's text form does not begin with a dash."""
+        """A random UUID (version 4) whose text form does not begin with a dash."""
         while True:
             bits = self.random.getrandbits(128)
             uuid = (bits & ~(0xF << 76) & ~(0x3 << 62) | (0x4 << 76) | (0x2 << 62)).to_bytes(16, "big")
-            # Base64 of six one-bits, then 0x3E, is '-': a command line would take the id for a flag.
+            # If the first six bits are 0x3E, the base64 text begins with '-', and a command line takes the id
+            # for a flag.
             if uuid[0] >> 2 != 0x3E:
                 return uuid

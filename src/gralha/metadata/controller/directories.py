@@ -1,7 +1,6 @@
-"""Which of a broker's folders a replica is in (KIP-858), as far as the controller knows.
+"""The folder of a replica (KIP-858), as far as the controller knows it.
 
-A directory id below 100 is no folder but a statement: nobody has said yet, it is being found out, or it is
-lost.
+A directory id below 100 is not a folder. It means: unassigned, migrating, or lost.
 """
 
 from typing import Final
@@ -14,7 +13,7 @@ LOST_DIRECTORY: Final = (2).to_bytes(16, "big")
 
 
 def default_directory(image: MetadataImage, broker_id: int) -> bytes:
-    """With one folder there is no choice; with several, the broker chooses and tells the controller."""
+    """The broker's folder if it has only one. With several, the broker chooses and tells the controller."""
     broker = image.brokers.get(broker_id)
     if broker is None or len(broker.log_dirs) != 1:
         return UNASSIGNED_DIRECTORY
@@ -22,7 +21,7 @@ def default_directory(image: MetadataImage, broker_id: int) -> bytes:
 
 
 def is_online(broker: BrokerRegistration, directory: bytes) -> bool:
-    """Can the broker read what is in the folder?"""
+    """Returns True if the broker can read the folder."""
     if directory in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY) or not broker.log_dirs:
         return True
     return directory != LOST_DIRECTORY and directory in broker.log_dirs

@@ -1,17 +1,18 @@
-"""One partition's next state: who is in sync, who is eligible, who leads.
+"""The next state of a partition: its in-sync replicas, its eligible leader replicas, its leader.
 
-Whatever happens to a partition, a `PartitionChange` says what is wanted (another ISR, other replicas, an
-election) and `record` works out the rest, as a single record or none:
+The caller sets the wish in a `PartitionChange` (another ISR, other replicas, an election). `record` works out
+the rest and returns one record or none:
 
-    a reassignment whose replicas are all in sync is completed
-    replicas that leave an ISR below min.insync.replicas become eligible leaders (KIP-966)
-    the leader is kept if it may lead; otherwise one is elected, the ISR first, then eligible replicas
-    naming a leader, even the same one, begins a new leader epoch
+- A reassignment is complete when all its replicas are in sync.
+- Replicas that leave an ISR below min.insync.replicas become eligible leader replicas (KIP-966).
+- The leader stays if it may lead. Otherwise a new one is elected: from the ISR first, then from the eligible
+  replicas.
+- A record that names a leader, even the same one, begins a new leader epoch.
 
-Why eligible replicas are safe: below min.insync.replicas the high watermark stands still, so whoever was in
-sync when the ISR fell below has everything that was acknowledged. As soon as the ISR is large enough again
-the others are eligible no more. A replica whose broker did not stop cleanly may have lost records, and is no
-longer eligible either.
+Eligible replicas are safe for this reason: below min.insync.replicas the high watermark does not move, so a
+replica that was in sync when the ISR became too small has all acknowledged records. When the ISR is large
+enough again, the high watermark moves and no replica outside of the ISR is eligible. A replica whose broker
+did not stop cleanly may have lost records, so it is not eligible either.
 """
 
 from collections.abc import Callable
@@ -26,7 +27,7 @@ RECOVERING: Final = 1
 
 
 class Election(Enum):
-    """What an election may do. Only an unclean one may take a leader that lacks acknowledged records."""
+    """The kind of an election. Only an unclean one may choose a leader that lacks acknowledged records."""
 
     PREFERRED = "preferred"
     ONLINE = "online"
@@ -34,7 +35,7 @@ class Election(Enum):
 
 
 class PartitionRules(NamedTuple):
-    """What the settings of its topic and of the cluster mean for a partition."""
+    """The settings of the topic and of the cluster that matter for a partition."""
 
     min_insync_replicas: int
     unclean_elections: bool
@@ -47,7 +48,7 @@ class _Elected(NamedTuple):
 
 
 class PartitionChange:
-    """Set what is wanted, then take the `record`."""
+    """A change of a partition. Set the wanted values, then take the `record`."""
 
     def __init__(
         self,
@@ -71,13 +72,13 @@ class PartitionChange:
         self.adding = list(partition.adding_replicas)
         self.isr = list(partition.isr)
         self.recovery_state = partition.leader_recovery_state
-        # Brokers that lost what was not on disk.
+        # Brokers that may have lost records that were not on disk.
         self.crashed: frozenset[int] = frozenset()
         self.directories = dict(zip(partition.replicas, partition.directories, strict=False))
         self._eligible = list(partition.eligible_leader_replicas)
 
     def record(self) -> PartitionChangeRecord | None:
-        """The record of the change; None when nothing changes."""
+        """The record of the change, or None if nothing changes."""
         record = PartitionChangeRecord(topic_id=self.topic_id, partition_id=self.index)
         self._complete_reassignment()
         self._collect_eligible()
@@ -85,7 +86,7 @@ class PartitionChange:
         if unclean or not self.rules.eligible_leader_replicas or self._isr_suffices():
             self._eligible = []
         if record.leader == NO_LEADER_CHANGE and not set(self.partition.replicas) <= set(self.replicas):
-            # Replicas leave: a new epoch, so that the leader does not count on what they fetch.
+            # Replicas leave. In a new epoch the leader does not count their fetches any more.
             record.leader = self.partition.leader
         self._set_isr(record)
         self._set_last_known_leader(record)
@@ -97,7 +98,7 @@ class PartitionChange:
     # The steps
 
     def _complete_reassignment(self) -> None:
-        """When all that are to stay are in sync, those that are to go leave."""
+        """When all remaining replicas are in sync, the others leave."""
         if not self.adding and not self.removing:
             return
         isr = [replica for replica in self.isr if replica not in self.removing]
@@ -124,7 +125,7 @@ class PartitionChange:
         ]
 
     def _elect(self, record: PartitionChangeRecord) -> bool:
-        """Was the election unclean?"""
+        """Returns True if the election was unclean."""
         leader, unclean = self._choose()
         if leader == self.partition.leader:
             return False
@@ -163,7 +164,7 @@ class PartitionChange:
         return replica in candidates and self.may_lead(replica)
 
     def _last_known_leader(self) -> int | None:
-        """Nobody is in sync or eligible: the last leader has as much as anybody, and may lead again."""
+        """The last known leader, which may lead again if no replica is in sync or eligible."""
         known = self.partition.last_known_elr
         if not self.rules.eligible_leader_replicas or self.isr or self._eligible or len(known) != 1:
             return None
@@ -174,7 +175,7 @@ class PartitionChange:
     def _set_isr(self, record: PartitionChangeRecord) -> None:
         if self._eligible != list(self.partition.eligible_leader_replicas):
             record.eligible_leader_replicas = self._eligible
-        # Without eligible replicas an ISR never becomes empty: its last member is the one to wait for.
+        # Without eligible leader replicas an ISR is never empty: the partition waits for its last member.
         if self.isr != list(self.partition.isr) and (self.isr or self.rules.eligible_leader_replicas):
             record.isr = self.isr
 
@@ -191,7 +192,7 @@ class PartitionChange:
         elif before.leader != NO_LEADER:
             record.last_known_elr = [before.leader]
         elif not self.isr and not self._eligible:
-            # The last of those for whom it waited is no longer sure to have everything, but has the most.
+            # The last replica that could have led may lack records now, but it has more than the others.
             waited_for = [
                 one for one in (*before.isr, *before.eligible_leader_replicas) if one in self.replicas
             ]

@@ -1,14 +1,14 @@
-"""When replicas stop being eligible to lead because a setting changes (KIP-966).
+"""Replicas stop being eligible leaders when min.insync.replicas changes (KIP-966).
 
-They are eligible because the high watermark stood still after they left the ISR, and it does so on account of
-min.insync.replicas. With another value it may move, so the eligible replicas are cleared. Not so where the
-ISR is empty: nobody leads, nothing moves, and clearing would leave the partition without anybody who may lead
-it. There they stay.
+A replica is eligible because the high watermark did not move after it left the ISR. The high watermark did
+not move because of min.insync.replicas. With another value it may move, so the eligible replicas are cleared.
+The exception is a partition with an empty ISR: it has no leader, so nothing moves, and without eligible
+replicas nobody could lead it. Its eligible replicas stay.
 
-A leader that has not heard of a greater minimum goes on by the smaller one. Were it to drop a follower
-meanwhile, the controller would hold the follower eligible while the leader acknowledges without it. So
-partitions get a new partition epoch with another minimum: until a leader has heard of both, its proposals are
-stale.
+A leader that does not know a larger minimum yet continues with the smaller one. If it removed a follower from
+the ISR meanwhile, the controller would call the follower eligible while the leader acknowledges records
+without it. So the partitions get a new partition epoch: the leader's proposals are refused until it knows the
+new epoch and the new minimum.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ MIN_ISR: Final = "min.insync.replicas"
 
 
 def after_config_changes(image: MetadataImage, records: Iterable[Message]) -> list[Message]:
-    """What must follow the records of changed settings."""
+    """The records that must follow the records of changed settings."""
     if not has_eligible_leader_replicas(image.features):
         return []
     changed = [record for record in records if isinstance(record, ConfigRecord) and record.name == MIN_ISR]
@@ -71,7 +71,7 @@ def _cleared(name: str, topics: list[TopicImage]) -> list[Message]:
 
 
 def without_eligible_replicas(image: MetadataImage) -> list[Message]:
-    """The feature is switched off: where the ISR is empty, it becomes those who were eligible."""
+    """The feature is switched off. An empty ISR gets the replicas that were eligible."""
     records: list[Message] = []
     for topic in image.topics.values():
         for index, partition in topic.partitions.items():

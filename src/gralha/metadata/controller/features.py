@@ -1,6 +1,7 @@
-"""UpdateFeatures: the levels of features rise, and fall where that is safe.
+"""UpdateFeatures: changes the levels of features.
 
-All updates of a request take effect, or none. Every broker and controller must support the new level.
+All updates of a request take effect, or none. Every broker and controller must support the new level. A level
+may fall only if that is safe.
 """
 
 from typing import Final
@@ -38,9 +39,10 @@ def update_features(
     version: int,
     kraft_version: int,
 ) -> Decision[UpdateFeaturesResponse]:
-    """From version 2 on a failure is told once, for the request; before that, for each feature.
+    """Changes levels. From version 2 on the response has one error for the request, before that one for each
+    feature.
 
-    kraft.version is only checked: raising it is up to the quorum itself.
+    kraft.version is only checked here: the quorum itself changes it.
     """
     records: list[Message] = []
     try:
@@ -62,7 +64,7 @@ def update_features(
 def _others_not_supported(
     image: MetadataImage, request: UpdateFeaturesRequest, context: ControllerContext
 ) -> str:
-    """Name all features that nodes lack, so that nobody has to find them out one by one."""
+    """A sentence that names all unsupported features, so that a person does not find them one by one."""
     lacking = [
         update.feature
         for update in request.feature_updates
@@ -144,7 +146,7 @@ def _not_supported(image: MetadataImage, context: ControllerContext, name: str, 
 
 
 def _levels(image: MetadataImage, context: ControllerContext, name: str) -> list[tuple[str, tuple[int, int]]]:
-    """What each node can do, this one first."""
+    """The levels that each node supports, this node first."""
     nodes = [(f"Local controller {context.node_id}", SUPPORTED_FEATURES.get(name, (0, 0)))]
     nodes += [(f"Broker {one.id}", one.features.get(name, (0, 0))) for one in image.brokers.values()]
     nodes += [(f"Controller {one.id}", one.features.get(name, (0, 0))) for one in image.controllers.values()]
@@ -152,12 +154,12 @@ def _levels(image: MetadataImage, context: ControllerContext, name: str) -> list
 
 
 def _eligible_leader_records(image: MetadataImage, context: ControllerContext, level: int) -> list[Message]:
-    """Eligible replicas need one min.insync.replicas for all brokers, kept in the log."""
+    """Eligible leader replicas need one min.insync.replicas for all brokers, stored in the log."""
     return without_eligible_replicas(image) if level == 0 else min_isr_records(image, context)
 
 
 def min_isr_records(image: MetadataImage, context: ControllerContext) -> list[Message]:
-    """Records that make min.insync.replicas a setting of the cluster, no longer of single brokers."""
+    """The records that make min.insync.replicas a setting of the cluster instead of single brokers."""
     records: list[Message] = []
     if _MIN_ISR not in image.default_broker_configs():
         value = broker_config_value(_MIN_ISR, context.config_layers(image))

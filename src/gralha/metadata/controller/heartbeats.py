@@ -1,11 +1,11 @@
-"""BrokerHeartbeat: a broker asks to be unfenced, fenced or let go (KIP-631).
+"""BrokerHeartbeat: a broker asks to be unfenced, to be fenced, or to shut down (KIP-631).
 
-    fenced -> unfenced           once it has followed the metadata log up to its own registration
-    unfenced -> shutting down    it leads no more and leaves every ISR, where others can take over
-    shutting down -> stop        once all others have followed that, so that nobody asks it any more
+    fenced -> unfenced           when the broker has replayed the metadata log up to its own registration
+    unfenced -> shutting down    it stops leading and leaves every ISR, if other replicas can take over
+    shutting down -> stop        when all other brokers have replayed that, so that nobody asks it
 
-The state is the registration's; how far the others are is soft state of `Liveness`, which the handler tells
-of every heartbeat before it asks for this decision.
+The registration has the state. `Liveness` knows how far the other brokers have replayed. The handler gives
+every heartbeat to `Liveness` before it asks for this decision.
 """
 
 from typing import Final
@@ -29,11 +29,11 @@ IN_CONTROLLED_SHUTDOWN: Final = 1
 def heartbeat(
     image: MetadataImage, request: BrokerHeartbeatRequest, context: ControllerContext
 ) -> Decision[BrokerHeartbeatResponse]:
-    """What becomes of the broker, and of its partitions. STALE_BROKER_EPOCH: it must register again."""
+    """Decides about the broker and its partitions. STALE_BROKER_EPOCH tells it to register again."""
     registration = checked_registration(image, request.broker_id, request.broker_epoch)
     records = _directory_records(image, registration, request, context)
     if records:
-        # First what it cannot do any more; what it wants comes with the next heartbeat.
+        # Failed folders first. The next heartbeat brings the broker's wish again.
         return Decision(_answer(registration, request, registration.fenced), records)
     if registration.fenced:
         return _fenced(image, registration, request, context)
@@ -65,7 +65,7 @@ def _fenced(
 ) -> Decision[BrokerHeartbeatResponse]:
     if request.want_shut_down:
         return Decision(_answer(registration, request, is_fenced=True, should_shut_down=True), [])
-    # Its epoch is the offset of its registration. To shut down is for good: only a new process comes back.
+    # The broker epoch is the offset of its registration. A shutdown is final: only a new process is unfenced.
     is_ready = request.current_metadata_offset >= registration.epoch
     if request.want_fence or not is_ready or registration.in_controlled_shutdown:
         return Decision(_answer(registration, request, is_fenced=True), [])
@@ -79,7 +79,7 @@ def _leave(
     request: BrokerHeartbeatRequest,
     context: ControllerContext,
 ) -> Decision[BrokerHeartbeatResponse]:
-    """Fenced at its own wish, without ceremony."""
+    """Fences the broker at its own request, without handing over first."""
     answer = _answer(registration, request, is_fenced=True, should_shut_down=request.want_shut_down)
     return Decision(answer, fencing_records(image, registration, context))
 
@@ -91,7 +91,7 @@ def _shut_down(
     context: ControllerContext,
 ) -> Decision[BrokerHeartbeatResponse]:
     if is_only_broker(image, registration.id):
-        # Nobody can take over, and a clean start finds everything as it was.
+        # No other broker can take over, and after a clean stop nothing is lost.
         return Decision(_answer(registration, request, is_fenced=False, should_shut_down=True), [])
     if not registration.in_controlled_shutdown and _leads(image, registration.id):
         records: list[Message] = [
@@ -105,7 +105,7 @@ def _shut_down(
         context.liveness.shutdown_offset(registration.id, registration.epoch, image.offset + len(records))
         return Decision(_answer(registration, request, is_fenced=False), records)
     if registration.in_controlled_shutdown:
-        # After a change of controllers the offset is not known any more: now is late enough.
+        # A new controller does not know the offset of the shutdown. The current offset is late enough.
         offset = context.liveness.shutdown_offset(registration.id, registration.epoch, image.offset)
         others = [broker.id for broker in image.brokers.values() if broker.is_active]
         if not context.liveness.all_followed(others, offset):
@@ -128,7 +128,7 @@ def _directory_records(
     request: BrokerHeartbeatRequest,
     context: ControllerContext,
 ) -> list[Message]:
-    """Folders that failed, or take no new replicas, since the last heartbeat."""
+    """The records for folders that have failed, or that take no new replicas, since the last heartbeat."""
     records: list[Message] = []
     offline = set(registration.log_dirs) & set(request.offline_log_dirs)
     cordoned = request.cordoned_log_dirs

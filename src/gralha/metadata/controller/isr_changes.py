@@ -1,8 +1,8 @@
-"""AlterPartition: a leader says who is in sync with it (KIP-497, KIP-841, KIP-903).
+"""AlterPartition: a leader proposes in-sync replicas (KIP-497, KIP-841, KIP-903).
 
-The controller agrees if the leader knows the partition's newest state, and if everybody in the new ISR is
-alive in the very process that the leader has seen catching up: a broker that started again since then may
-have lost what it had.
+The controller agrees if the leader knows the newest state of the partition, and if every broker of the new
+ISR is active and still runs the process that the leader saw catching up. A broker that was restarted since
+then may have lost records.
 """
 
 from gralha.metadata.controller.brokers import checked_registration
@@ -26,7 +26,7 @@ from gralha.protocol.messages.alter_partition import (
 def alter_partition(
     image: MetadataImage, request: AlterPartitionRequest, context: ControllerContext, version: int
 ) -> Decision[AlterPartitionResponse]:
-    """Each partition by itself; STALE_BROKER_EPOCH for all when the leader's process is not the newest."""
+    """Decides for each partition. Raises STALE_BROKER_EPOCH if the leader was restarted since."""
     checked_registration(image, request.broker_id, request.broker_epoch)
     changes = PartitionChanges(image, context)
     response = AlterPartitionResponse(topics=[])
@@ -38,7 +38,7 @@ def alter_partition(
         for wanted in wanted_topic.partitions:
             key = (wanted_topic.topic_id, wanted.partition_index)
             if key in seen:
-                # A second change of the same partition does not know of the first.
+                # The second change of a partition in one request does not know the first.
                 answers.append(_refusal(wanted, ErrorCode.INVALID_UPDATE_VERSION))
                 continue
             seen.add(key)
@@ -84,7 +84,7 @@ def _alter(
         records.append(record)
         partition = changed_partition(partition, record)
         if record.leader not in (broker_id, NO_LEADER_CHANGE):
-            # The change completed a reassignment from which the leader itself had to go.
+            # The change has completed a reassignment that removes the leader itself.
             return _refusal(wanted, ErrorCode.NEW_LEADER_ELECTED)
     return AlterPartitionResponsePartition(
         partition_index=wanted.partition_index,
@@ -100,7 +100,7 @@ def _epoch_error(
     partition: PartitionImage, wanted: AlterPartitionRequestPartition, broker_id: int
 ) -> ErrorCode | None:
     if wanted.leader_epoch > partition.leader_epoch or wanted.partition_epoch > partition.partition_epoch:
-        # The leader has seen more than this controller: there must be a newer one.
+        # The leader has seen a newer epoch than this controller, so there must be a newer controller.
         return ErrorCode.NOT_CONTROLLER
     if wanted.leader_epoch < partition.leader_epoch:
         return ErrorCode.FENCED_LEADER_EPOCH
@@ -125,7 +125,7 @@ def _isr_error(
     if wanted.leader_recovery_state not in (RECOVERED, RECOVERING):
         return ErrorCode.INVALID_REQUEST
     if wanted.leader_recovery_state == RECOVERING and (
-        # A leader that recovers from an unclean election is alone, and having recovered is for good.
+        # A leader that recovers from an unclean election is the only in-sync replica. It recovers once.
         len(members) > 1 or partition.leader_recovery_state == RECOVERED
     ):
         return ErrorCode.INVALID_REQUEST

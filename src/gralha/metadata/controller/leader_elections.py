@@ -1,7 +1,8 @@
-"""Elections that somebody asks for, or that the controller holds by itself.
+"""Elections on request, and elections that the controller holds by itself.
 
-ElectLeaders gives partitions back to their preferred leaders, or, where nobody in sync is left, to anybody
-who lives. The controller does the first every few minutes, and the second where a topic allows it.
+ElectLeaders makes preferred replicas leaders again. With an unclean election it makes any live replica the
+leader of a partition without in-sync replicas. The controller does the first every few minutes, and the
+second for topics that allow it.
 """
 
 from typing import Final
@@ -26,14 +27,14 @@ from gralha.protocol.messages.elect_leaders import (
 )
 
 _ELECTIONS: Final = {0: Election.PREFERRED, 1: Election.UNCLEAN}
-# As Kafka: how many elections the controller holds by itself at a time.
+# Kafka's limit on the elections that the controller holds by itself at a time.
 MAX_ELECTIONS: Final = 1000
 
 
 def elect_leaders(
     image: MetadataImage, request: ElectLeadersRequest, context: ControllerContext
 ) -> Decision[ElectLeadersResponse]:
-    """Each partition by itself. Asked about all, it tells only of those that needed an election."""
+    """Decides for each partition. A request for all partitions lists only those that needed an election."""
     election = _ELECTIONS.get(request.election_type)
     if election is None:
         raise InvalidRequestError(f"Unknown election type {request.election_type}")
@@ -106,11 +107,11 @@ def _not_needed() -> KafkaError:
     return error_for(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
 
 
-# What the controller does by itself
+# Elections without a request
 
 
 def balance_leaders(image: MetadataImage, context: ControllerContext) -> Decision[bool]:
-    """Preferred replicas that are in sync lead again; the answer tells whether there is more to do."""
+    """Makes in-sync preferred replicas leaders again. The response is True if more are left."""
     changes = PartitionChanges(image, context)
     records: list[Message] = []
     for topic in image.topics.values():
@@ -126,7 +127,7 @@ def balance_leaders(image: MetadataImage, context: ControllerContext) -> Decisio
 
 
 def elect_unclean_leaders(image: MetadataImage, context: ControllerContext) -> Decision[bool]:
-    """Partitions without a leader whose topics allow it are led by whoever lives."""
+    """Elects live replicas for partitions without a leader, if their topic allows unclean elections."""
     changes = PartitionChanges(image, context)
     records: list[Message] = []
     for topic in image.topics.values():

@@ -1,13 +1,13 @@
-"""Which brokers live, as far as the active controller can tell. This is soft state, beside the image.
+"""The brokers that live, as far as the active controller can tell. This is soft state, beside the image.
 
 A broker has a session: it lives while its heartbeats come within the session timeout. A broker whose process
-has ended loses its session at once; the node finds that out (`broker/presence.py`) and reports it here. The
-loss of a broker's connections alone ends nothing. But it lets a new process of that broker register, which
-would have to wait for the end of the session otherwise.
+has ended loses its session at once: the node finds that out (`broker/presence.py`) and reports it here. A
+broker that has only lost its connections keeps its session. But a new process of that broker may then
+register without waiting for the end of the session.
 
-A controller that becomes active has heard of no broker yet, and begins a new session for each of them. The
-broker in the controller's own process lives as long as the controller does. Times are those of a clock that
-only goes forward, such as the event loop's.
+A new active controller has heard of no broker yet, and begins a new session for each of them. The broker in
+the controller's own process lives as long as the controller. Times are of a clock that only goes forward,
+such as the event loop's.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,18 +19,18 @@ SESSION_TIMEOUT_MS: Final = 9000
 
 
 class _Session:
-    """What the controller knows of one registration of a broker."""
+    """The session of one registration of a broker."""
 
     __slots__ = ("epoch", "has_died", "is_connected", "metadata_offset", "seen_ms", "was_heard")
 
     def __init__(self, epoch: int, seen_ms: int) -> None:
         self.epoch = epoch
         self.seen_ms = seen_ms
-        # By this controller: the one before it may have heard of the broker, too.
+        # True if this controller has heard of the broker. An earlier one may have, too.
         self.was_heard = False
         self.is_connected = True
         self.has_died = False
-        # How far the broker has followed the metadata log.
+        # The offset up to which the broker has replayed the metadata log.
         self.metadata_offset = -1
 
 
@@ -44,17 +44,17 @@ class Liveness:
         self._shutdown_offsets: dict[tuple[int, int], int] = {}
 
     def begin(self, brokers: Mapping[int, BrokerRegistration], now_ms: int) -> None:
-        """This controller becomes active: every session begins anew."""
+        """This controller becomes active. Every session begins again."""
         self._shutdown_offsets.clear()
         self._sessions = {
             broker.id: _Session(broker.epoch, now_ms)
             for broker in brokers.values()
-            # A registration of this very node is that of a process before this one.
+            # A registration with this node's id belongs to an earlier process of this node.
             if not broker.fenced and broker.id != self.own_id
         }
 
     def touch(self, broker_id: int, epoch: int, now_ms: int, metadata_offset: int = -1) -> None:
-        """The broker was heard of."""
+        """Notes a heartbeat or a registration of the broker."""
         session = self._sessions.get(broker_id)
         if session is None or session.epoch != epoch:
             session = self._sessions[broker_id] = _Session(epoch, now_ms)
@@ -65,7 +65,7 @@ class Liveness:
         session.metadata_offset = max(session.metadata_offset, metadata_offset)
 
     def disconnected(self, broker_id: int) -> None:
-        """The broker has closed its last connection. Only its next heartbeat says that it is back."""
+        """The broker has closed its last connection. Only its next heartbeat shows that it is back."""
         session = self._sessions.get(broker_id)
         if session is not None:
             session.is_connected = False
@@ -77,15 +77,15 @@ class Liveness:
             session.has_died = True
 
     def paused(self, duration_ms: int) -> None:
-        """This process did not run for a while, and could not hear heartbeats: that time does not count."""
+        """This process did not run for a while and could not hear heartbeats. That time does not count."""
         for session in self._sessions.values():
             session.seen_ms += duration_ms
 
     def has_session(self, broker_id: int, epoch: int, now_ms: int) -> bool:
-        """Does the registration's process live, by all that this controller has heard itself?
+        """Returns True if the process of this registration lives, as far as this controller has heard itself.
 
-        A process that was heard of only by the controller before this one does not count. Otherwise, if all
-        nodes were started anew, each would wait for the session of the process that it replaces.
+        A process that only an earlier controller has heard does not count. Otherwise, if all nodes were
+        restarted, each would wait for the session of the process that it replaces.
         """
         session = self._sessions.get(broker_id)
         return (
@@ -108,7 +108,7 @@ class Liveness:
         return session.has_died or now_ms - session.seen_ms > self.session_timeout_ms
 
     def epoch(self, broker_id: int) -> int | None:
-        """The registration that has a session."""
+        """The epoch of the registration that has a session."""
         session = self._sessions.get(broker_id)
         return None if session is None else session.epoch
 
@@ -119,14 +119,14 @@ class Liveness:
     # Controlled shutdown
 
     def shutdown_offset(self, broker_id: int, epoch: int, offset: int) -> int:
-        """The offset that all others must have followed before the broker may stop; set by the first call."""
+        """The offset that all others must replay before the broker may stop. The first call sets it."""
         return self._shutdown_offsets.setdefault((broker_id, epoch), offset)
 
     def all_followed(self, broker_ids: Iterable[int], offset: int) -> bool:
-        """Have these brokers followed the metadata log up to the offset?"""
+        """Returns True if these brokers have replayed the metadata log up to the offset."""
         for broker_id in broker_ids:
             session = self._sessions.get(broker_id)
-            # The own broker follows whatever this process commits.
+            # The controller's own broker replays all that this process commits.
             if broker_id != self.own_id and (session is None or session.metadata_offset < offset):
                 return False
         return True

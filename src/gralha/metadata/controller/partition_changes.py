@@ -1,4 +1,4 @@
-"""The changes of partitions that follow from what happens to brokers and settings."""
+"""The changes of partitions that follow from changes of brokers and settings."""
 
 from collections.abc import Callable, Collection
 from functools import partial
@@ -13,7 +13,7 @@ from gralha.protocol.message import Message
 
 
 class PartitionChanges:
-    """Begins the changes of partitions of one image."""
+    """Creates changes of the partitions of one image."""
 
     def __init__(self, image: MetadataImage, context: ControllerContext) -> None:
         self.image = image
@@ -23,7 +23,7 @@ class PartitionChanges:
         self._default_directory = partial(default_directory, image)
 
     def rules(self, topic: str) -> PartitionRules:
-        """What the settings say for the partitions of a topic."""
+        """The rules for the partitions of a topic."""
         rules = self._rules.get(topic)
         if rules is None:
             configs = self.image.topic_configs(topic)
@@ -41,7 +41,7 @@ class PartitionChanges:
         election: Election = Election.ONLINE,
         is_active: Callable[[int], bool] | None = None,
     ) -> PartitionChange:
-        """A change of a partition; `is_active` where brokers are about to come or go."""
+        """A change of a partition. `is_active` replaces the image's answer for brokers that come or go."""
         partition = topic.partitions[index]
         return PartitionChange(
             topic.id,
@@ -54,22 +54,22 @@ class PartitionChanges:
         )
 
     def is_active(self, broker_id: int) -> bool:
-        """May the broker lead and be in sync?"""
+        """Returns True if the broker may lead and be in sync."""
         broker = self.image.brokers.get(broker_id)
         return broker is not None and broker.is_active
 
     def _may_lead(self, partition: PartitionImage, is_active: Callable[[int], bool], broker_id: int) -> bool:
         if not is_active(broker_id) or broker_id not in partition.replicas:
-            # A replica that a reassignment adds is not in sync yet, let alone a leader.
+            # A replica that a reassignment adds is not in sync yet, so it cannot lead.
             return False
         broker = self.image.brokers[broker_id]
         place = partition.replicas.index(broker_id)
         return place >= len(partition.directories) or is_online(broker, partition.directories[place])
 
-    # What happens to brokers
+    # Changes of brokers
 
     def broker_leaves(self, broker_id: int) -> list[Message]:
-        """Its partitions get other leaders, and do without it."""
+        """Elects other leaders for the broker's partitions and removes it from their ISRs."""
         return [
             record
             for topic, index in self._partitions(lambda one: broker_id in one.isr)
@@ -77,7 +77,7 @@ class PartitionChanges:
         ]
 
     def broker_crashed(self, broker_id: int) -> list[Message]:
-        """As before; and what it has need not be what it acknowledged."""
+        """Does the same, and makes the broker ineligible, because it may have lost acknowledged records."""
         return [
             record
             for topic, index in self._partitions(
@@ -87,7 +87,7 @@ class PartitionChanges:
         ]
 
     def broker_comes(self, broker_id: int) -> list[Message]:
-        """Partitions without a leader may get one."""
+        """Elects leaders for partitions that have none."""
 
         def is_active(replica: int) -> bool:
             return replica == broker_id or self.is_active(replica)
@@ -100,7 +100,7 @@ class PartitionChanges:
         return list(records)
 
     def directories_fail(self, broker_id: int, directories: Collection[bytes]) -> list[Message]:
-        """The broker cannot read some of its folders any more: it leaves the partitions in them."""
+        """Removes a broker from the ISRs of partitions in folders that it cannot read any more."""
 
         def is_there(partition: PartitionImage) -> bool:
             places = zip(partition.replicas, partition.directories, strict=False)
@@ -115,7 +115,7 @@ class PartitionChanges:
         ]
 
     def usual_election(self, topic: TopicImage) -> Election:
-        """Unclean only where the topic's settings allow it."""
+        """The usual kind of election: unclean only if the topic's settings allow it."""
         return Election.UNCLEAN if self.rules(topic.name).unclean_elections else Election.ONLINE
 
     def _without(self, topic: TopicImage, index: int, broker_id: int, crashed: bool) -> Message | None:

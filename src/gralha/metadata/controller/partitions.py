@@ -1,4 +1,4 @@
-"""CreatePartitions, and how any new partition comes about: placed by the controller or by the caller."""
+"""CreatePartitions, and the creation of new partitions, placed by the controller or by the caller."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -29,7 +29,7 @@ from gralha.protocol.messages.create_partitions import (
 def create_partitions(
     image: MetadataImage, request: CreatePartitionsRequest, context: ControllerContext
 ) -> Decision[CreatePartitionsResponse]:
-    """Each topic of the request succeeds or fails by itself; with `validate_only`, nothing is recorded."""
+    """Decides for each topic. With `validate_only`, nothing is recorded."""
     counts = Counter(topic.name for topic in request.topics)
     results: dict[str, CreatePartitionsTopicResult] = {}
     records: list[Message] = []
@@ -84,7 +84,7 @@ def _add_partitions(
 def placed_partitions(
     image: MetadataImage, count: int, replication_factor: int, context: ControllerContext
 ) -> list[PartitionImage]:
-    """New partitions where the controller puts them."""
+    """New partitions on brokers that the controller chooses."""
     prefix = f"Unable to replicate the partition {replication_factor} time(s): "
     try:
         assignments = place_replicas(image.brokers, count, replication_factor, context.random)
@@ -104,7 +104,7 @@ def assigned_partitions(
     indexes: Sequence[int],
     replication_factor: int | None,
 ) -> list[PartitionImage]:
-    """New partitions on the brokers that the caller named; all must have as many replicas as the first."""
+    """New partitions on brokers that the caller chooses. All must have as many replicas as the first."""
     partitions = []
     for index, replicas in zip(indexes, assignments, strict=True):
         check_assignment(image.brokers.keys(), replicas, replication_factor)
@@ -122,7 +122,7 @@ def assigned_partitions(
 def check_assignment(
     broker_ids: Collection[int], replicas: list[int], replication_factor: int | None
 ) -> None:
-    """Raises INVALID_REPLICA_ASSIGNMENT for replicas that no partition can have."""
+    """Raises INVALID_REPLICA_ASSIGNMENT if no partition can have these replicas."""
     prefix = "The manual partition assignment includes "
     if not replicas:
         raise InvalidReplicaAssignmentError(prefix + "an empty replica list.")
@@ -141,7 +141,7 @@ def check_assignment(
 
 
 def _new_partition(image: MetadataImage, replicas: list[int]) -> PartitionImage | None:
-    """A partition led by its first replica that lives; None when none does."""
+    """A partition whose leader is its first active replica. None if no replica is active."""
     isr = tuple(replica for replica in replicas if image.brokers[replica].is_active)
     if not isr:
         return None

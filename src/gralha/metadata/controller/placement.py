@@ -1,8 +1,8 @@
-"""Where replicas go: round robin over the brokers from a random start, racks taking turns.
+"""Places replicas: round robin over the brokers from a random start, alternating between racks.
 
-The replicas of a partition are spread over as many racks as there are, then over living brokers. Fenced
-brokers get replicas only where there are too few others, and never the first place, which leads. Brokers that
-shut down, or take no new replicas in any of their folders, get none.
+The replicas of a partition are on as many racks as possible. Fenced brokers get replicas only if there are
+too few other brokers, and never the first place, which leads. Brokers that shut down, or whose folders take
+no new replicas, get none.
 """
 
 from collections import Counter
@@ -45,7 +45,7 @@ def _is_usable(broker: BrokerRegistration) -> bool:
 
 
 def _ring(brokers: list[BrokerRegistration]) -> list[int]:
-    """The brokers in order, one rack after the other."""
+    """The brokers in order, with the racks alternating."""
     racks: dict[str | None, list[int]] = {}
     for broker in sorted(brokers, key=lambda broker: (broker.rack or "", broker.id)):
         racks.setdefault(broker.rack, []).append(broker.id)
@@ -53,7 +53,7 @@ def _ring(brokers: list[BrokerRegistration]) -> list[int]:
 
 
 class _Spread:
-    """Chooses replicas from the ring of living brokers and that of fenced ones."""
+    """Chooses replicas from the ring of active brokers and the ring of fenced ones."""
 
     def __init__(self, active: list[int], fenced: list[int], racks: dict[int, str | None]) -> None:
         self.active = active
@@ -62,8 +62,8 @@ class _Spread:
         self.has_racks = len(set(racks.values())) > 1
 
     def replicas(self, start: int, shift: int, count: int) -> list[int]:
-        """The leader at `start`; the followers of successive rounds begin further along, so that the load of
-        a lost leader falls on all the others.
+        """The leader is the broker at `start`. The followers begin further along in each round, so that the
+        load of a lost leader is spread over all others.
         """
         active, fenced = self.active, self.fenced
         leader = start % len(active)
@@ -75,7 +75,7 @@ class _Spread:
         return [active[leader], *followers[: count - 1]]
 
     def _by_rack(self, leader: int, candidates: list[int], count: int) -> list[int]:
-        """Always from the rack that has the fewest replicas so far."""
+        """Takes each replica from the rack that has the fewest so far."""
         used = Counter([self.racks[leader]])
         chosen: list[int] = []
         for _ in range(count):

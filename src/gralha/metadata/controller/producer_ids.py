@@ -1,4 +1,4 @@
-"""Blocks of producer ids: a broker gets a thousand at a time and hands them out by itself."""
+"""Blocks of producer ids. A broker gets a thousand ids at a time and hands them out by itself."""
 
 from typing import Final, NamedTuple
 
@@ -12,7 +12,7 @@ _LARGEST: Final = 2**63 - 1
 
 
 class ProducerIdsBlock(NamedTuple):
-    """The ids from `first` on, `size` of them."""
+    """`size` producer ids, beginning with `first`."""
 
     first: int
     size: int
@@ -21,7 +21,7 @@ class ProducerIdsBlock(NamedTuple):
 def allocate_producer_ids(
     image: MetadataImage, broker_id: int, broker_epoch: int
 ) -> Decision[ProducerIdsBlock]:
-    """The next block, for a broker that is who it says it is."""
+    """The next block for a broker, if its epoch is the newest one."""
     registration = image.brokers.get(broker_id)
     if registration is None or registration.epoch != broker_epoch:
         raise StaleBrokerEpochError(f"Broker {broker_id} is not registered with epoch {broker_epoch}")

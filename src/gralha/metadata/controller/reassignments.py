@@ -1,11 +1,11 @@
-"""AlterPartitionReassignments and ListPartitionReassignments (KIP-455): replicas move to other brokers.
+"""AlterPartitionReassignments and ListPartitionReassignments (KIP-455): move replicas to other brokers.
 
-While a partition moves, its replicas are those it shall have, then those that shall go. `adding_replicas` and
-`removing_replicas` tell them apart. It ends by itself: when all that are to stay are in sync, the change of
-the ISR that says so also lets the others go (`elections`).
+During a reassignment the replicas of a partition are the target replicas, followed by the replicas that will
+go. `adding_replicas` and `removing_replicas` say which is which. When all target replicas are in sync, the
+change of the ISR that says so also removes the others (`elections`).
 
-A move can be called off, and another one can take its place. Replicas that were only being added, and are not
-wanted any more, then leave at once.
+A reassignment can be cancelled or replaced. Replicas that were only being added, and are not wanted any more,
+leave at once.
 """
 
 from gralha.metadata.controller.decision import MAX_RECORDS_PER_REQUEST, ControllerContext, Decision
@@ -40,12 +40,12 @@ from gralha.protocol.messages.topic_records import PartitionChangeRecord
 
 
 def is_reassigning(partition: PartitionImage) -> bool:
-    """Are replicas of the partition on the move?"""
+    """Returns True if the partition has a reassignment under way."""
     return bool(partition.adding_replicas or partition.removing_replicas)
 
 
 def original_replicas(partition: PartitionImage) -> list[int]:
-    """The replicas as they were before the move."""
+    """The replicas before the reassignment."""
     return [replica for replica in partition.replicas if replica not in partition.adding_replicas]
 
 
@@ -55,7 +55,7 @@ def original_replicas(partition: PartitionImage) -> list[int]:
 def alter_partition_reassignments(
     image: MetadataImage, request: AlterPartitionReassignmentsRequest, context: ControllerContext
 ) -> Decision[AlterPartitionReassignmentsResponse]:
-    """Each partition by itself; without replicas, its move is called off."""
+    """Decides for each partition. A request without replicas cancels the reassignment."""
     changes = PartitionChanges(image, context)
     response = AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
@@ -114,7 +114,7 @@ def _move(
     kept = {*target, *removing}
     holders = set(partition.isr or partition.eligible_leader_replicas)
     if not kept & holders:
-        # Only replicas of the former move have everything: the new ones must fetch from them.
+        # Only replicas of the former reassignment have all records, and the new ones must fetch from them.
         removing = sorted({*removing, *holders} - set(target))
         kept |= holders
     change = changes.change(topic, index)
@@ -128,7 +128,7 @@ def _move(
 def _cancel(
     changes: PartitionChanges, topic: TopicImage, index: int, partition: PartitionImage
 ) -> PartitionChangeRecord | None:
-    """Back to the replicas before the move, if one of them has what was acknowledged."""
+    """Goes back to the earlier replicas, if one of them has all acknowledged records."""
     if not is_reassigning(partition):
         raise error_for(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
     change = changes.change(topic, index, changes.usual_election(topic))
@@ -153,7 +153,7 @@ def _cancel(
 def list_partition_reassignments(
     image: MetadataImage, request: ListPartitionReassignmentsRequest
 ) -> ListPartitionReassignmentsResponse:
-    """The moves under way, of all topics or of those asked about."""
+    """The reassignments under way, of all topics or of the given ones."""
     if request.topics is None:
         wanted = [(topic.name, list(topic.partitions)) for topic in image.topics.values()]
     else:

@@ -1,4 +1,4 @@
-"""CreateTopics and DeleteTopics: decided for each topic by itself, recorded together."""
+"""CreateTopics and DeleteTopics. Each topic is decided separately; the records are appended together."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ _SHOWN_CONFIGS: Final = sorted(name for name, key in TOPIC_CONFIGS.items() if no
 def create_topics(
     image: MetadataImage, request: CreateTopicsRequest, context: ControllerContext
 ) -> Decision[CreateTopicsResponse]:
-    """Each topic of the request succeeds or fails by itself; with `validate_only`, nothing is recorded."""
+    """Decides for each topic. With `validate_only`, nothing is recorded."""
     counts = Counter(topic.name for topic in request.topics)
     taken: dict[str, str] = {}
     results: dict[str, CreatableTopicResult] = {}
@@ -102,7 +102,7 @@ def _check_name(image: MetadataImage, name: str, count: int, taken: dict[str, st
         raise TopicAlreadyExistsError(f"Topic '{name}' already exists.")
     unified = unified_name(name)
     if unified is not None:
-        # Two topics whose names differ only in '.' and '_' would share their metrics.
+        # If the names of two topics differ only in '.' and '_', their metrics have the same name.
         colliding = image.unified_names.get(unified) or taken.get(unified)
         if colliding is not None:
             raise InvalidTopicError(f"Topic '{name}' collides with existing topic: {colliding}")
@@ -198,7 +198,7 @@ def _assigned_partitions(image: MetadataImage, topic: CreatableTopic) -> list[Pa
 def delete_topics(
     image: MetadataImage, request: DeleteTopicsRequest, context: ControllerContext, version: int
 ) -> Decision[DeleteTopicsResponse]:
-    """Topics by name or by id; one that is meant twice, also once by name and once by id, is not deleted."""
+    """Deletes topics by name or by id. A topic that is named twice, also once each, is not deleted."""
     if not context.broker_flag(image, "delete.topic.enable"):
         if version < 3:
             raise InvalidRequestError("Topic deletion is disabled.")
