@@ -92,9 +92,9 @@ def test_all_that_a_cluster_lacks_of_a_release_is_told_at_once() -> None:
     with pytest.raises(CommandError) as newest:
         check_release("4.3", levels_of("4.3"), supported)
     assert str(newest.value) == (
-        "The cluster does not support all of release 4.3: transaction.version=2 (not known there), "
-        "share.version=1 (not known there), streams.version=1 (not known there). Nothing was changed. "
-        "Single features are set with --feature NAME=LEVEL."
+        "The cluster does not support all of release 4.3: transaction.version=2 (not supported there), "
+        "share.version=1 (not supported there), streams.version=1 (not supported there). Nothing was "
+        "changed. You can set single features with --feature NAME=LEVEL."
     )
     with pytest.raises(
         CommandError, match=r"release 3\.9: metadata\.version=3\.9-IV0 \(only 4\.3-IV0\)\. Nothing"

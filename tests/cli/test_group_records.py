@@ -75,7 +75,7 @@ def test_a_log_without_keys_is_none_of_groups(tmp_path: Path, capsys: pytest.Cap
     path.write_bytes(encode_batch([Record(None, b"value", 5)]))
     assert dump_log.main(["--offsets-decoder", "--files", str(path)]) == 1
     error = capsys.readouterr().err
-    assert error == f"{path} holds other records than expected: the record at offset 0 has no key\n"
+    assert error == f"{path} has other records than expected: the record at offset 0 has no key\n"
 
 
 def consumed(key: bytes | None, value: bytes | None) -> ConsumedRecord:

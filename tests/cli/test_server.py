@@ -33,9 +33,9 @@ def test_wrong_calls_of_the_server(
         (["--prt", "1"], "unrecognized arguments: --prt 1 (see gralha up --help)"),
         (
             ["--port", "99999"],
-            "argument --port: 99999 is no port: give a number from 0 to 65535 (see gralha up --help)",
+            "argument --port: 99999 is not a port: give a number from 0 to 65535 (see gralha up --help)",
         ),
-        (["--data", "/a,b"], "/a,b cannot hold data: log.dirs would take its comma for a separator"),
+        (["--data", "/a,b"], "/a,b cannot be used: log.dirs treats the comma in it as a separator"),
     ],
 )
 def test_wrong_calls_of_up(arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:

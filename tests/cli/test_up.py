@@ -101,7 +101,7 @@ def test_data_has_a_place_of_its_own_by_default(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("port", ["99999", "-1", "x"])
 def test_what_is_no_port_is_one_clear_line(tmp_path: Path, port: str) -> None:
-    assert f"{port} is no port" in refused("--data", str(tmp_path), f"--port={port}")
+    assert f"{port} is not a port" in refused("--data", str(tmp_path), f"--port={port}")
 
 
 def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_the_others_go_on_when_one_is_killed_and_it_can_be_started_again(tmp_pat
         os.kill(brokers[1], signal.SIGKILL)
         line = program.stderr.readline()
         assert line.startswith(f"Broker 2 ended by SIGKILL (its log: {tmp_path}/broker-2.log). ")
-        assert line.endswith(" The others go on.\n")
+        assert line.endswith(" The others continue.\n")
         run(f"kafka-console-producer {server} --topic t", "one\n")
         (command,) = re.findall("`(.*)`", line)
         again = ServerProcess(shlex.split(command), tmp_path / "again.log")
@@ -214,7 +214,7 @@ def test_a_second_signal_ends_brokers_that_do_not_stop(tmp_path: Path, number: i
         _, errors = program.communicate(timeout=PATIENCE_S)
         assert program.returncode == (130 if number == signal.SIGINT else 143)
         # The other two may have stopped before the second signal.
-        assert re.search(r"Killed before it was done: broker 1(, 2)?(, 3)?\. ", errors)
+        assert re.search(r"Killed broker 1(, 2)?(, 3)? before it had stopped\. ", errors)
         assert not any(map(is_running, brokers))
 
 
@@ -237,7 +237,7 @@ def test_how_a_broker_ended_in_words(tmp_path: Path) -> None:
     assert how_ended(-40) == "by signal 40"
     log = tmp_path / "log"
     log.write_text("an earlier process\n")
-    assert last_words(log, log.stat().st_size) == "it said nothing"
+    assert last_words(log, log.stat().st_size) == "the log is empty"
     assert last_words(log, 0) == "an earlier process"
 
 

@@ -31,7 +31,7 @@ def test_a_new_folder_serves_any_number(tmp_path: Path) -> None:
 def test_a_folder_serves_the_number_it_was_made_for(tmp_path: Path, made_for: int, asked: int) -> None:
     prepare(tmp_path, made_for)
     check_number(tmp_path, made_for)
-    with pytest.raises(CommandError, match=rf"Type .*gralha up --brokers {made_for} --data {tmp_path}, or"):
+    with pytest.raises(CommandError, match=rf"Run .*gralha up --brokers {made_for} --data {tmp_path}, or"):
         check_number(tmp_path, asked)
 
 
@@ -40,11 +40,11 @@ def test_settings_tell_of_folders_that_were_lost(tmp_path: Path) -> None:
     write_settings(tmp_path, 3)
     for number in (2, 3):
         shutil.rmtree(tmp_path / f"broker-{number}")
-    with pytest.raises(CommandError, match="holds the data of 3 brokers, and one broker cannot take it over"):
+    with pytest.raises(CommandError, match="has the data of 3 brokers, and one broker cannot use it"):
         check_number(tmp_path, 1)
     check_number(tmp_path, 3)
     (tmp_path / "broker-1.properties").write_text("controller.quorum.voters=me@here:1\n")
-    with pytest.raises(CommandError, match=r"broker-1\.properties does not say who votes"):
+    with pytest.raises(CommandError, match=r"broker-1\.properties does not name the voters"):
         check_number(tmp_path, 3)
 
 

@@ -188,7 +188,7 @@ def test_stop_ends_the_process_and_all_that_it_runs(
     state = StateFile(tmp_path, "totals").read()
     assert state is not None
     assert state.condition == STOPPED
-    assert shown(["stop", "--checkpoints", str(tmp_path)], capfd) == "Nothing runs.\n"
+    assert shown(["stop", "--checkpoints", str(tmp_path)], capfd) == "No pipeline is running.\n"
 
 
 def test_stop_does_not_wait_for_ever(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

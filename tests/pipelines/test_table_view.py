@@ -86,6 +86,9 @@ def test_a_run_elsewhere_is_a_line_for_every_batch_with_rows() -> None:
 
 
 def test_events_in_words() -> None:
-    assert describe(Started("t", 2, "id", resumes=True)) == "started again, attempt 2, goes on where it was"
-    assert describe(Restarting("t", "No broker.", 1, 2.2)) == "failed, starts again in 2 s: No broker."
+    assert (
+        describe(Started("t", 2, "id", resumes=True))
+        == "started again, attempt 2, continues from its checkpoint"
+    )
+    assert describe(Restarting("t", "No broker.", 1, 2.2)) == "failed, restarts in 2 s: No broker."
     assert describe(Failed("t", "Gone.")) == "failed: Gone."

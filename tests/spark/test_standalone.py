@@ -176,8 +176,8 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     [
         (["up", "--workers", "0"], "argument --workers: 0 is not greater than zero"),
         (["up", "--workers", "17"], "17 workers are too many"),
-        (["up", "--port", "65534"], "do not suffice"),
-        (["up", "--memory", "100m"], "100m is no size for an executor"),
+        (["up", "--port", "65534"], "not enough ports"),
+        (["up", "--memory", "100m"], "100m is not a size for an executor"),
         (["up", "--data", "/proc/nowhere"], "/proc/nowhere cannot be used"),
         (["down"], "gralha spark has no command 'down'"),
     ],

@@ -1,9 +1,9 @@
-"""Command lines as Kafka's commands take them.
+"""Parses command lines as Kafka's commands do.
 
-`CommandParser` is argparse with Kafka's habits: a wrong call ends with one line and exit code 1, an option
-that takes one value may not be given twice, and the checks between options (`require`, `exclude`,
-`require_one_of`) speak Kafka's words. Options are optional for argparse; what is required is checked after
-`--help` and `--version` had their turn.
+`CommandParser` is argparse with Kafka's habits. A wrong call ends with one line and exit code 1. An option
+that takes one value may not be given twice. The checks between options (`require`, `exclude`,
+`require_one_of`) use Kafka's words. For argparse all options are optional: required options are checked after
+`--help` and `--version`.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from gralha.cli.program import EXIT_FAILED, CommandError
 
 
 class StoreOnce(argparse.Action):
-    """Store a value and refuse a second one: the first would be lost without a word."""
+    """Stores a value and refuses a second one, which would silently replace the first."""
 
     def __call__(
         self,
@@ -35,7 +35,7 @@ class StoreOnce(argparse.Action):
 
 
 class ProgramParser(argparse.ArgumentParser):
-    """The options of a program of our own: argparse, but a wrong call ends as Kafka's commands end."""
+    """The options of one of our own programs. A wrong call ends as with Kafka's commands."""
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{message} (see {self.prog} --help)")
@@ -56,7 +56,7 @@ class CommandParser(ProgramParser):
         self.flag("version", "show the version and exit")
 
     def flag(self, name: str, help_text: str) -> None:
-        """An option without a value: `args.name` is True or False."""
+        """Adds an option without a value: `args.name` is True or False."""
         self.add_argument(f"--{name}", dest=destination(name), action="store_true", help=_escape(help_text))
 
     def value(
@@ -68,7 +68,7 @@ class CommandParser(ProgramParser):
         metavar: str = "VALUE",
         **more: Any,
     ) -> None:
-        """An option with one value: `args.name` is the value, or `default` when it was not given."""
+        """Adds an option with one value: `args.name` is the value, or `default` if it was not given."""
         self.add_argument(
             f"--{name}",
             dest=more.pop("dest", destination(name)),
@@ -80,7 +80,7 @@ class CommandParser(ProgramParser):
         )
 
     def values(self, *names: str, help_text: str, metavar: str = "NAME=VALUE") -> None:
-        """An option that may be given many times, under any of its names: `args.name` is a list."""
+        """Adds an option that may be given many times, under any of its names: `args.name` is a list."""
         for name in names:
             self.add_argument(
                 f"--{name}",
@@ -92,7 +92,7 @@ class CommandParser(ProgramParser):
             )
 
     def parse(self, arguments: Sequence[str], *required: str) -> argparse.Namespace:
-        """Parse, after showing the help or the version where that was asked for."""
+        """Parses the arguments. Shows the help or the version first if that was asked for."""
         if not arguments:
             self.print_help(sys.stderr)
             raise SystemExit(EXIT_FAILED)
@@ -107,19 +107,19 @@ class CommandParser(ProgramParser):
         return options
 
     def require(self, options: argparse.Namespace, *names: str) -> None:
-        """Each of these options must have been given."""
+        """Fails unless each of these options was given."""
         for name in names:
             if not given(options, name):
                 self.error(f'Missing required argument "[{name}]"')
 
     def require_one_of(self, options: argparse.Namespace, *names: str) -> None:
-        """Exactly one of these options must have been given."""
+        """Fails unless exactly one of these options was given."""
         if sum(given(options, name) for name in names) != 1:
             listed = ", ".join(f"[{name}]" for name in names)
             self.error(f"Exactly one of the following arguments is required: {listed}")
 
     def exclude(self, options: argparse.Namespace, name: str, others: Sequence[str]) -> None:
-        """With this option none of the others may have been given."""
+        """Fails if this option and one of the others were given."""
         if not given(options, name):
             return
         for other in others:
@@ -128,14 +128,14 @@ class CommandParser(ProgramParser):
 
 
 def given(options: argparse.Namespace, name: str) -> bool:
-    """Whether an option without a default was given."""
+    """Returns True if an option without a default was given."""
     value = getattr(options, destination(name))
-    # Zero was given, though it equals False.
+    # 0 is a given value, although 0 == False.
     return value is not None and value is not False and value != []
 
 
 def destination(name: str) -> str:
-    """The attribute that holds an option's value."""
+    """The attribute that has an option's value."""
     return name.replace("-", "_").replace(".", "_")
 
 
@@ -156,7 +156,7 @@ def positive_int(text: str) -> int:
 
 
 def port_number(text: str) -> int:
-    """A TCP port; with 0 the system chooses one."""
+    """A TCP port. With 0 the operating system chooses one."""
     if not text.isascii() or not text.isdigit() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"{text} is no port: give a number from 0 to 65535")
+        raise argparse.ArgumentTypeError(f"{text} is not a port: give a number from 0 to 65535")
     return int(text)

@@ -1,4 +1,4 @@
-"""kafka-broker-api-versions: which APIs, in which versions, each broker serves."""
+"""kafka-broker-api-versions: shows the APIs of each broker, and their versions."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from gralha.cli.arguments import CommandParser
 from gralha.cli.connect import add_connection_options, open_admin
 from gralha.cli.program import run
 
-# The versions of the APIs for clients in Kafka 4.3, which "usable" refers to.
+# The versions of client APIs in Kafka 4.3. "usable" refers to them.
 # fmt: off
 _CLIENT_VERSIONS = {
     0: (0, 13), 1: (4, 18), 2: (1, 11), 3: (0, 13), 8: (2, 10), 9: (1, 10), 10: (0, 6), 11: (0, 9),
@@ -44,7 +44,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def describe(served: dict[int, tuple[int, int]]) -> str:
-    """All APIs of a broker, and those that a client could miss."""
+    """The APIs of a broker, and those of a client that the broker lacks."""
     keys = sorted(served.keys() | _CLIENT_VERSIONS.keys())
     return "(\n\t" + ",\n\t".join(api_text(key, served.get(key)) for key in keys) + "\n)"
 

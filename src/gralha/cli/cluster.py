@@ -1,4 +1,4 @@
-"""kafka-cluster: a cluster's id, its brokers or controllers, and how it forgets a broker."""
+"""kafka-cluster: shows the id of a cluster and its brokers or controllers, and unregisters a broker."""
 
 import argparse
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def _parser() -> ProgramParser:
     parser = ProgramParser(prog="kafka-cluster", description="The Kafka cluster tool.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=ProgramParser)
     cluster_id = commands.add_parser("cluster-id", help="show the id of a cluster")
-    unregister = commands.add_parser("unregister", help="let the cluster forget a broker")
+    unregister = commands.add_parser("unregister", help="unregister a broker")
     endpoints = commands.add_parser("list-endpoints", help="show the addresses of brokers or controllers")
     for command in (cluster_id, unregister, endpoints):
         servers = command.add_mutually_exclusive_group(required=True)
@@ -33,7 +33,7 @@ def _parser() -> ProgramParser:
             "--command-config", "-c", metavar="FILE", help="a file with properties of the admin client"
         )
     unregister.add_argument("--id", "-i", type=int, required=True, metavar="ID", help="the broker")
-    endpoints.add_argument("--include-fenced-brokers", action="store_true", help="also those that are fenced")
+    endpoints.add_argument("--include-fenced-brokers", action="store_true", help="show fenced brokers too")
     return parser
 
 

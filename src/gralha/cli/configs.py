@@ -1,4 +1,4 @@
-"""kafka-configs: show and change settings of topics, brokers, broker loggers, client metrics and groups."""
+"""kafka-configs: shows and changes configs of topics, brokers, broker loggers, client metrics and groups."""
 
 from argparse import Namespace
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gralha.client.admin import Admin
     from gralha.client.values import ConfigEntry, ConfigResource
 
-# The name of what stands for all brokers.
+# The name of the entity that stands for all brokers.
 _DEFAULTS = ""
 
 
@@ -34,7 +34,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def explained(error: Exception, arguments: list[str]) -> Exception:
-    """The broker's refusal with the call that it refused, as Kafka shows it."""
+    """The broker's error together with the arguments of the command, as Kafka shows it."""
     from gralha.protocol.errors import KafkaError
 
     if not isinstance(error, KafkaError):
@@ -43,7 +43,7 @@ def explained(error: Exception, arguments: list[str]) -> Exception:
 
 
 def resource_of(entity_type: str, name: str) -> "ConfigResource":
-    """An entity as the protocol names it."""
+    """The config resource of an entity."""
     from gralha.client.values import ConfigResource, ResourceType
 
     return ConfigResource(
@@ -100,7 +100,7 @@ def _describe(admin: "Admin", options: Namespace) -> None:
 
 
 def _existing(admin: "Admin", kind: str) -> list[str]:
-    """The names of all entities of a type; for brokers the defaults come last."""
+    """The names of all entities of a type. For brokers the name of the defaults comes last."""
     from gralha.client.values import ResourceType
 
     if kind == "topics":
@@ -123,7 +123,7 @@ def _entries(admin: "Admin", kind: str, name: str) -> "list[ConfigEntry]":
 
 
 def _is_own(entry: "ConfigEntry", kind: str, name: str) -> bool:
-    """Whether a setting was made for this very entity while the cluster was running."""
+    """Returns True if a config is set dynamically for this entity itself."""
     from gralha.client.values import ConfigSource
 
     if kind == "broker-loggers":
@@ -138,7 +138,7 @@ def _is_own(entry: "ConfigEntry", kind: str, name: str) -> bool:
 
 
 def entry_line(entry: "ConfigEntry") -> str:
-    """A setting, whether it is a secret, and all places that could give it a value."""
+    """A config with its synonyms."""
     synonyms = ", ".join(
         f"{synonym.source.name}:{synonym.name}={_text(synonym.value)}" for synonym in entry.synonyms
     )

@@ -1,4 +1,4 @@
-"""The command line of kafka-configs: an action, the entity it is about, and the settings to change."""
+"""The command line of kafka-configs: an action, an entity, and the configs to change."""
 
 import re
 from argparse import Namespace
@@ -9,7 +9,7 @@ from gralha.cli.program import CommandError
 from gralha.cli.properties import load_properties
 
 ENTITY_TYPES = ("topics", "clients", "users", "brokers", "ips", "client-metrics", "groups", "broker-loggers")
-# Quotas and credentials are not settings of a resource; their APIs are not spoken here yet.
+# Quotas and credentials are not configs of a resource. Their APIs are not supported yet.
 _QUOTA_TYPES = ("users", "clients", "ips")
 _TYPES_WITH_DEFAULTS = ("users", "clients", "brokers", "ips")
 _ENTITY_FLAGS = {
@@ -28,7 +28,7 @@ _DEFAULTS_FLAGS = {
     "broker-defaults": "brokers",
     "ip-defaults": "ips",
 }
-# A comma or an equals sign outside of square brackets, which group values that contain commas.
+# Matches only outside of square brackets, which enclose values with commas.
 _OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|$))"
 
 
@@ -50,21 +50,21 @@ def _parser() -> CommandParser:
         dest="entity_name",
         action="append_const",
         const="",
-        help="instead of a name: the defaults of all brokers, users, clients or ips",
+        help="instead of --entity-name: the defaults of all brokers, users, clients or ips",
     )
     for flag, entity_type in _ENTITY_FLAGS.items():
         parser.value(flag, f"short for --entity-type {entity_type} --entity-name NAME", metavar="NAME")
     for flag, entity_type in _DEFAULTS_FLAGS.items():
         parser.flag(flag, f"short for --entity-type {entity_type} --entity-default")
-    parser.value("add-config", "settings to make: k1=v1,k2=[v1,v2],k3=v3", metavar="SETTINGS")
-    parser.value("add-config-file", "a properties file with settings to make", metavar="FILE")
-    parser.value("delete-config", "settings to take back: k1,k2", metavar="NAMES")
-    parser.flag("force", "accepted; there are no questions to suppress")
+    parser.value("add-config", "settings to add: k1=v1,k2=[v1,v2],k3=v3", metavar="SETTINGS")
+    parser.value("add-config-file", "a properties file with settings to add", metavar="FILE")
+    parser.value("delete-config", "settings to delete: k1,k2", metavar="NAMES")
+    parser.flag("force", "accepted without effect: this command asks no questions")
     return parser
 
 
 def parse_options(arguments: list[str]) -> Namespace:
-    """Parse and check the command line; adds `entity_types` and `entity_names`."""
+    """Parses and checks the command line. Adds `entity_types` and `entity_names`."""
     parser = _parser()
     options = parser.parse(arguments)
     if options.alter == options.describe:

@@ -1,4 +1,4 @@
-"""From a command's options to a cluster: by our own client for admin work, by librdkafka for data."""
+"""Connects a command to its cluster: with our own client for admin work, with librdkafka for records."""
 
 import time
 from argparse import Namespace
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
     from gralha.client.admin import Admin
 
-# How long to wait for the cluster's answer. Between the attempts librdkafka may tell why none comes.
+# How long to wait for the answer of the cluster. Between the attempts librdkafka may report errors.
 _METADATA_TIMEOUTS_SECONDS = (1.0, 3.0, 6.0)
 _PAUSE_SECONDS = 0.05
 _PAUSE_SECONDS_MAX = 1.0
 _WONDER_MS = 1_000
-# A topic that the broker creates by itself is there after some milliseconds; a misspelt one never.
+# A broker creates a topic within some milliseconds. A misspelt topic never appears.
 DEFAULT_TOPIC_WAIT_MS = 5_000
 
 
 def add_connection_options(parser: CommandParser) -> None:
-    """The two options that every admin command has."""
+    """Adds the two options that every admin command has."""
     parser.value("bootstrap-server", "REQUIRED: the brokers to connect to", metavar="HOST:PORT,...")
     parser.value("command-config", "a file with properties of the admin client", metavar="FILE")
 
 
 def add_bootstrap_options(parser: ProgramParser, *, required: bool) -> None:
-    """The options of commands that talk to brokers or, when no broker is up, to controllers (KIP-919)."""
+    """Adds the options of commands that connect to brokers, or to controllers if no broker runs (KIP-919)."""
     servers = parser.add_mutually_exclusive_group(required=required)
     servers.add_argument("--bootstrap-server", metavar="HOST:PORT,...", help="the brokers to connect to")
     servers.add_argument("--bootstrap-controller", metavar="HOST:PORT,...", help="or the controllers")
@@ -41,7 +41,7 @@ def add_bootstrap_options(parser: ProgramParser, *, required: bool) -> None:
 def open_admin(
     options: Namespace, client_id: str, *, timeout_ms: int | None = None, default_timeout_ms: int = 60_000
 ) -> "Admin":
-    """An admin client by those two options; a command's own --timeout wins over the file's timeouts."""
+    """An admin client with the connection options. A command's --timeout overrides the file's timeouts."""
     from gralha.client.admin import Admin
     from gralha.client.cluster import Cluster
 
@@ -73,7 +73,7 @@ def _milliseconds(properties: Mapping[str, str], name: str, default: int) -> int
 
 
 def check_reachable(properties: Mapping[str, str]) -> None:
-    """Fail at once when no broker listens, or none with TLS: librdkafka would go on trying without a word."""
+    """Fails at once if no broker listens, or none with TLS. librdkafka would silently try for ever."""
     from gralha.client.addresses import parse_bootstrap_servers
     from gralha.client.connection import check_tls, open_socket
     from gralha.client.errors import ConnectionFailedError
@@ -93,7 +93,7 @@ def check_reachable(properties: Mapping[str, str]) -> None:
 
 
 def wait_for_topic(producer: "Producer", topic: str, timeout_ms: int | None = None) -> None:
-    """Return when the topic is there; the broker gets a moment to create one that does not exist."""
+    """Returns when the topic exists. The broker gets some time to create a topic that does not."""
     wait_ms = DEFAULT_TOPIC_WAIT_MS if timeout_ms is None else timeout_ms
     reasons: list[str] = []
     if look_for_topic(producer, topic, wait_ms, reasons.append) is None:
@@ -103,10 +103,10 @@ def wait_for_topic(producer: "Producer", topic: str, timeout_ms: int | None = No
 def look_for_topic(
     client: "Producer | Consumer", topic: str, timeout_ms: int | None, tell: Callable[[str], None]
 ) -> "TopicMetadata | None":
-    """The topic's metadata as soon as it has some; None when that took longer than `timeout_ms`.
+    """The metadata of a topic as soon as it has partitions. None if that takes longer than `timeout_ms`.
 
-    Asking makes the broker create the topic, if it creates topics at all. `tell` is called once with the
-    reason, when the wait is long enough for a person to wonder, or over.
+    The request makes the broker create the topic, if topics are created automatically. `tell` is called once
+    with the reason for a long or failed wait.
     """
     started = time.monotonic()
     pause_seconds = _PAUSE_SECONDS
@@ -130,7 +130,7 @@ def look_for_topic(
 
 
 def topics_of(client: "Producer | Consumer", topic: str | None) -> "dict[str, TopicMetadata]":
-    """What the cluster says about a topic, or about all; CommandError when no answer comes."""
+    """The metadata of a topic, or of all topics. Raises CommandError if the cluster does not answer."""
     from confluent_kafka import KafkaException
 
     reason = ""
@@ -140,7 +140,7 @@ def topics_of(client: "Producer | Consumer", topic: str | None) -> "dict[str, To
             return topics
         except KafkaException as error:
             reason = _reason(error.args[0])
-            # Serves the error callback, which raises when the broker and we do not fit together.
+            # This calls the error callback, which raises if a new attempt cannot help.
             client.poll(0)
     raise CommandError(f"No answer from the cluster: {reason}")
 

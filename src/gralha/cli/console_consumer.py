@@ -1,4 +1,4 @@
-"""kafka-console-consumer: records of topics on standard output."""
+"""kafka-console-consumer: prints the records of topics."""
 
 import sys
 from argparse import Namespace
@@ -27,7 +27,7 @@ _SILENT_FORMATTERS = (
     "org.apache.kafka.tools.consumer.NoOpMessageFormatter",
     "kafka.tools.NoOpMessageFormatter",
 )
-# With the kinds of records (see definitions/group_records.kafka) that each shows of __consumer_offsets.
+# Each formatter with the record types of __consumer_offsets that it shows (definitions/group_records.kafka).
 _GROUP_FORMATTERS = {
     "org.apache.kafka.tools.consumer.OffsetsMessageFormatter": (0, 1),
     "org.apache.kafka.tools.consumer.GroupMetadataMessageFormatter": (2,),
@@ -47,14 +47,14 @@ def _parser() -> CommandParser:
     parser.value("bootstrap-server", "REQUIRED: the brokers to connect to", metavar="HOST:PORT,...")
     parser.value("topic", "the topic to read", metavar="TOPIC")
     parser.value("include", "read all topics whose names match", metavar="REGEX")
-    parser.value("partition", "read one partition, from its end unless --offset says more", kind=int)
+    parser.value("partition", "read one partition, from its end unless --offset is given", kind=int)
     parser.value("offset", "where to start in --partition: earliest, latest or a number", metavar="OFFSET")
-    parser.flag("from-beginning", "start with the earliest record where the group has no offset yet")
+    parser.flag("from-beginning", "start with the earliest record if the group has no offset yet")
     parser.value(
-        "group", "read as a member of this group and commit offsets; without it a new group", metavar="GROUP"
+        "group", "read as a member of this group and commit offsets; a new group by default", metavar="GROUP"
     )
-    parser.value("max-messages", "stop after so many records", kind=int, metavar="N")
-    parser.value("timeout-ms", "stop when no record came for so long", kind=int, metavar="MS")
+    parser.value("max-messages", "stop after this many records", kind=int, metavar="N")
+    parser.value("timeout-ms", "stop if no record comes for this long", kind=int, metavar="MS")
     parser.value(
         "isolation-level",
         "read_committed or read_uncommitted (default)",
@@ -112,7 +112,7 @@ def _finish(consumer: "Consumer", options: Namespace, printer: "_Printer") -> No
 
 
 def parse_options(arguments: list[str]) -> Namespace:
-    """Parse and check the command line."""
+    """Parses and checks the command line."""
     parser = _parser()
     options = parser.parse(arguments)
     parser.require_one_of(options, "topic", "include")
@@ -128,7 +128,7 @@ def parse_options(arguments: list[str]) -> Namespace:
 
 
 def consumer_properties(options: Namespace) -> dict[str, str]:
-    """The consumer's properties in Kafka's names: file, then --command-property, then single options."""
+    """The consumer's properties with Kafka's names: file, then --command-property, then single options."""
     from_file = load_properties(options.command_config) if options.command_config else {}
     from_arguments = parse_assignments(options.command_property)
     defaults = {"client.id": "console-consumer", "metadata.max.age.ms": "5000"}
@@ -148,16 +148,16 @@ def consumer_properties(options: Namespace) -> dict[str, str]:
         )
     properties["bootstrap.servers"] = options.bootstrap_server
     properties["isolation.level"] = options.isolation_level
-    # A record counts as consumed when it was printed, not when it was fetched.
+    # A record is consumed when it was printed, not when it was fetched.
     properties["enable.auto.offset.store"] = "false"
     return properties
 
 
 def _own_group(properties: Mapping[str, str]) -> dict[str, str]:
-    """A group that nobody will come back to: it commits nothing.
+    """A new group that is never used again, so it commits nothing.
 
-    So it must not lose its place when it gets more partitions: what it has, it keeps meanwhile. Kafka's own
-    consumer starts anew there and shows records twice.
+    Without commits it would lose its position in a rebalance. So it keeps its partitions during a rebalance.
+    Kafka's own consumer starts again and shows records twice.
     """
     group = {"group.id": new_group("console-consumer"), "enable.auto.commit": "false"}
     if properties.get("group.protocol", "classic").lower() != "consumer":
@@ -179,7 +179,7 @@ def _group(options: Namespace, *others: str | None) -> str | None:
 
 
 def make_formatter(options: Namespace) -> "MessageFormatter | GroupRecordFormatter | None":
-    """The formatter; None when records are counted but not shown."""
+    """The formatter. None if records are counted and not shown."""
     if options.formatter in _SILENT_FORMATTERS:
         return None
     if options.formatter in _GROUP_FORMATTERS:
@@ -205,7 +205,7 @@ def select(options: Namespace) -> "Selection":
 
 
 def start_offset(options: Namespace) -> int:
-    """Where to start in --partition, as librdkafka numbers it."""
+    """The first offset of --partition, as librdkafka's number."""
     from confluent_kafka import OFFSET_BEGINNING, OFFSET_END
 
     text: str | None = options.offset
@@ -264,7 +264,7 @@ class _Printer:
         return self._max_messages is not None and self.count >= self._max_messages
 
     def write(self, messages: "list[Message]") -> "list[Message]":
-        """Write a batch; what was written."""
+        """Writes a batch. Returns the messages that were written."""
         written = []
         for message in messages:
             if self.done:

@@ -1,4 +1,4 @@
-"""kafka-console-producer: lines of standard input become records of a topic."""
+"""kafka-console-producer: writes lines of standard input to a topic."""
 
 import sys
 from argparse import Namespace
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
 
 _LINE_READERS = ("org.apache.kafka.tools.LineMessageReader", "kafka.tools.ConsoleProducer$LineMessageReader")
-# Kafka lets a line wait for a second in the hope of company; a person who types wants to see it arrive.
+# Kafka waits a second for more lines. A person who types wants to see the line arrive.
 _LINGER_MS = "5"
 _READER_HELP = (
     "properties of the line reader: parse.key, key.separator (tab), parse.headers, headers.delimiter (tab), "
@@ -32,7 +32,7 @@ def _parser() -> CommandParser:
     parser.flag("sync", "wait for each record's acknowledgement before the next one is sent")
     parser.value(
         "compression-codec",
-        "none, gzip, snappy, lz4 or zstd; gzip when no value is given",
+        "none, gzip, snappy, lz4 or zstd; gzip if no value is given",
         metavar="CODEC",
         nargs="?",
         const="gzip",
@@ -41,10 +41,10 @@ def _parser() -> CommandParser:
     parser.value("max-partition-memory-bytes", "old name of --batch-size", kind=int, metavar="BYTES")
     parser.value("message-send-max-retries", "how often a record is sent again (retries)", kind=int)
     parser.value("retry-backoff-ms", "wait before a record is sent again", kind=int, metavar="MS")
-    parser.value("timeout", "how long a record waits for others to share its batch", kind=int, metavar="MS")
-    parser.value("request-required-acks", "0, 1, -1 or all: who must have a record (default: -1)")
-    parser.value("request-timeout-ms", "how long a broker may take to acknowledge", kind=int, metavar="MS")
-    parser.value("metadata-expiry-ms", "when to look for new leaders anyway", kind=int, metavar="MS")
+    parser.value("timeout", "how long a record waits for others in its batch", kind=int, metavar="MS")
+    parser.value("request-required-acks", "0, 1, -1 or all: the acknowledgements to wait for (default: -1)")
+    parser.value("request-timeout-ms", "how long to wait for an acknowledgement", kind=int, metavar="MS")
+    parser.value("metadata-expiry-ms", "how often to ask for metadata again", kind=int, metavar="MS")
     parser.value("max-block-ms", "how long to wait for a topic to appear", kind=int, metavar="MS")
     parser.value("max-memory-bytes", "most bytes that wait to be sent", kind=int, metavar="BYTES")
     parser.value("socket-buffer-size", "the socket's send buffer", kind=int, metavar="BYTES")
@@ -80,7 +80,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def parse_options(arguments: list[str]) -> Namespace:
-    """Parse and check the command line."""
+    """Parses and checks the command line."""
     parser = _parser()
     options = parser.parse(arguments)
     options.bootstrap_server = options.bootstrap_server or options.broker_list
@@ -96,7 +96,7 @@ def _reader_properties(options: Namespace) -> dict[str, str]:
 
 
 def producer_properties(options: Namespace) -> dict[str, str]:
-    """The producer's properties in Kafka's names: file, then --command-property, then single options."""
+    """The producer's properties with Kafka's names: file, then --command-property, then single options."""
     properties = load_properties(options.command_config) if options.command_config else {}
     properties |= parse_assignments(options.command_property)
     properties["bootstrap.servers"] = options.bootstrap_server
@@ -106,7 +106,7 @@ def producer_properties(options: Namespace) -> dict[str, str]:
         "acks": "-1",
         "retries": "3",
         "delivery.timeout.ms": "120000",
-        # Without idempotence, a batch that is sent again must not be overtaken by the next one.
+        # Without idempotence the next batch could overtake one that is sent again.
         "max.in.flight.requests.per.connection": "1",
     }
     if properties.get("enable.idempotence", "").lower() == "true":
@@ -127,7 +127,7 @@ def producer_properties(options: Namespace) -> dict[str, str]:
 
 
 def _records(reader: LineReader) -> Iterator[LineRecord]:
-    """The records on standard input, with Kafka's prompt when a person types them."""
+    """The records from standard input, with Kafka's prompt on a terminal."""
     prompt = sys.stdin.isatty() and sys.stdout.isatty()
     lines = sys.stdin.buffer
     while True:
@@ -147,7 +147,7 @@ def _without_line_break(line: bytes) -> bytes:
 
 
 class _Sender:
-    """A producer that reports what it could not deliver and remembers that there was something."""
+    """Sends records and reports those that could not be delivered."""
 
     def __init__(self, producer: "Producer", topic: str, *, sync: bool) -> None:
         self.failed = False
@@ -171,7 +171,7 @@ class _Sender:
             except BufferError:
                 self._producer.poll(0.1)
             except KafkaException as error:
-                # A record that librdkafka does not even queue, such as one that is too large.
+                # librdkafka refuses some records at once, for example one that is too large.
                 self._report(error.args[0], record.key, record.value)
                 break
         if self._sync:
@@ -198,7 +198,7 @@ class _Sender:
 
 
 def make_producer(properties: dict[str, str]) -> "Producer":
-    """A producer that places keys where the Java client places them."""
+    """A producer with the Java client's partitioner."""
     from confluent_kafka import Producer
 
     from gralha.cli.connect import check_reachable

@@ -1,6 +1,6 @@
-"""kafka-consumer-groups: list, describe and delete groups of consumers, reset and delete their offsets.
+"""kafka-consumer-groups: lists, describes and deletes consumer groups, resets and deletes their offsets.
 
-Kafka's own command ends with exit code 0 even when it could not do its work; this one ends with 1 then.
+If it fails, Kafka's own command still ends with exit code 0. This one ends with 1.
 """
 
 import sys
@@ -60,7 +60,7 @@ def _act(action: "Callable[[Admin, Namespace], int]", options: Namespace) -> int
 def _consumer_groups(
     admin: "Admin", *, states: Iterable[str] = (), types: Iterable[str] = ()
 ) -> "list[GroupListing]":
-    """The groups that consumers make, by either protocol; not those of Connect, say."""
+    """The groups of consumers of both protocols, without groups of other clients such as Connect."""
     from gralha.client.group_values import CLASSIC, CONSUMER, CONSUMER_PROTOCOLS
 
     listings = admin.list_groups(states=states, types=types or (CLASSIC, CONSUMER))
@@ -68,7 +68,7 @@ def _consumer_groups(
 
 
 def _chosen(admin: "Admin", options: Namespace) -> list[str]:
-    """The groups that --group or --all-groups choose."""
+    """The groups that --group or --all-groups name."""
     if options.all_groups:
         return [group.group_id for group in _consumer_groups(admin)]
     return list(dict.fromkeys(options.group))
@@ -129,7 +129,7 @@ def _describe(admin: "Admin", options: Namespace) -> int:
 
 
 def _described(admin: "Admin", group_ids: Iterable[str]) -> "list[GroupDescription]":
-    """Groups ordered by name; raises when one of them cannot be described."""
+    """Groups ordered by name. Raises the error if one of them cannot be described."""
     from gralha.protocol.errors import KafkaError
 
     groups = []
@@ -141,7 +141,7 @@ def _described(admin: "Admin", group_ids: Iterable[str]) -> "list[GroupDescripti
 
 
 def _offset_rows(admin: "Admin", groups: "Sequence[GroupDescription]") -> "dict[str, list[OffsetRow]]":
-    """The rows of all groups, with few questions to the brokers."""
+    """The rows of all groups, with few requests to the brokers."""
     from gralha.cli.consumer_groups_description import offset_rows
     from gralha.cli.partition_offsets import committed_offsets, known_end_offsets
 
@@ -198,7 +198,7 @@ def _delete_offsets(admin: "Admin", options: Namespace) -> int:
 
 
 def deletion_table(results: "dict[TopicPartition, KafkaError | None]") -> str:
-    """What became of the offsets of each partition; of a topic that is not there, no partition is known."""
+    """The result for each partition. The partitions of an unknown topic are not known."""
     from gralha.cli.consumer_groups_description import table
 
     lines = [

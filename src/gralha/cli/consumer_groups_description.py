@@ -1,6 +1,6 @@
-"""What kafka-consumer-groups --describe shows: rows of offsets, of members and of states, in Kafka's tables.
+"""The tables of kafka-consumer-groups --describe: offsets, members and states.
 
-Each function makes the text of one group; nothing here asks a broker. A table begins with an empty line.
+Each function makes the text of one group and sends no requests. A table begins with an empty line.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ _REBALANCING = ("PreparingRebalance", "CompletingRebalance", "Assigning", "Recon
 
 
 class OffsetRow(NamedTuple):
-    """How far a group has come in a partition, and which member reads it."""
+    """The committed offset of a group in a partition, and the member that reads it."""
 
     partition: "TopicPartition"
     committed: "CommittedOffset | None"
@@ -34,7 +34,7 @@ class OffsetRow(NamedTuple):
 
 
 def remark(group: "GroupDescription") -> str | None:
-    """What Kafka says about a group's state before it shows anything else."""
+    """Kafka's remark about the state of a group, before the table."""
     if group.state == "Empty":
         return f"Consumer group '{group.group_id}' has no active members."
     if group.state in _REBALANCING:
@@ -51,7 +51,7 @@ def offset_rows(
     committed: "Mapping[TopicPartition, CommittedOffset]",
     log_end_offsets: "Mapping[TopicPartition, int]",
 ) -> list[OffsetRow]:
-    """The partitions of each member, busiest member first, then those that nobody reads."""
+    """The partitions of each member, with the busiest member first, then partitions without a member."""
     rows = []
     unassigned = set(committed)
     for member in sorted(group.members, key=lambda member: -len(member.assignment)):
@@ -75,7 +75,7 @@ def offset_rows(
 
 
 def offsets_table(group_id: str, rows: Sequence[OffsetRow], *, verbose: bool) -> str:
-    """The table of offsets and lag; nothing without rows."""
+    """The table of offsets and lag. Without rows it is empty."""
     if not rows:
         return ""
     header = ["GROUP", "TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG"]
@@ -98,9 +98,9 @@ def offsets_table(group_id: str, rows: Sequence[OffsetRow], *, verbose: bool) ->
 
 
 def members_table(group: "GroupDescription", *, verbose: bool) -> str:
-    """The table of members; Kafka shows its header even when there is none."""
+    """The table of members. Kafka shows its header even if there are no members."""
     has_instances = any(member.instance_id for member in group.members)
-    # Members of both protocols are in the group: it is being moved from one to the other (KIP-848).
+    # A group with members of both protocols is migrating from one to the other (KIP-848).
     is_migrating = {member.is_upgraded for member in group.members} >= {True, False}
     header = ["GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS"]
     widths = [15, 15, 15, 15, 15]
@@ -126,12 +126,12 @@ def members_table(group: "GroupDescription", *, verbose: bool) -> str:
             if is_migrating:
                 line.append(_MISSING if member.is_upgraded is None else str(member.is_upgraded).lower())
         lines.append(line)
-    # Kafka puts a blank after the last column where more may follow.
+    # Kafka writes a blank after the last column if more columns can follow.
     return table(header, lines, widths, stretched, end="" if verbose else " ")
 
 
 def state_table(group: "GroupDescription", *, verbose: bool) -> str:
-    """The table with the one line of a group's state."""
+    """The table with the state of a group, in one line."""
     coordinator = group.coordinator
     header = ["GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STATE", "#MEMBERS"]
     widths = [15, 25, 20, 20, 0]
@@ -151,7 +151,7 @@ def table(
     stretched: Iterable[int],
     end: str = "",
 ) -> str:
-    """Columns of at least these widths; those that stretch are as wide as their longest text."""
+    """A table. Columns have at least these widths; stretched columns are as wide as their longest text."""
     sizes = list(widths)
     for column in stretched:
         sizes[column] = max([sizes[column], *(len(line[column]) for line in lines)])

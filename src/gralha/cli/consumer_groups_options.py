@@ -1,4 +1,4 @@
-"""The command line of kafka-consumer-groups, with Kafka's rules of which options go together."""
+"""The command line of kafka-consumer-groups, with Kafka's rules for combining options."""
 
 import sys
 from argparse import Namespace
@@ -22,7 +22,7 @@ SCENARIOS = (
     "to-current",
     "from-file",
 )
-# Options that mean something with these actions only.
+# Options that are allowed only with these actions.
 _AVAILABLE_WITH: Mapping[str, tuple[str, ...]] = {
     "members": ("describe",),
     "verbose": ("describe",),
@@ -48,7 +48,7 @@ _DRY_RUN_NOTICE = (
 
 
 class NamedTopic(NamedTuple):
-    """A topic on the command line; without partitions it stands for all of them."""
+    """A topic on the command line. Without partitions it means all of them."""
 
     topic: str
     partitions: list[int] | None = None
@@ -65,32 +65,36 @@ def _parser() -> CommandParser:
     parser.flag("describe", "show groups: their offsets and lag, or --members, or --state")
     parser.flag("delete", "delete groups that have no members, with their offsets")
     parser.flag("reset-offsets", "change the offsets of groups that have no members; see --execute")
-    parser.flag("delete-offsets", "let a group forget its offsets of --topic")
-    parser.value("validate-regex", "whether a subscription by pattern (RE2) may look so", metavar="REGEX")
+    parser.flag("delete-offsets", "delete a group's offsets of --topic")
+    parser.value("validate-regex", "check a regular expression (RE2) for subscriptions", metavar="REGEX")
     parser.values("group", help_text="the group; may be given many times", metavar="GROUP")
     parser.flag("all-groups", "all consumer groups")
     parser.values("topic", help_text="the topic, or topic:0,1,2; may be given many times", metavar="TOPIC")
-    parser.flag("all-topics", "with --reset-offsets: all that the group has committed")
-    parser.flag("members", "with --describe: who is in the group")
+    parser.flag("all-topics", "with --reset-offsets: all topics with committed offsets")
+    parser.flag("members", "with --describe: the members of the group")
     parser.flag("offsets", "with --describe: offsets and lag (the default)")
     parser.flag("verbose", "with --describe: more columns")
     parser.value(
         "state",
-        "with --describe: the state of the group; with --list: states, or only groups in these",
+        "with --describe: the state of the group; with --list: show states, or only groups in these states",
         nargs="?",
         const="",
         metavar="STATE,...",
     )
     parser.value(
-        "type", "with --list: types, or only groups of these", nargs="?", const="", metavar="TYPE,..."
+        "type",
+        "with --list: show types, or only groups of these types",
+        nargs="?",
+        const="",
+        metavar="TYPE,...",
     )
     parser.flag("dry-run", "with --reset-offsets: show the new offsets, change nothing (the default)")
     parser.flag("execute", "with --reset-offsets: change the offsets")
     parser.flag("export", "with --reset-offsets: print CSV, for --from-file")
     parser.value("to-offset", "reset to this offset", kind=int, metavar="OFFSET")
-    parser.value("shift-by", "reset by so many records, forward or back (-n)", kind=int, metavar="N")
+    parser.value("shift-by", "move by this many records, forward or back (-n)", kind=int, metavar="N")
     parser.value("to-datetime", "reset to a time: YYYY-MM-DDThh:mm:ss.sss", kind=parse_time, metavar="TIME")
-    parser.value("by-duration", "reset to so long ago: PnDTnHnMnS", kind=parse_duration, metavar="DURATION")
+    parser.value("by-duration", "reset to this long ago: PnDTnHnMnS", kind=parse_duration, metavar="DURATION")
     parser.flag("to-earliest", "reset to the earliest offset")
     parser.flag("to-latest", "reset to the latest offset")
     parser.flag("to-current", "reset to the current offset")
@@ -106,7 +110,7 @@ def _parser() -> CommandParser:
 
 
 def parse_options(arguments: list[str]) -> Namespace:
-    """Parse and check the command line."""
+    """Parses and checks the command line."""
     parser = _parser()
     options = parser.parse(arguments)
     for name, actions in _AVAILABLE_WITH.items():
@@ -179,7 +183,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def parse_topic(text: str) -> NamedTopic:
-    """A topic as --topic takes it, with partitions after a colon."""
+    """A topic of --topic, with partitions after a colon."""
     topic, colon, numbers = text.partition(":")
     if not colon:
         return NamedTopic(topic)
@@ -193,7 +197,7 @@ def parse_topic(text: str) -> NamedTopic:
 
 
 def _known(text: str, known: tuple[str, ...], complaint: str, remedy: str) -> list[str]:
-    """Names with commas between, as brokers spell them."""
+    """The names in a list with commas, spelled as brokers spell them."""
     by_name = {name.lower(): name for name in known}
     try:
         return [by_name[part.strip().lower()] for part in text.split(",")] if text else []

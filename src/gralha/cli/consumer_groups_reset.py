@@ -1,7 +1,8 @@
-"""kafka-consumer-groups --reset-offsets: where groups without members shall go on reading.
+"""kafka-consumer-groups --reset-offsets: changes the offsets of groups without members.
 
 A scenario (`--to-earliest`, `--shift-by`, ...) makes a plan: a new offset for each partition of each group.
-The plan is shown, or exported as CSV that `--from-file` takes, and carried out with `--execute`.
+The command shows the plan, or exports it as CSV for `--from-file`. With `--execute` it commits the new
+offsets.
 """
 
 import sys
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def reset(admin: "Admin", options: Namespace, group_ids: Iterable[str]) -> int:
-    """Make the plan, carry it out if told so, and show it."""
+    """Makes the plan, executes it with --execute, and shows it."""
     from_file = read_csv(options.from_file, options.group) if options.from_file is not None else {}
     plan: Plan = {}
     is_refused = False
@@ -57,7 +58,7 @@ def reset(admin: "Admin", options: Namespace, group_ids: Iterable[str]) -> int:
 
 
 def _states(admin: "Admin", group_ids: Iterable[str]) -> dict[str, str]:
-    """The state of each group; one that is not there yet is as good as dead."""
+    """The state of each group. A group that does not exist is Dead."""
     states = {}
     for group_id, group in admin.describe_groups(group_ids).items():
         if not isinstance(group, KafkaError):
@@ -85,7 +86,7 @@ class _Scenarios:
         self._group_id = group_id
 
     def new_offsets(self, from_file: Offsets) -> Offsets:
-        """The new offset of each partition, by the scenario that the options name."""
+        """The new offset of each partition, by the scenario of the options."""
         if self._options.from_file is not None:
             check_partitions(self._admin, from_file)
             return self._within_logs(from_file)
@@ -119,7 +120,7 @@ class _Scenarios:
         return self._within_logs(dict.fromkeys(partitions, self._options.to_offset))
 
     def _to_current(self, partitions: list[TopicPartition]) -> Offsets:
-        """What is committed, and the end of partitions of which nothing is."""
+        """The committed offset, or the end of the partition if there is none."""
         committed = self._committed()
         ends = end_offsets(self._admin, [partition for partition in partitions if partition not in committed])
         return {partition: committed.get(partition, ends.get(partition, 0)) for partition in partitions}
@@ -141,7 +142,7 @@ class _Scenarios:
         return self._at(partitions, now_ms - self._options.by_duration)
 
     def _at(self, partitions: list[TopicPartition], time_ms: int) -> Offsets:
-        """The first record at or after a time; the end where no record is that young."""
+        """The first offset at or after a time, or the end of the partition if all records are older."""
         offsets = offsets_at(self._admin, partitions, time_ms)
         without = [partition for partition, offset in offsets.items() if offset < 0]
         for topic, number in without:
@@ -152,7 +153,7 @@ class _Scenarios:
         return offsets | end_offsets(self._admin, without)
 
     def _within_logs(self, wanted: Mapping[TopicPartition, int]) -> Offsets:
-        """The offsets, moved to the beginning or the end of a partition where they lie outside of it."""
+        """The offsets, limited to the range of each partition."""
         starts = start_offsets(self._admin, wanted)
         ends = end_offsets(self._admin, wanted)
         offsets = {}

@@ -1,4 +1,4 @@
-"""kafka-consumer-perf-test: how fast records come out of a topic, in the words of Kafka's own test."""
+"""kafka-consumer-perf-test: measures how fast records are read, with the output of Kafka's own test."""
 
 import time
 from argparse import Namespace
@@ -34,20 +34,20 @@ def _parser() -> CommandParser:
     parser.value("include", "read all topics whose names match", metavar="REGEX")
     parser.value("num-records", "REQUIRED: how many records to read", kind=positive_int, metavar="N")
     parser.value("messages", "old name of --num-records", kind=positive_int, metavar="N")
-    parser.value("group", "read as a member of this group; without it a new group", metavar="GROUP")
+    parser.value("group", "read as a member of this group; a new group by default", metavar="GROUP")
     parser.value("fetch-size", "most bytes of a partition per request", kind=int, default=1 << 20)
     parser.flag("from-latest", "start with the latest record instead of the earliest")
     parser.value("socket-buffer-size", "the socket's receive buffer", kind=int, default=2 << 20)
-    parser.values("command-property", help_text="properties of the consumer; they win over --command-config")
+    parser.values("command-property", help_text="properties of the consumer; they override --command-config")
     parser.value("command-config", "a file with properties of the consumer", metavar="FILE")
     parser.value("consumer.config", "old name of --command-config", metavar="FILE", dest="command_config")
     parser.flag(
-        "show-detailed-stats", "print a line for every --reporting-interval instead of one in the end"
+        "show-detailed-stats", "print a line for every --reporting-interval instead of one at the end"
     )
     parser.value("reporting-interval", "how often to print", kind=positive_int, default=5000, metavar="MS")
     parser.value(
         "timeout",
-        "give up when no record came for so long (default: 10000)",
+        "give up if no record comes for this long (default: 10000)",
         kind=positive_int,
         default=_DEFAULT_TIMEOUT_MS,
         metavar="MS",
@@ -59,7 +59,7 @@ def _parser() -> CommandParser:
         metavar="PATTERN",
     )
     parser.flag("hide-header", "do not print the names of the columns")
-    parser.flag("print-metrics", "accepted; librdkafka has no such metrics")
+    parser.flag("print-metrics", "accepted without effect: librdkafka has no such metrics")
     return parser
 
 
@@ -83,7 +83,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def parse_options(arguments: list[str]) -> Namespace:
-    """Parse and check the command line."""
+    """Parses and checks the command line."""
     parser = _parser()
     options = parser.parse(arguments)
     options.bootstrap_server = options.bootstrap_server or options.broker_list
@@ -95,7 +95,7 @@ def parse_options(arguments: list[str]) -> Namespace:
 
 
 def consumer_properties(options: Namespace) -> dict[str, str]:
-    """The consumer's properties in Kafka's names."""
+    """The consumer's properties with Kafka's names."""
     properties = load_properties(options.command_config) if options.command_config else {}
     properties = {"client.id": "perf-consumer-client", **properties}
     properties |= parse_assignments(options.command_property)
@@ -112,7 +112,7 @@ def consumer_properties(options: Namespace) -> dict[str, str]:
 
 
 class Joining:
-    """How long the consumer waited for partitions when it had none: Kafka's "rebalance time"."""
+    """How long the consumer waited without partitions. Kafka calls it the rebalance time."""
 
     def __init__(self, now: float) -> None:
         self.total_ms = 0
@@ -136,7 +136,7 @@ class Joining:
 
 
 class _Test:
-    """One run: reads the records, prints what happened."""
+    """One run of the test. It reads the records and prints the result."""
 
     def __init__(self, options: Namespace, consumer: "Consumer") -> None:
         self._options = options
@@ -174,7 +174,7 @@ class _Test:
             )
 
     def _begin(self) -> bool:
-        """Start reading; False when the topic did not appear in time."""
+        """Starts reading. Returns False if the topic did not appear in time."""
         from gralha.cli.consumption import Selection, subscribe
 
         pattern = compile_expression(self._options.include) if self._options.include is not None else None

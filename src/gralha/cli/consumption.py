@@ -1,4 +1,4 @@
-"""Reading topics for the commands that consume: as a member of a group, or one partition without any."""
+"""Reads topics for the commands that consume: as a member of a group, or one partition without a group."""
 
 import os
 import re
@@ -15,34 +15,34 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message, TopicPartition
 
 _BATCH_SIZE = 500
-# The longest time that Ctrl-C may have to wait.
+# Ctrl-C waits at most this long.
 _POLL_SECONDS = 0.1
 
 
 class Selection(NamedTuple):
-    """What to read: a topic, or all topics whose names match a pattern."""
+    """The topics to read: one topic, or all topics whose names match a pattern."""
 
     topic: str | None = None
     pattern: re.Pattern[str] | None = None
 
 
 def new_group(prefix: str) -> str:
-    """A name for a group that nobody named, as Kafka makes them up."""
+    """A name for a group without a name, as Kafka makes it."""
     return f"{prefix}-{int.from_bytes(os.urandom(4)) % 100_000}"
 
 
 def make_consumer(properties: dict[str, str], *, by_pattern: bool = False) -> "Consumer":
-    """A consumer by Kafka's properties. A group that the properties do not name is never joined."""
+    """A consumer with Kafka's properties. Without group.id it joins no group."""
     from confluent_kafka import Consumer
 
     from gralha.cli.librdkafka import create, quiet_settings, to_librdkafka
 
     check_reachable(properties)
-    # Kafka's consumer has the broker create a topic that does not exist; librdkafka's does not by itself.
+    # Kafka's consumer makes the broker create a topic that does not exist. librdkafka's needs this setting.
     settings: dict[str, Any] = {"allow.auto.create.topics": True, **quiet_settings()}
     settings |= to_librdkafka(properties)
     if not settings.get("group.id"):
-        # librdkafka wants a name even when there is no group to join.
+        # librdkafka demands a group id even if no group is joined.
         settings |= {"group.id": "none", "enable.auto.commit": False, "enable.auto.offset.store": False}
     if by_pattern:
         settings.setdefault("topic.blacklist", ",".join(f"^{topic}$" for topic in sorted(INTERNAL_TOPICS)))
@@ -57,7 +57,7 @@ def subscribe(
     on_assign: "Callable[[list[TopicPartition]], None] | None" = None,
     on_revoke: "Callable[[list[TopicPartition]], None] | None" = None,
 ) -> bool:
-    """Read as a member of the consumer's group; False when the topic did not appear in time."""
+    """Subscribes as a member of the consumer's group. Returns False if the topic did not appear in time."""
     if selection.pattern is not None:
         topic = f"^({selection.pattern.pattern})$"
     elif selection.topic is not None:
@@ -76,7 +76,7 @@ def subscribe(
 
 
 def assign(consumer: "Consumer", topic: str, partition: int, offset: int, timeout_ms: int | None) -> bool:
-    """Read one partition from an offset on, without a group; False when the topic did not appear in time."""
+    """Reads one partition without a group. Returns False if the topic did not appear in time."""
     from confluent_kafka import TopicPartition
 
     metadata = look_for_topic(consumer, topic, timeout_ms, _tell)
@@ -96,7 +96,7 @@ def _tell(reason: str) -> None:
 
 
 def batches(consumer: "Consumer", *, timeout_ms: int | None) -> "Iterator[list[Message]]":
-    """Batches of messages, as soon as there is one message; ends when none came for `timeout_ms`."""
+    """Yields batches of at least one message. Ends if no message comes for `timeout_ms`."""
     last_message = time.monotonic()
     while True:
         first = consumer.poll(_POLL_SECONDS if timeout_ms is None else min(_POLL_SECONDS, timeout_ms / 1000))
@@ -108,7 +108,7 @@ def batches(consumer: "Consumer", *, timeout_ms: int | None) -> "Iterator[list[M
 
 
 def store_offsets(consumer: "Consumer", messages: "list[Message]") -> None:
-    """Let the group commit that these messages were dealt with."""
+    """Marks these messages as consumed, so that the group commits their offsets."""
     from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
     offsets: dict[tuple[str, int], TopicPartition] = {}
@@ -121,6 +121,6 @@ def store_offsets(consumer: "Consumer", messages: "list[Message]") -> None:
     try:
         consumer.store_offsets(offsets=list(offsets.values()))
     except KafkaException as error:
-        # All of these partitions belong to another member by now: it reads them again.
+        # Another member has these partitions now, and reads the messages again.
         if error.args[0].code() != KafkaError._STATE:
             raise

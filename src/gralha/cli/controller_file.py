@@ -1,4 +1,4 @@
-"""What the settings of a controller say about itself, for the command that makes it a voter."""
+"""Reads the settings file of a controller, for the command that makes it a voter."""
 
 import re
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ def _endpoints(properties: Mapping[str, str]) -> "list[VoterEndpoint]":
     from gralha.client.quorum_values import VoterEndpoint
 
     listeners: dict[str, VoterEndpoint] = {}
-    # What is advertised counts more than what is listened on.
+    # Advertised listeners override listeners of the same name.
     for setting in ("listeners", "advertised.listeners"):
         for text in filter(None, (part.strip() for part in properties.get(setting, "").split(","))):
             match = _LISTENER.fullmatch(text)

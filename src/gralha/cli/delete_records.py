@@ -1,4 +1,4 @@
-"""kafka-delete-records: delete the records of partitions below given offsets."""
+"""kafka-delete-records: deletes the records of partitions below given offsets."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def _parser() -> CommandParser:
     parser.value(
         "offset-json-file",
         'REQUIRED: a file like {"partitions": [{"topic": "foo", "partition": 1, "offset": 1}], "version": 1};'
-        " the offset is the first one to keep, -1 keeps nothing",
+        " the offset is the first one to keep; -1 deletes all records",
         metavar="FILE",
     )
     return parser
@@ -50,7 +50,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def parse_offsets(text: str) -> "dict[TopicPartition, int]":
-    """The offsets in the file's text, each partition once."""
+    """The offsets in the text of the file. A partition may appear only once."""
     from gralha.client.values import TopicPartition
 
     try:

@@ -1,8 +1,8 @@
-"""Index files and producer snapshots as kafka-dump-log shows them, and what does not fit together.
+"""Index files and producer snapshots, as kafka-dump-log shows them, and the errors in them.
 
-An offset index is compared with its segment: each entry must point at a batch that ends with the entry's
-offset. A time index is compared through the offset index: the batch that ends with the entry's offset must
-have the entry's timestamp as its highest.
+An offset index is compared with its segment: each entry must point to a batch whose last offset is the
+entry's. A time index is compared with the segment too: the batch whose last offset is the entry's must have
+the entry's timestamp as its largest.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NONE = -1
 
 
 class Mismatches:
-    """What did not fit, by file; shown after all files."""
+    """The errors in index files, by file. They are printed after all files."""
 
     def __init__(self) -> None:
         self._offsets: dict[Path, list[tuple[int, int]]] = {}
@@ -92,7 +92,7 @@ def dump_index(name: str, sanity_only: bool, verify_only: bool, mismatches: Mism
             return
         for number, entry in enumerate(entries):
             if number and entry.offset == base:
-                return  # the zeros behind the last entry
+                return  # zeros after the last entry
             first = next(segment.headers(entry.position, segment.size), None)
             found = _NONE if first is None else first[1].last_offset
             if found != entry.offset:
@@ -112,7 +112,7 @@ def dump_time_index(name: str, sanity_only: bool, verify_only: bool, mismatches:
         previous = _NONE
         for number, entry in enumerate(read_time_index(path)):
             if number and entry.offset == base:
-                return  # the zeros behind the last entry
+                return  # zeros after the last entry
             _compare(path, segment, _position(positions, entry.offset), entry, previous, mismatches)
             if not verify_only:
                 print(f"timestamp: {entry.timestamp} offset: {entry.offset}")
@@ -120,7 +120,7 @@ def dump_time_index(name: str, sanity_only: bool, verify_only: bool, mismatches:
 
 
 def _position(positions: list[OffsetEntry], offset: int) -> int:
-    """Where to start looking for an offset."""
+    """The position in the segment from which to search for an offset."""
     index = bisect_right(positions, offset, key=lambda entry: entry.offset)
     return positions[index - 1].position if index else 0
 

@@ -1,7 +1,7 @@
-"""kafka-dump-log: what the files of a partition hold, line by line, without a broker.
+"""kafka-dump-log: prints the files of a partition, without a broker.
 
-Flags and output are those of Apache Kafka's command. Its decoder for __transaction_state comes with the
-coordinator that writes this topic.
+Options and output are those of Apache Kafka's command. A decoder for __transaction_state is missing until
+Gralha has a transaction coordinator.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _decode_string(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-# Kafka's own decoders, by the last part of the class's name. Others would be Java code.
+# Kafka's own decoders, by the last part of their class name. Others would need Java.
 _DECODERS: Final[dict[str, Decoder]] = {
     "StringDecoder": _decode_string,
     "IntegerDecoder": _decode_integer,
@@ -65,13 +65,13 @@ def _parser() -> CommandParser:
     )
     parser.value("files", "REQUIRED: the files to show, separated by commas", metavar="FILE,...")
     parser.flag("print-data-log", "show keys and values too; any decoder implies it")
-    parser.flag("deep-iteration", "show every record, not only the batches; --print-data-log implies it")
-    parser.flag("index-sanity-check", "only make the checks that decide whether a broker rebuilds an index")
+    parser.flag("deep-iteration", "show records, not only batches; --print-data-log implies it")
+    parser.flag("index-sanity-check", "only check whether a starting broker would rebuild an index")
     parser.flag("verify-index-only", "only compare an index with its log, without showing its entries")
     parser.value(
         "max-message-size", "the largest batch to expect", kind=positive_int, default=5 * 1024 * 1024
     )
-    parser.value("max-bytes", "stop after so many bytes of a log", kind=positive_int, default=_ALL_BYTES)
+    parser.value("max-bytes", "stop after this many bytes of a log", kind=positive_int, default=_ALL_BYTES)
     for what in ("key", "value"):
         parser.value(
             f"{what}-decoder-class",
@@ -96,7 +96,7 @@ def _body(arguments: list[str]) -> int:
         try:
             _dump(name, options, dump, mismatches)
         except BrokenPipeError:
-            # That is our own output: its reader has seen enough.
+            # This is our own output: its reader has stopped reading.
             raise
         except OSError as error:
             raise CommandError(f"{name} cannot be read: {error.strerror}") from None
@@ -123,7 +123,7 @@ def _dump(name: str, options: Namespace, dump: _LogDump, mismatches: Mismatches)
 
 
 class _LogDump:
-    """How to show a log, and what is not consecutive in those shown so far."""
+    """Prints logs, and collects gaps between offsets."""
 
     def __init__(self, options: Namespace, mismatches: Mismatches) -> None:
         self._mismatches = mismatches
@@ -169,7 +169,7 @@ class _LogDump:
             try:
                 print(self._record_line(header, record))
             except ProtocolError as error:
-                raise CommandError(f"{path} holds other records than expected: {error}") from None
+                raise CommandError(f"{path} has other records than expected: {error}") from None
         return last_offset
 
     def _record_line(self, header: BatchHeader, record: Record) -> str:
@@ -200,7 +200,7 @@ class _LogDump:
 def _decoder(class_name: str | None) -> Decoder:
     name = (class_name or "StringDecoder").rpartition(".")[2]
     if name not in _DECODERS:
-        raise CommandError(f"{class_name} is Java code; there are {', '.join(_DECODERS)}")
+        raise CommandError(f"{class_name} is Java code. Use one of {', '.join(_DECODERS)}")
     return _DECODERS[name]
 
 
@@ -212,7 +212,7 @@ def _title(path: Path) -> str:
     parts = _CHECKPOINT_NAME.fullmatch(path.name)
     if parts is None:
         raise CommandError(
-            f"{path} is no snapshot of the metadata log: its name should be OFFSET-EPOCH.checkpoint"
+            f"{path} is not a snapshot of the metadata log: its name should be OFFSET-EPOCH.checkpoint"
         )
     return f"Snapshot end offset: {int(parts[1])}, epoch: {int(parts[2])}"
 

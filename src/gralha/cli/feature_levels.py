@@ -1,6 +1,6 @@
-"""What Kafka 4.3's releases mean in levels of features: the facts behind kafka-features.
+"""The feature levels of Kafka's releases up to 4.3, for kafka-features.
 
-They are Kafka's, not those of the cluster at hand: `kafka-features version-mapping` asks no cluster.
+These are Kafka's facts, not facts of a cluster: `kafka-features version-mapping` connects to no cluster.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from gralha.cli.program import CommandError
 
 METADATA_VERSION: Final = "metadata.version"
 
-# Each internal version is the next level; a release may have had several.
+# Each internal version is the next level. A release may have several.
 _FIRST_LEVEL: Final = 7
 _INTERNAL_VERSIONS: Final = (
     "3.3-IV3",
@@ -30,13 +30,13 @@ LATEST_RELEASE: Final = "4.3-IV0"
 
 
 class FeatureLevel(NamedTuple):
-    """A level of a feature: the metadata version that brings it, and what it needs."""
+    """A level of a feature: the metadata version that introduced it, and the levels that it needs."""
 
     since: str
     requires: Mapping[str, int] = {}
 
 
-# By feature, in Kafka's order: its levels from 0 on.
+# The levels of each feature from 0 on, with the features in Kafka's order.
 FEATURES: Final[Mapping[str, tuple[FeatureLevel, ...]]] = {
     "kraft.version": (FeatureLevel("3.3-IV3"), FeatureLevel("3.9-IV0")),
     "transaction.version": (FeatureLevel("3.3-IV3"), FeatureLevel("4.0-IV2"), FeatureLevel("4.0-IV2")),
@@ -54,7 +54,7 @@ def metadata_level(release: str) -> int:
     """The level of metadata.version of a release: `4.3-IV0`, `4.3`, `4.3.1`."""
     key = ".".join(release.split(".")[:2])
     if key not in _INTERNAL_VERSIONS:
-        # A release without an internal version is its last one, if it is out already.
+        # A release without an internal version means its last one, if it is released.
         released = _INTERNAL_VERSIONS[: _INTERNAL_VERSIONS.index(LATEST_RELEASE) + 1]
         key = next((one for one in reversed(released) if one.partition("-")[0] == key), key)
     if key not in _INTERNAL_VERSIONS:
@@ -70,14 +70,14 @@ def metadata_release(level: int) -> str | None:
 
 
 def level_text(feature: str, level: int) -> str:
-    """A level as a person reads it: that of metadata.version as a release."""
+    """A level as text. For metadata.version it is the name of the release."""
     if feature != METADATA_VERSION:
         return str(level)
     return metadata_release(level) or f"UNKNOWN {level}"
 
 
 def levels_of(release: str) -> dict[str, int]:
-    """The level of each feature that a new cluster of a release begins with, metadata.version first."""
+    """The level of each feature in a new cluster of a release, with metadata.version first."""
     metadata = metadata_level(release)
     levels = {METADATA_VERSION: metadata}
     for name, feature in FEATURES.items():

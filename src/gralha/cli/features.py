@@ -1,4 +1,4 @@
-"""kafka-features: what nodes support, what the cluster runs at, and how to change that (KIP-584)."""
+"""kafka-features: shows the supported and the current levels of features, and changes them (KIP-584)."""
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ _INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
 
 
 class _Parser(ProgramParser):
-    """Says what is wrong as Kafka's command does."""
+    """Reports errors as Kafka's command does."""
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"Command line error: {message}. Type --help for help.")
@@ -40,19 +40,19 @@ def _parser() -> _Parser:
     add_bootstrap_options(parser, required=False)
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
     describe = commands.add_parser("describe", help="show features and their levels")
-    describe.add_argument("--node-id", type=int, metavar="ID", help="ask this node; any without it")
+    describe.add_argument("--node-id", type=int, metavar="ID", help="ask this node (default: any node)")
     upgrade = commands.add_parser("upgrade", help="raise the levels of features")
     downgrade = commands.add_parser("downgrade", help="lower the levels of features")
     disable = commands.add_parser("disable", help="lower the levels of features to zero")
     for command in (upgrade, downgrade):
-        command.add_argument("--metadata", metavar="RELEASE", help="old way to set metadata.version")
+        command.add_argument("--metadata", metavar="RELEASE", help="deprecated: sets metadata.version")
         command.add_argument("--release-version", metavar="RELEASE", help="set all features as in a release")
         command.add_argument("--feature", action="append", metavar="NAME=LEVEL", help="may be repeated")
     disable.add_argument("--feature", action="append", metavar="NAME", help="may be repeated")
     for command in (downgrade, disable):
-        command.add_argument("--unsafe", action="store_true", help="even if metadata is lost by it")
+        command.add_argument("--unsafe", action="store_true", help="even if metadata is lost")
     for command in (upgrade, downgrade, disable):
-        command.add_argument("--dry-run", action="store_true", help="only say whether it can be done")
+        command.add_argument("--dry-run", action="store_true", help="only say whether it is possible")
     mapping = commands.add_parser("version-mapping", help="show the levels of a release")
     mapping.add_argument("--release-version", default=LATEST_RELEASE, metavar="RELEASE")
     needs = commands.add_parser("feature-dependencies", help="show what a level of a feature needs")
@@ -77,18 +77,18 @@ def _main(arguments: list[str]) -> int:
     return _update(options)
 
 
-# --- what needs no cluster ------------------------------------------------------------------------------
+# --- without a cluster ----------------------------------------------------------------------------------
 
 
 def mapping_text(release: str) -> str:
-    """The answer of version-mapping."""
+    """The output of version-mapping."""
     levels = levels_of(release)
     first = f"{METADATA_VERSION}={levels.pop(METADATA_VERSION)} ({release})"
     return "\n".join([first, *(f"{name}={level}" for name, level in levels.items())])
 
 
 def dependencies_text(feature: str, level: int) -> str:
-    """The answer of feature-dependencies for one of them."""
+    """The output of feature-dependencies for one feature."""
     needed = dependencies(feature, level)
     if not needed:
         return f"{_level_and_release(feature, level)} has no dependencies."
@@ -129,7 +129,7 @@ def _describe(options: argparse.Namespace) -> int:
 
 
 def description(features: "FeaturesDescription") -> Iterable[str]:
-    """The lines of describe."""
+    """The output of describe."""
     epoch = "-" if features.epoch is None else features.epoch
     for name, (lowest, highest) in sorted(features.supported.items()):
         levels = (lowest, highest, features.finalized.get(name, 0))
@@ -179,7 +179,7 @@ def _wanted(options: argparse.Namespace) -> dict[str, int]:
             raise CommandError("Can not specify `release-version` with other feature flags.")
         levels = levels_of(options.release_version)
         if options.command == "upgrade":
-            # A feature at 0 is off: nothing to upgrade to.
+            # A feature at level 0 is off, so there is nothing to upgrade.
             return {name: level for name, level in levels.items() if level > 0}
         return levels
     levels = {}
@@ -212,7 +212,7 @@ def _send(options: argparse.Namespace, levels: dict[str, int], kind: "UpgradeTyp
 
 
 def check_release(release: str, levels: Mapping[str, int], supported: "Mapping[str, FeatureRange]") -> None:
-    """CommandError that names all levels of a release which nodes with these features cannot run at."""
+    """Raises CommandError if nodes do not support all levels of a release. It names every level."""
     missing = []
     for name, level in levels.items():
         lowest, highest = supported.get(name, (0, 0))
@@ -221,13 +221,13 @@ def check_release(release: str, levels: Mapping[str, int], supported: "Mapping[s
     if missing:
         raise CommandError(
             f"The cluster does not support all of release {release}: {', '.join(missing)}. Nothing was "
-            "changed. Single features are set with --feature NAME=LEVEL."
+            "changed. You can set single features with --feature NAME=LEVEL."
         )
 
 
 def _range_text(feature: str, lowest: int, highest: int) -> str:
     if highest == 0:
-        return "not known there"
+        return "not supported there"
     low, high = level_text(feature, lowest), level_text(feature, highest)
     return f"only {low}" if lowest == highest else f"only {low} to {high}"
 
@@ -235,7 +235,7 @@ def _range_text(feature: str, lowest: int, highest: int) -> str:
 def result_lines(
     command: str, levels: Mapping[str, int], results: "Mapping[str, KafkaError | None]", *, dry_run: bool
 ) -> Iterable[str]:
-    """What became of each feature. One reason for all of them is told once: they change together."""
+    """The result for each feature. Features change together, so a common reason is printed once."""
     verb = "Can not" if dry_run else "Could not"
     reasons = {feature: one_line(str(error)) for feature, error in results.items() if error is not None}
     if len(results) == len(reasons) > 1 and len(set(reasons.values())) == 1:

@@ -1,4 +1,4 @@
-"""kafka-get-offsets: the offsets of partitions at their ends, or at a time."""
+"""kafka-get-offsets: shows the first or last offsets of partitions, or the offsets at a time."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ from gralha.cli.connect import add_connection_options, open_admin
 from gralha.cli.program import CommandError, run
 from gralha.cli.topic_filter import INTERNAL_TOPICS, TopicFilter
 
-# Whether a partition of a topic is asked for.
+# Returns True for a partition (topic, number) to show.
 PartitionFilter = Callable[[str, int], bool]
 
 _TIMES = {
@@ -28,8 +28,8 @@ def _parser() -> CommandParser:
     parser = CommandParser("kafka-get-offsets", "An interactive shell for getting topic-partition offsets.")
     add_connection_options(parser)
     parser.value("broker-list", "old name of --bootstrap-server", metavar="HOST:PORT,...")
-    parser.value("topic", "the topic, or a regular expression; all topics without it", metavar="TOPIC")
-    parser.value("partitions", "the partitions, with commas between; all without it", metavar="N,N,...")
+    parser.value("topic", "the topic, or a regular expression (default: all topics)", metavar="TOPIC")
+    parser.value("partitions", "the partitions, separated by commas (default: all)", metavar="N,N,...")
     parser.value(
         "topic-partitions",
         "topics (regular expressions) with partitions: t1:1,t2:0-3,t3,t4:5-,t5:-3 (without the upper end)",
@@ -88,7 +88,7 @@ def _offsets(options: Namespace, timestamp: int, wanted: PartitionFilter) -> lis
 
 
 def parse_time(text: str) -> int:
-    """--time as the protocol has it: special times are negative numbers."""
+    """The time of --time as the protocol's number. Special times are negative."""
     if text in _TIMES:
         return _TIMES[text]
     try:
@@ -102,7 +102,7 @@ def parse_time(text: str) -> int:
 
 
 def parse_filter(options: Namespace) -> PartitionFilter:
-    """What --topic-partitions, or --topic and --partitions, let through."""
+    """The filter of --topic-partitions, or of --topic and --partitions."""
     if options.topic_partitions is not None:
         if options.topic is not None or options.partitions is not None:
             raise CommandError("--topic-partitions cannot be used with --topic or --partitions")

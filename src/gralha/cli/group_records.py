@@ -1,7 +1,7 @@
 """The records of `__consumer_offsets` as JSON, as Apache Kafka's tools show them.
 
-`kafka-dump-log --offsets-decoder` shows all kinds, each of the formatters for the console consumer its own.
-Records of share and streams groups are not known here and count as records of a newer version.
+`kafka-dump-log --offsets-decoder` shows all types. Each formatter of the console consumer shows its own
+types. Records of share and streams groups are unknown here, like records of a newer version.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gralha.protocol.records import Record
 
 
 def dumped(record: Record) -> list[str]:
-    """Key and payload of a record in a log file; ProtocolError when it has no key, as all of them have."""
+    """The key and the value of a record in a log file. Raises ProtocolError if the record has no key."""
     if record.key is None:
         raise ProtocolError(f"the record at offset {record.offset} has no key")
     try:
@@ -56,7 +56,7 @@ def _dumped_value(decoded: DecodedRecord) -> str:
 
 
 def _dumped_consumer(member: MemberMetadata, version: int) -> Json:
-    """A member of a classic group, with what consumers tell each other in full."""
+    """A member of a classic group, with its subscription and assignment decoded."""
     return {
         **to_json(member, version),
         "subscription": _consumer_data(ConsumerProtocolSubscription, member.subscription),
@@ -73,9 +73,9 @@ def _consumer_data(message_class: type[Message], data: bytes) -> Json:
 
 
 class GroupRecordFormatter:
-    """Shows some kinds of records, one on a line, and passes over the others.
+    """Shows some types of records, one on a line, and skips the others.
 
-    Apache Kafka's formatters do not end their lines; programs that read JSON take it either way.
+    Apache Kafka's formatters do not end their lines. Programs that read JSON accept both.
     """
 
     def __init__(self, kinds: tuple[int, ...]) -> None:

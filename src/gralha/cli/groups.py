@@ -1,4 +1,4 @@
-"""kafka-groups: list the groups of all kinds."""
+"""kafka-groups: lists groups of all types."""
 
 from argparse import Namespace
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def parse_options(arguments: list[str]) -> Namespace:
-    """Parse and check the command line."""
+    """Parses and checks the command line."""
     parser = _parser()
     options = parser.parse(arguments, "bootstrap-server")
     if not options.list:
@@ -60,7 +60,7 @@ def _list(options: Namespace) -> int:
 
 
 def passes(group: "GroupListing", options: Namespace) -> bool:
-    """Whether the options choose a group."""
+    """Returns True if the options select the group."""
     if options.consumer:
         return group.type == "Consumer" or group.protocol_type in ("consumer", "")
     if options.share:
@@ -73,7 +73,7 @@ def passes(group: "GroupListing", options: Namespace) -> bool:
 
 
 def listing(groups: "Sequence[GroupListing]") -> str:
-    """The table; all of its columns are as wide as the longest text in any of them."""
+    """The table. All columns are as wide as the longest text of any column."""
     lines = [(group.group_id, group.type, group.protocol_type) for group in groups]
     width = max([_COLUMN_WIDTH, *(len(text) for line in lines for text in line)])
     header = " ".join(f"{name:<{width}}" for name in ("GROUP", "TYPE", "PROTOCOL"))

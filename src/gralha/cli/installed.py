@@ -1,4 +1,4 @@
-"""How a person calls the commands of this installation."""
+"""The commands of this installation, as a person types them."""
 
 import shutil
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def installed_command(name: str) -> str:
-    """As it can be typed in this folder: by its name, else by where it was installed."""
+    """The command as it can be typed in this folder: its name if it is on the PATH, otherwise its path."""
     if shutil.which(name):
         return name
     installed = Path(sys.executable).parent / name

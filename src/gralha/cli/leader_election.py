@@ -1,4 +1,4 @@
-"""kafka-leader-election: let partitions elect a leader, the preferred one or any that is alive (KIP-460)."""
+"""kafka-leader-election: elects preferred leaders, or any live replica in an unclean election (KIP-460)."""
 
 import json
 from argparse import ArgumentTypeError, Namespace
@@ -34,14 +34,14 @@ def _parser() -> CommandParser:
     parser.value("admin.config", "old name of --command-config", metavar="FILE")
     parser.value(
         "election-type",
-        "REQUIRED: preferred, where another than the first replica leads, or unclean, where none does: any "
-        "replica that is alive, at the cost of records",
+        "REQUIRED: preferred, to make the first replica the leader again, or unclean, to make any live "
+        "replica the leader of a partition without one, which can lose records",
         kind=_election_type,
         metavar="TYPE",
     )
     parser.value("topic", "the topic; needs --partition", metavar="TOPIC")
     parser.value("partition", "the partition of --topic", kind=int, metavar="N")
-    parser.flag("all-topic-partitions", "all partitions that need it")
+    parser.flag("all-topic-partitions", "all partitions that need an election")
     parser.value(
         "path-to-json-file",
         'a file like {"partitions": [{"topic": "foo", "partition": 1}, {"topic": "bar", "partition": 2}]}',
@@ -51,7 +51,7 @@ def _parser() -> CommandParser:
 
 
 def parse_options(arguments: Sequence[str]) -> Namespace:
-    """The options, checked against each other."""
+    """Parses and checks the command line."""
     parser = _parser()
     options = parser.parse(arguments)
     missing = [name for name in ("bootstrap-server", "election-type") if not given(options, name)]
@@ -102,7 +102,7 @@ def _partitions(options: Namespace) -> "list[TopicPartition] | None":
 
 
 def parse_partitions(text: str) -> "list[TopicPartition]":
-    """The partitions in the file's text, each once."""
+    """The partitions in the text of the file. A partition may appear only once."""
     from gralha.client.values import TopicPartition
 
     try:
@@ -129,7 +129,7 @@ def parse_partitions(text: str) -> "list[TopicPartition]":
 
 
 def show(election_type: str, results: "dict[TopicPartition, KafkaError | None]") -> int:
-    """Print what became of each partition; CommandError when one could not be helped."""
+    """Prints the result for each partition. Raises CommandError if an election failed."""
     from gralha.protocol.errors import ErrorCode
 
     elected, needless, failed = [], [], []

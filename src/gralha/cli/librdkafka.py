@@ -1,7 +1,7 @@
-"""Kafka's client properties in librdkafka's words, and the making of its producers and consumers.
+"""Translates Kafka's client properties for librdkafka, and creates its producers and consumers.
 
-Most names are the same. A few differ; some mean nothing outside the JVM and are dropped. A name that
-librdkafka does not know at all is reported and left out, as the Java clients do.
+Most names are the same and a few differ. Properties that matter only to the JVM are dropped. A name that
+librdkafka does not know is reported and left out, as Java clients do.
 """
 
 import re
@@ -54,7 +54,7 @@ _UNKNOWN_PROPERTY = re.compile(r'No such configuration property: "([^"]+)"')
 
 
 def to_librdkafka(properties: Mapping[str, str]) -> dict[str, Any]:
-    """The same settings under the names and in the units that librdkafka knows."""
+    """The same settings with librdkafka's names and units."""
     settings: dict[str, Any] = {}
     for name, value in properties.items():
         if name in _DROPPED:
@@ -64,7 +64,7 @@ def to_librdkafka(properties: Mapping[str, str]) -> dict[str, Any]:
         elif name == "sasl.jaas.config":
             settings.update(_jaas_credentials(value))
         elif name == "metadata.max.age.ms":
-            # For Kafka this is also how often to look for new topics and partitions.
+            # In Kafka this is also the interval for finding new topics and partitions.
             settings |= {name: value, "topic.metadata.refresh.interval.ms": value}
         elif name == "partition.assignment.strategy":
             settings[name] = ",".join(_assignor(part.strip()) for part in value.split(","))
@@ -74,7 +74,7 @@ def to_librdkafka(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def create(client_class: Callable[[dict[str, Any]], Client], settings: dict[str, Any]) -> Client:
-    """Make a producer or consumer; settings that it does not know are reported and left out."""
+    """Creates a producer or consumer. Unknown settings are reported and left out."""
     while True:
         try:
             return client_class(settings)
@@ -84,12 +84,12 @@ def create(client_class: Callable[[dict[str, Any]], Client], settings: dict[str,
             unknown = _UNKNOWN_PROPERTY.search(text)
             if unknown is None or unknown[1] not in settings:
                 raise CommandError(f"Wrong client property: {text}") from None
-            print(f"Ignoring the client property {unknown[1]}: it is not known here", file=sys.stderr)
+            print(f"Ignoring the client property {unknown[1]}: librdkafka does not know it", file=sys.stderr)
             settings = {name: value for name, value in settings.items() if name != unknown[1]}
 
 
 def reason_of(error: KafkaError) -> str:
-    """What an error of librdkafka says to a person, without its log prefixes."""
+    """The message of a librdkafka error for a person, without its log prefixes."""
     text = error.str() or error.name()
     text = text.rpartition("]: ")[2] or text
     return _NOT_FOR_PEOPLE.sub("", text)
@@ -103,24 +103,24 @@ def _integer(name: str, value: str) -> int:
 
 
 def _assignor(name: str) -> str:
-    """An assignor of classic groups by its Java class, or by librdkafka's own name."""
+    """The assignor of a classic group, from its Java class or librdkafka's name."""
     assignor = _ASSIGNORS.get(name.rpartition(".")[2], name)
     if assignor not in _ASSIGNORS.values():
-        raise CommandError(f"There is no assignor {name} here: use {', '.join(_ASSIGNORS)}")
+        raise CommandError(f"Unknown assignor {name}: use one of {', '.join(_ASSIGNORS)}")
     return assignor
 
 
 def _jaas_credentials(jaas: str) -> dict[str, str]:
-    """User and password of a JAAS line: librdkafka takes them one by one."""
+    """The user name and password of a JAAS line. librdkafka takes them separately."""
     options = {match[1]: next(filter(None, match.groups()[1:]), "") for match in _JAAS_OPTION.finditer(jaas)}
     return {f"sasl.{name}": options[name] for name in ("username", "password") if name in options}
 
 
 def quiet_settings() -> dict[str, Any]:
-    """Settings that keep librdkafka's log off the terminal: one line when no broker is there, no more.
+    """Settings that keep librdkafka's log off the terminal. If no broker answers, one line says so.
 
-    What trying again does not mend (no TLS on that port, a wrong password) ends the command, as it ends
-    Kafka's own.
+    An error that a new attempt cannot fix (no TLS on that port, a wrong password) ends the command, as with
+    Kafka's own commands.
     """
     hopeless = {KafkaError._SSL, KafkaError._AUTHENTICATION}
     reported: set[int] = set()
@@ -128,7 +128,7 @@ def quiet_settings() -> dict[str, Any]:
     def report(error: KafkaError) -> None:
         code = error.code()
         if not hopeless.isdisjoint(reported):
-            # librdkafka calls for what else has happened before the error that was raised reaches anybody.
+            # librdkafka reports more errors before the raised one reaches the caller.
             return
         if code in hopeless:
             reported.add(code)
@@ -137,6 +137,6 @@ def quiet_settings() -> dict[str, Any]:
             print(reason_of(error), file=sys.stderr)
         elif code == KafkaError._ALL_BROKERS_DOWN and code not in reported:
             reported.add(code)
-            print("No broker answers at the moment; trying again", file=sys.stderr)
+            print("No broker answers. Trying again", file=sys.stderr)
 
     return {"log_level": 0, "error_cb": report}

@@ -1,7 +1,7 @@
-"""Lines of text to records, as Kafka's LineMessageReader reads them for the console producer.
+"""Parses lines of text as records, as Kafka's LineMessageReader does for the console producer.
 
-A line is `headers <headers.delimiter> key <key.separator> value`, where headers and key are there only when
-`parse.headers` and `parse.key` say so. Headers are `name <headers.key.separator> value` pairs.
+A line is `headers <headers.delimiter> key <key.separator> value`. Headers and the key are present only if
+`parse.headers` and `parse.key` are set. Headers are `name <headers.key.separator> value` pairs.
 """
 
 import re
@@ -15,7 +15,7 @@ Headers = list[tuple[str, str | bytes | None]]
 
 
 class LineRecord(NamedTuple):
-    """What one line says."""
+    """The record of one line."""
 
     key: bytes | None
     value: bytes | None
@@ -23,7 +23,7 @@ class LineRecord(NamedTuple):
 
 
 class LineReader:
-    """Parses lines by the reader's properties; an impossible line raises a CommandError with its number."""
+    """Parses lines by the reader's properties. Raises CommandError with the number of a wrong line."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self.parse_key = is_true(properties.get("parse.key", ""))
@@ -36,7 +36,7 @@ class LineReader:
         self.null_marker = properties.get("null.marker")
         self.line_number = 0
         self._check_separators()
-        # Kafka takes this one property as a regular expression.
+        # In Kafka only this property is a regular expression.
         self._headers_pattern = re.compile(self.headers_separator)
 
     def _check_separators(self) -> None:
@@ -55,7 +55,7 @@ class LineReader:
                 raise CommandError(f"null.marker and {name} may not be equal")
 
     def parse(self, line: str) -> LineRecord:
-        """One line, without its line break."""
+        """Parses one line, without its line break."""
         self.line_number += 1
         position = 0
         headers: str | None = None

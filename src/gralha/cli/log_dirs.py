@@ -1,4 +1,4 @@
-"""kafka-log-dirs: the data folders of brokers and the sizes of the partitions in them, as JSON."""
+"""kafka-log-dirs: shows the data folders of brokers and the sizes of the partitions in them, as JSON."""
 
 import json
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ def _parser() -> CommandParser:
     )
     add_connection_options(parser)
     parser.flag("describe", "REQUIRED: show the data folders")
-    parser.value("broker-list", "ids of brokers with commas between; all without it", metavar="N,N,...")
-    parser.value("topic-list", "topics with commas between; all without it", metavar="TOPIC,...")
+    parser.value("broker-list", "ids of brokers, separated by commas (default: all)", metavar="N,N,...")
+    parser.value("topic-list", "topics, separated by commas (default: all)", metavar="TOPIC,...")
     return parser
 
 
@@ -49,7 +49,7 @@ def parse_broker_list(text: str | None) -> list[int]:
 
 
 def choose_brokers(wanted: list[int], existing: list[int]) -> list[int]:
-    """The brokers to ask: those that were asked for, which must exist, or all."""
+    """The wanted brokers, or all. Raises CommandError if a wanted broker does not exist."""
     missing = [broker for broker in wanted if broker not in existing]
     if missing:
         raise CommandError(
@@ -64,7 +64,7 @@ def _listed(brokers: list[int]) -> str:
 
 
 def to_json(folders: "dict[int, list[LogDir]]", topics: set[str]) -> str:
-    """Kafka's JSON document, its keys in the order in which Kafka's command happens to print them."""
+    """Kafka's JSON document, with the keys in the order of Kafka's command."""
     document = {
         "brokers": [
             {"broker": broker, "logDirs": [_folder(folder, topics) for folder in found]}
@@ -93,7 +93,7 @@ def _folder(folder: "LogDir", topics: set[str]) -> dict[str, Any]:
 
 
 def _error_name(code: int) -> str | None:
-    """Kafka prints the name of a Java class here; scripts look whether it is null."""
+    """The name of a Java class, as Kafka prints it. Scripts check whether it is null."""
     if code == 0:
         return None
     from gralha.protocol.errors import error_name

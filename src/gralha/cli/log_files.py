@@ -1,7 +1,7 @@
 """The files of a partition's folder, read without a broker: segments, indexes, producer snapshots.
 
-Everything here reads and nothing writes, so it is safe beside a running broker. Index files of a live segment
-may be longer than what they hold: the rest is zeros.
+This module only reads, so it is safe beside a running broker. The index files of a live segment may have
+zeros after their entries.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SEQUENCES: Final = 1 << 31
 
 
 class Batch(NamedTuple):
-    """A batch in a segment: where it lies, its header, its bytes."""
+    """A batch in a segment: its position, its header, its bytes."""
 
     position: int
     header: BatchHeader
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
 
 
 class SegmentFile:
-    """A segment (or a snapshot of the metadata log), batch by batch."""
+    """Reads a segment, or a snapshot of the metadata log, batch by batch."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,7 +50,7 @@ class SegmentFile:
         self._file.close()
 
     def headers(self, start: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Position and header of the batches that begin at `start` and lie whole before `end`."""
+        """The position and header of each complete batch from `start` to `end`."""
         position = start
         while end - position >= HEADER_SIZE:
             self._file.seek(position)
@@ -102,19 +102,19 @@ class ProducerEntry(NamedTuple):
 
     @property
     def first_sequence(self) -> int:
-        """The sequence number of the first record of the last batch; they wrap around."""
+        """The sequence number of the first record of the last batch. Sequence numbers wrap around."""
         return (self.last_sequence - self.offset_delta) % _SEQUENCES
 
 
 class CorruptFileError(Exception):
-    """A file of fixed-size entries that does not hold what its kind should."""
+    """A file of entries is corrupt."""
 
 
 def base_offset(path: Path) -> int:
-    """The offset that a segment's or an index's name begins with."""
+    """The offset in the name of a segment or an index."""
     text = path.name.partition(".")[0]
     if not text.isdecimal():
-        raise CommandError(f"{path} has no offset as its name, such as 00000000000000000000.log")
+        raise CommandError(f"{path} is not named by an offset, such as 00000000000000000000.log")
     return int(text)
 
 
@@ -133,13 +133,13 @@ def read_transaction_index(path: Path) -> list[AbortedTransaction]:
 
 
 def _entries(path: Path, layout: struct.Struct) -> Iterator[tuple[int, ...]]:
-    """The whole entries of a file; what a crash left of one at the end is passed over."""
+    """The complete entries of a file. A crash can leave a partial entry at the end, which is skipped."""
     data = path.read_bytes()
     return layout.iter_unpack(data[: len(data) - len(data) % layout.size])
 
 
 def check_offset_index(path: Path) -> None:
-    """What a broker demands of an index at its start; CorruptFileError means that it would be rebuilt."""
+    """The checks of a starting broker. CorruptFileError means that the broker would rebuild the index."""
     entries = read_offset_index(path)
     if entries and entries[-1].offset < base_offset(path):
         raise CorruptFileError(f"{path} ends at offset {entries[-1].offset}, below the offset of its name")
@@ -161,20 +161,20 @@ def check_time_index(path: Path) -> None:
 def _check_length(path: Path, layout: struct.Struct) -> None:
     size = path.stat().st_size
     if size % layout.size:
-        raise CorruptFileError(f"{path} has {size} bytes, which is no multiple of {layout.size}")
+        raise CorruptFileError(f"{path} has {size} bytes, which is not a multiple of {layout.size}")
 
 
 def read_producer_snapshot(path: Path) -> list[ProducerEntry]:
-    """The producers in a `.snapshot` file; CorruptFileError when its format or its CRC is wrong."""
+    """The producers in a `.snapshot` file. Raises CorruptFileError if its format or its CRC is wrong."""
     data = path.read_bytes()
     if len(data) < _SNAPSHOT_HEAD.size:
-        raise CorruptFileError(f"Snapshot {path} is cut short")
+        raise CorruptFileError(f"Snapshot {path} is truncated")
     version, crc, count = _SNAPSHOT_HEAD.unpack_from(data)
     if version != _SNAPSHOT_VERSION:
         raise CorruptFileError(f"Snapshot {path} has the unknown version {version}")
     if crc != crc32.iscsi(data[_SNAPSHOT_CRC_FROM:]):
-        raise CorruptFileError(f"Snapshot {path} is corrupt: its CRC does not fit")
-    # Behind the entries our brokers keep older batches, which neither Kafka nor this command looks at.
+        raise CorruptFileError(f"Snapshot {path} is corrupt: its CRC does not match")
+    # After the entries our brokers store older batches. Kafka and this command ignore them.
     end = _SNAPSHOT_HEAD.size + count * _SNAPSHOT_ENTRY.size
     if count < 0 or end > len(data):
         raise CorruptFileError(f"Snapshot {path} does not have the {count} entries that it claims")

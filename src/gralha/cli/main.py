@@ -1,4 +1,4 @@
-"""`gralha ...`: starts the platform's programs; Kafka's own commands are here too, without their prefix."""
+"""`gralha ...`: starts Gralha's programs, and Kafka's commands without their prefix."""
 
 import sys
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from importlib import import_module
 from gralha import __version__
 from gralha.cli.program import CommandError, run
 
-# What a person types -> the module with its `main`, and what it does.
+# The command that a person types -> its module, and its help.
 PROGRAMS = {
     "up": ("up", "run the platform on this machine"),
     "server": ("server", "run one node by a server.properties file"),
@@ -16,7 +16,7 @@ PROGRAMS = {
 }
 KAFKA_COMMANDS = {
     "broker-api-versions": ("broker_api_versions", "show which APIs the brokers serve"),
-    "cluster": ("cluster", "show a cluster's id and nodes, let it forget a broker"),
+    "cluster": ("cluster", "show a cluster's id and nodes, unregister a broker"),
     "configs": ("configs", "show and change settings of topics and brokers"),
     "console-consumer": ("console_consumer", "print the records of a topic"),
     "console-producer": ("console_producer", "write lines of text to a topic"),
@@ -24,7 +24,7 @@ KAFKA_COMMANDS = {
     "consumer-perf-test": ("consumer_perf_test", "measure reading"),
     "delete-records": ("delete_records", "delete the oldest records of partitions"),
     "dump-log": ("dump_log", "print the contents of log files"),
-    "features": ("features", "show and change the features that the cluster runs at"),
+    "features": ("features", "show and change the levels of features"),
     "get-offsets": ("get_offsets", "print the offsets of partitions"),
     "groups": ("groups", "list groups of all kinds"),
     "leader-election": ("leader_election", "elect leaders of partitions"),

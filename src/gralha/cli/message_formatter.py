@@ -1,7 +1,7 @@
-"""Records to text, as Kafka's DefaultMessageFormatter writes them for the console consumer.
+"""Formats records as text, as Kafka's DefaultMessageFormatter does for the console consumer.
 
-Columns come in Kafka's order: timestamp, partition, offset, delivery, epoch, headers, key, value; each ends
-with `key.separator`, the last one with `line.separator`.
+The columns are in Kafka's order: timestamp, partition, offset, delivery, epoch, headers, key, value. Each
+ends with `key.separator`, the last one with `line.separator`.
 """
 
 import struct
@@ -58,7 +58,7 @@ class MessageFormatter:
         return self._separator.join(cells) + self._line_separator
 
     def format_value(self, value: bytes | None) -> bytes:
-        """The same for a record of which only the value is shown."""
+        """The text of a record if only its value is shown."""
         return self._data(value, self._decode_value) + self._line_separator
 
     def _cell(self, column: str, record: ConsumedRecord) -> bytes:
@@ -98,7 +98,7 @@ def _timestamp(record: ConsumedRecord) -> bytes:
 
 
 def decoder_for(class_name: str | None) -> Decoder:
-    """The stand-in for one of Kafka's own deserializer classes, by its Java name."""
+    """The decoder for one of Kafka's own deserializer classes."""
     if not class_name:
         return _unchanged
     decoder = _DECODERS.get(class_name.removeprefix(_SERIALIZATION_PACKAGE))

@@ -1,4 +1,4 @@
-"""kafka-metadata-quorum: who leads the metadata log, how far the others are, who votes (KIP-836, KIP-853)."""
+"""kafka-metadata-quorum: shows the quorum and its replication, adds and removes voters (KIP-836, KIP-853)."""
 
 import argparse
 import os
@@ -39,13 +39,11 @@ def _parser() -> ProgramParser:
     commands = parser.add_subparsers(dest="command", required=True, parser_class=ProgramParser)
     describe = commands.add_parser("describe", help="show the quorum")
     describe.add_argument("--status", action="store_true", help="a short summary")
-    describe.add_argument("--replication", action="store_true", help="how far each node has come")
+    describe.add_argument("--replication", action="store_true", help="offset and lag of each node")
     describe.add_argument(
-        "--human-readable", action="store_true", help="with --replication: times as how long ago"
+        "--human-readable", action="store_true", help="with --replication: show how long ago, not timestamps"
     )
-    add = commands.add_parser(
-        "add-controller", help="make the controller that --command-config describes a voter"
-    )
+    add = commands.add_parser("add-controller", help="make the controller of --command-config a voter")
     remove = commands.add_parser("remove-controller", help="make a voter an observer")
     remove.add_argument("--controller-id", "-i", type=int, required=True, metavar="ID")
     remove.add_argument("--controller-directory-id", "-d", required=True, metavar="UUID")
@@ -222,7 +220,7 @@ def _remove_controller(options: argparse.Namespace) -> None:
         raise CommandError(f"Failed to parse --controller-directory-id: {error}") from None
     if not options.dry_run:
         _changed(options, lambda admin: admin.remove_voter(voter, directory_id))
-    # Two blanks, as in Kafka's.
+    # Two blanks, as Kafka prints.
     print(
         f"{'DRY RUN of removing' if options.dry_run else 'Removed'}  KRaft controller {voter} "
         f"with directory id {uuid_to_string(directory_id)}"

@@ -1,4 +1,4 @@
-"""The partitions that a person names, and their offsets: what the group commands ask the brokers for."""
+"""The partitions on a command line, and their offsets, for the group commands."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def named_partitions(
     admin: "Admin", topics: "Iterable[NamedTopic]"
 ) -> tuple[list[TopicPartition], dict[str, KafkaError]]:
-    """The partitions that --topic names, and the topics of which all partitions were meant but none found."""
+    """The partitions that --topic names, and the errors of topics whose partitions are not known."""
     named: list[TopicPartition] = []
     whole_topics = []
     for topic, numbers in topics:
@@ -40,7 +40,7 @@ def _described(admin: "Admin", topics: Iterable[str]) -> "dict[str, TopicDescrip
 
 
 def check_partitions(admin: "Admin", partitions: Iterable[TopicPartition]) -> None:
-    """Raise unless every partition is there and has a leader."""
+    """Raises CommandError unless every partition exists and has a leader."""
     wanted = sorted(set(partitions))
     leaders: dict[TopicPartition, int | None] = {}
     for topic, description in _described(admin, {partition.topic for partition in wanted}).items():
@@ -59,7 +59,7 @@ def check_partitions(admin: "Admin", partitions: Iterable[TopicPartition]) -> No
 def committed_offsets(
     admin: "Admin", group_ids: Iterable[str]
 ) -> "dict[str, dict[TopicPartition, CommittedOffset]]":
-    """All that each group has committed; raises when one of them cannot be asked."""
+    """All committed offsets of each group. Raises the error if a group cannot be read."""
     committed = {}
     for group_id, offsets in admin.group_offsets(group_ids).items():
         if isinstance(offsets, KafkaError):
@@ -69,7 +69,7 @@ def committed_offsets(
 
 
 def known_end_offsets(admin: "Admin", partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-    """Where partitions end. One without a leader is left out, or the answer would wait for it."""
+    """The end offsets of partitions. Partitions without a leader are left out: a request would wait."""
     wanted = sorted(set(partitions))
     leaders = admin.cluster.once(lambda: admin.cluster.leaders(wanted))
     led = [partition for partition in wanted if not isinstance(leaders[partition], KafkaError)]
@@ -80,19 +80,19 @@ def known_end_offsets(admin: "Admin", partitions: Iterable[TopicPartition]) -> d
 
 
 def start_offsets(admin: "Admin", partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-    """Where partitions begin; raises when one does not tell."""
+    """The start offsets of partitions. Raises CommandError if one is unknown."""
     return offsets_at(admin, partitions, EARLIEST)
 
 
 def end_offsets(admin: "Admin", partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-    """Where partitions end; raises when one does not tell."""
+    """The end offsets of partitions. Raises CommandError if one is unknown."""
     return offsets_at(admin, partitions, LATEST)
 
 
 def offsets_at(
     admin: "Admin", partitions: Iterable[TopicPartition], time_ms: int
 ) -> dict[TopicPartition, int]:
-    """The first offset of each partition at or after a time; -1 where there is none. Raises errors."""
+    """The first offset of each partition at or after a time, or -1. Raises CommandError if one fails."""
     offsets = {}
     for partition, answer in admin.list_offsets(dict.fromkeys(sorted(set(partitions)), time_ms)).items():
         if isinstance(answer, KafkaError):

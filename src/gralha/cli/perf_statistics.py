@@ -1,4 +1,4 @@
-"""The arithmetic and the exact lines of Kafka's two performance tests."""
+"""The statistics and the output lines of Kafka's two performance tests."""
 
 import time
 from datetime import datetime
@@ -9,7 +9,7 @@ _MEGABYTE = 1024.0 * 1024.0
 
 
 class ProducerStatistics:
-    """Counts acknowledged records; prints a line for every interval and one for the whole."""
+    """Counts acknowledged records. Prints a line for every interval and one for the whole test."""
 
     def __init__(self, record_count: int, interval_ms: int, *, steady_state: bool = False) -> None:
         self._started = time.time()
@@ -17,7 +17,7 @@ class ProducerStatistics:
         self._interval_seconds = interval_ms / 1000
         self._steady_state = steady_state
         self._silent = False
-        # Of very many records only every n-th latency is kept.
+        # If there are very many records, only every n-th latency is kept.
         self._sampling = max(1, record_count // min(max(record_count, 1), _MAX_SAMPLES))
         self._latencies_ms: list[int] = []
         self._count = 0
@@ -34,7 +34,7 @@ class ProducerStatistics:
         self._window_latency_ms_max = 0
 
     def silence(self) -> None:
-        """Print no more intervals: another set of statistics does so from now on."""
+        """Prints no more intervals, because other statistics do so from now on."""
         self._silent = True
 
     def record(self, latency_ms: int, size_bytes: int, now: float) -> None:
@@ -99,9 +99,9 @@ def percentile_values(latencies_ms: list[int]) -> list[int]:
 
 
 class Throttle:
-    """Holds a loop back to so many rounds per second."""
+    """Limits the rounds per second of a loop."""
 
-    # Sleeping for less than this costs more than it gives.
+    # A shorter sleep costs more than it saves.
     _SHORTEST_SLEEP_SECONDS = 0.002
 
     def __init__(self, rounds_per_second: float) -> None:
@@ -109,7 +109,7 @@ class Throttle:
         self._started = time.monotonic()
 
     def wait(self, number: int) -> None:
-        """Return when round `number` + 1 is due."""
+        """Waits until round `number` + 1 is due."""
         if self._rate <= 0:
             return
         due = self._started + (number + 1) / self._rate
@@ -141,7 +141,7 @@ def consumer_summary_line(
 
 
 class Progress:
-    """What a consumer test has read at one moment."""
+    """The bytes and records that a consumer test has read at one time."""
 
     def __init__(self, now: float, size_bytes: int = 0, count: int = 0) -> None:
         self.now = now

@@ -1,7 +1,7 @@
-"""`gralha pipeline run|plan|status|stop|test`: pipelines of a Python file, on Spark.
+"""`gralha pipeline run|plan|status|stop|test`: runs pipelines of a Python file on Spark.
 
-Each command has a module of its own; here are their options. Spark starts only where it is needed, and after
-everything that can be found out without it: a wrong file or an unreachable broker is said at once.
+Each command has its own module. This module has their options. Spark starts only for commands that need it,
+and after all checks that need no Spark: a wrong file or an unreachable broker is reported at once.
 """
 
 from argparse import Namespace, _SubParsersAction
@@ -37,7 +37,7 @@ def _pipeline(arguments: list[str]) -> int:
 
 
 def _without_tracebacks(command: object, options: Namespace) -> int:
-    """Run a command; what a person has to mend is one sentence, and no place in our code."""
+    """Runs a command. An error that a person can fix becomes one sentence without a traceback."""
     from gralha.pipelines.errors import PipelineError
     from gralha.pipelines.state_files import AlreadyRunningError
     from gralha.spark.java import JavaError
@@ -62,55 +62,55 @@ def _add_run(commands: "Commands") -> None:
     _add_where(parser)
     _add_spark(parser)
     parser.add_argument(
-        "--available-now", "--once", action="store_true", help="process all there is now, then end"
+        "--available-now", "--once", action="store_true", help="process all records that exist now, then stop"
     )
     parser.add_argument(
         "--fresh",
         action="store_true",
-        help="put old checkpoints aside and read the topics from the beginning",
+        help="move old checkpoints away and read from starting_offsets",
     )
     parser.add_argument(
         "--ship",
         action="store_true",
-        help="send Gralha to the machines of a cluster where it is not installed",
+        help="send Gralha to the machines of a Spark cluster that lack it",
     )
     parser.add_argument(
         "--metrics-port",
         type=port_number,
         metavar="P",
-        help="serve metrics for Prometheus (0: any free port)",
+        help="serve metrics for Prometheus (0: a free port)",
     )
 
 
 def _add_plan(commands: "Commands") -> None:
-    parser = commands.add_parser("plan", help="say what a run would do, and whether it can")
+    parser = commands.add_parser("plan", help="show what a run would do, and whether it can start")
     _add_file(parser)
     _add_where(parser)
     _add_spark(parser)
 
 
 def _add_status(commands: "Commands") -> None:
-    parser = commands.add_parser("status", help="show how pipelines go")
-    parser.add_argument("name", nargs="*", metavar="NAME", help="these pipelines (all)")
+    parser = commands.add_parser("status", help="show the state of pipelines")
+    parser.add_argument("name", nargs="*", metavar="NAME", help="these pipelines (default: all)")
     parser.add_argument("--json", action="store_true", help="a JSON object on one line for each pipeline")
     _add_checkpoints(parser)
 
 
 def _add_stop(commands: "Commands") -> None:
-    parser = commands.add_parser("stop", help="end running pipelines after the batch that they work on")
-    parser.add_argument("name", nargs="*", metavar="NAME", help="these pipelines (all)")
+    parser = commands.add_parser("stop", help="stop running pipelines after their current batch")
+    parser.add_argument("name", nargs="*", metavar="NAME", help="these pipelines (default: all)")
     parser.add_argument(
         "--timeout",
         type=float,
         default=DEFAULT_STOP_TIMEOUT_SECONDS,
         metavar="SECONDS",
-        help=f"how long to wait for the end ({DEFAULT_STOP_TIMEOUT_SECONDS:.0f})",
+        help=f"how long to wait for the end (default {DEFAULT_STOP_TIMEOUT_SECONDS:.0f})",
     )
     _add_checkpoints(parser)
 
 
 def _add_test(commands: "Commands") -> None:
-    parser = commands.add_parser("test", help="run the tests that stand beside the pipelines")
+    parser = commands.add_parser("test", help="run the tests in the same file")
     _add_file(parser)
     parser.add_argument("--only", metavar="TEXT", help="tests with this text in their name")
 
@@ -122,7 +122,7 @@ def _add_file(parser: ProgramParser) -> None:
         action="append",
         default=[],
         metavar="PIPELINE",
-        help="this pipeline of the file; may be given several times (all)",
+        help="this pipeline of the file; may be repeated (default: all)",
     )
 
 
@@ -131,7 +131,7 @@ def _add_where(parser: ProgramParser) -> None:
         "--bootstrap-server",
         default=DEFAULT_BOOTSTRAP_SERVER,
         metavar="HOST:PORT,...",
-        help=f"the brokers to connect to ({DEFAULT_BOOTSTRAP_SERVER})",
+        help=f"the brokers to connect to (default {DEFAULT_BOOTSTRAP_SERVER})",
     )
     parser.add_argument(
         "--command-config", metavar="FILE", help="a file with properties of Kafka's clients for all topics"
@@ -144,8 +144,8 @@ def _add_checkpoints(parser: ProgramParser) -> None:
         "--checkpoints",
         default=DEFAULT_CHECKPOINTS,
         metavar="DIR",
-        help=f"where each pipeline keeps how far it is (./{DEFAULT_CHECKPOINTS}); on a Spark cluster a place "
-        "that all machines reach",
+        help=f"where pipelines store their position and state (default ./{DEFAULT_CHECKPOINTS}); on a Spark "
+        "cluster a place that all machines can reach",
     )
 
 
@@ -153,12 +153,12 @@ def _add_spark(parser: ProgramParser) -> None:
     parser.add_argument(
         "--master",
         metavar="URL",
-        help="local[*] (this machine), local[2], spark://host:7077, yarn, k8s://...",
+        help="local[*] (this machine, the default), local[2], spark://host:7077, yarn, k8s://...",
     )
     parser.add_argument(
         "--conf",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a setting of Spark's; may be repeated",
+        help="a Spark setting; may be repeated",
     )

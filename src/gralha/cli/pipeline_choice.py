@@ -1,4 +1,4 @@
-"""What the commands about pipelines share before Spark starts: the pipelines of the file, and the broker."""
+"""The common start of the pipeline commands: the pipelines of the file, and the check of the broker."""
 
 from argparse import Namespace
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def chosen_pipelines(options: Namespace) -> "list[Pipeline]":
-    """The pipelines of the file, or those that --name names."""
+    """The pipelines of the file, or those of --name."""
     from gralha.pipelines.loading import load, named
 
     pipelines = load(options.file)
@@ -19,7 +19,7 @@ def chosen_pipelines(options: Namespace) -> "list[Pipeline]":
 
 
 def run_options(options: Namespace) -> "RunOptions":
-    """How to run. A broker that cannot be reached is found out here, before Spark starts."""
+    """The options of a run. Fails before Spark starts if no broker can be reached."""
     from gralha.cli.connect import check_reachable
     from gralha.cli.properties import load_properties
     from gralha.pipelines.running import RunOptions

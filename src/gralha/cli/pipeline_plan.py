@@ -1,4 +1,4 @@
-"""`gralha pipeline plan FILE`: what a run would do, and whether it can, in words."""
+"""`gralha pipeline plan FILE`: prints what a run would do, and whether it can start."""
 
 import sys
 import tempfile
@@ -13,7 +13,7 @@ from gralha.pipelines.running import plan_all
 
 
 def command(options: Namespace) -> int:
-    """Print the plan of each pipeline; 1 when one of them cannot start."""
+    """Prints the plan of each pipeline. Returns 1 if one of them cannot start."""
     pipelines = chosen_pipelines(options)
     settings = run_options(options)
     conf = {"spark.ui.enabled": "false", **parse_conf(options.conf)}
@@ -30,30 +30,32 @@ def command(options: Namespace) -> int:
 
 
 def describe(plan: Plan) -> list[str]:
-    """The lines of one plan; its problems are said elsewhere."""
+    """The lines of one plan, without its problems."""
     pipeline = plan.pipeline
     lines = [f"{pipeline.name}  ({_short(pipeline.file)}:{pipeline.line})"]
     for one in plan.inputs:
         lines += _row("reads", f"{one.name}: {', '.join(map(_topic, one.topics))}")
-        # The columns that every input has are no news.
+        # All inputs have the same columns from _key on, so they are left out.
         lines += _row("", one.schema.partition(", _key STRING")[0])
         if one.watermark:
             lines += _row("", f"watermark: {one.watermark[0]}, at most {one.watermark[1]} late")
-    lines += [line for operator in plan.stateful for line in _row("remembers", str(operator))]
+    lines += [line for operator in plan.stateful for line in _row("state", str(operator))]
     for output in plan.outputs:
         new = ", does not exist yet" if output.topic and output.topic.partitions is None else ""
         lines += _row("writes", f"{output.description}{new}, {pipeline.output_mode} mode")
     if plan.output_schema:
         lines += _row("", plan.output_schema)
-    lines += _row("misfits", f"to {_topic(plan.dead_letters)}" if plan.dead_letters else "are dropped")
-    lines += _row("trigger", pipeline.trigger or "as soon as the last batch is done")
+    lines += _row(
+        "dead letters", _topic(plan.dead_letters) if plan.dead_letters else "none: bad records are dropped"
+    )
+    lines += _row("trigger", pipeline.trigger or "as soon as the previous batch is done")
     lines += _row("checkpoint", f"{plan.checkpoint}: {_verdict(plan)}")
     lines += [line for change in plan.changes for line in _row("", f"- {change.sentence}")]
     return lines + [line for warning in plan.warnings for line in _row("warning", warning)]
 
 
 def _row(name: str, text: str) -> list[str]:
-    return [f"  {name:<12}{text}"]
+    return [f"  {name:<14}{text}"]
 
 
 def _topic(topic: TopicPlan) -> str:
@@ -64,13 +66,13 @@ def _topic(topic: TopicPlan) -> str:
 
 def _verdict(plan: Plan) -> str:
     if plan.verdict == "new":
-        return "none yet, begins anew"
+        return "new, none exists yet"
     if plan.verdict == "resume":
         return f"resumes with batch {plan.next_batch}"
     return "cannot resume"
 
 
 def _short(file: str) -> str:
-    """A path as a person in this folder would type it."""
+    """A path as a person types it in this folder."""
     folder, path = Path.cwd(), Path(file)
     return str(path.relative_to(folder) if path.is_relative_to(folder) else path)

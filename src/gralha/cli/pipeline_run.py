@@ -1,6 +1,6 @@
 """`gralha pipeline run FILE`: runs pipelines until Ctrl-C.
 
-What happens is told to a person (`pipeline_view.py`), to a file (`state_files.py`) and to Prometheus.
+It reports to the terminal (`pipeline_view.py`), to state files (`state_files.py`) and to Prometheus.
 """
 
 import signal
@@ -41,7 +41,7 @@ LOCAL_MASTER = "local[*]"
 
 
 def command(options: Namespace) -> int:
-    """Run until all pipelines ended or a signal came; 1 when one of them failed."""
+    """Runs until all pipelines have ended or a signal comes. Returns 1 if one of them failed."""
     stop_on_terminate()
     pipelines = chosen_pipelines(options)
     settings = run_options(options)
@@ -64,7 +64,7 @@ def command(options: Namespace) -> int:
         started = time.monotonic()
         name = f"gralha {', '.join(pipeline.name for pipeline in pipelines)}"
         session = stack.enter_context(spark_session(options.master, name, conf, log))
-        print(f"Spark is there after {time.monotonic() - started:.1f} s.", flush=True)
+        print(f"Spark started in {time.monotonic() - started:.1f} s.", flush=True)
         return _run(pipelines, session, settings, files, metrics, meter)
 
 
@@ -94,7 +94,7 @@ def _run(
 
 
 def _judge(outcomes: list[Outcome], files: "RunFiles") -> int:
-    """The exit code, after the state files say how each pipeline ended."""
+    """The exit code. Also writes to the state files how each pipeline ended."""
     failures = [outcome for outcome in outcomes if outcome.error is not None]
     for outcome in outcomes:
         files.end(outcome.pipeline, outcome.error)
@@ -110,12 +110,12 @@ class RunFiles:
         self._files: dict[str, tuple[StateFile, State]] = {}
 
     def add(self, file: StateFile, state: State) -> None:
-        """Hold a pipeline: nobody else runs it meanwhile."""
+        """Holds a pipeline, so that no other process runs it."""
         file.hold(state)
         self._files[state.pipeline] = (file, state)
 
     def note(self, event: Event) -> None:
-        """Write what happened to the file of its pipeline."""
+        """Writes an event to the state file of its pipeline."""
         file, state = self._files[event.pipeline]
         if isinstance(event, Started):
             state = replace(state, condition=RUNNING, restarts=event.attempt - 1)
@@ -138,7 +138,7 @@ class RunFiles:
         file.write(state)
 
     def close(self, error: BaseException | None) -> None:
-        """Let go of all; what has not ended by itself ended by the error, or by being asked to."""
+        """Releases all pipelines. A pipeline that has not ended was stopped, or ended by the error."""
         for pipeline, (file, state) in self._files.items():
             if state.condition not in (STOPPED, FAILED):
                 self.end(pipeline, str(error) if isinstance(error, Exception) else None)
@@ -185,14 +185,14 @@ def _count(metrics: Metrics, event: Event) -> None:
 
 @contextmanager
 def _stopping(stop: threading.Event, say: Callable[[str], None]) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the run after the batch that is being worked on; a second one at once."""
+    """Makes Ctrl-C and SIGTERM stop the run after the current batch. The second signal stops it at once."""
 
     def ask(number: int, _frame: FrameType | None) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
-        again = "; Ctrl-C again cuts it off" if number == signal.SIGINT else ""
-        say(f"Stopping after the batch that runs{again}.")
+        again = ". Press Ctrl-C again to stop at once" if number == signal.SIGINT else ""
+        say(f"Stopping after the current batch{again}.")
 
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -213,7 +213,7 @@ def _announcement(
     if metrics_address:
         rows.append(("metrics", f"http://{metrics_address}/metrics"))
     names = ", ".join(pipeline.name for pipeline in pipelines)
-    lines = [f"Running {names} of {options.file}", *(f"  {name:<12}{value}" for name, value in rows)]
+    lines = [f"Running {names} from {options.file}", *(f"  {name:<12}{value}" for name, value in rows)]
     place = "" if options.checkpoints == "checkpoints" else f" --checkpoints {options.checkpoints}"
     lines.append(f"Ctrl-C stops it. In another terminal: gralha pipeline status{place}")
     return "\n".join(lines)

@@ -1,7 +1,7 @@
-"""A Spark session for a command: it starts quietly, and its words go to a log file.
+"""A Spark session for a command. It starts quietly, and Spark's output goes to a log file.
 
-Spark and its Python workers write to the standard error that they were born with. For the moment in which
-they are born this is the log file, so that a terminal shows what the command says and nothing else.
+Spark and its Python workers inherit standard error when they start. During the start it is the log file, so
+the terminal shows only the output of the command.
 """
 
 import logging
@@ -25,7 +25,7 @@ LINES_OF_LOG = 5
 def spark_session(
     master: str | None, name: str, config: Mapping[str, str], log: Path
 ) -> "Iterator[SparkSession]":
-    """A session that is stopped in the end; CommandError with the end of its log when it does not start."""
+    """A session for a `with` statement. Raises CommandError with the end of its log if it does not start."""
     from gralha.spark.java import JavaError
     from gralha.spark.session import session
 
@@ -61,7 +61,7 @@ def _standard_error_to(path: Path) -> Iterator[None]:
 
 
 def _keep_py4j_quiet(log: Path) -> None:
-    """Let Python's side of the bridge to Java log to the same file: a stop in the middle makes it talk."""
+    """Sends the log of py4j to the same file, because an interrupt makes it write errors."""
     handler = logging.FileHandler(log, delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
@@ -71,8 +71,8 @@ def _keep_py4j_quiet(log: Path) -> None:
 def _why_not(master: str | None, error: Exception, log: Path) -> str:
     reason = str(error).strip().splitlines() or [type(error).__name__]
     lines = [line for line in _tail(log) if line.strip()]
-    said = f" Its last words: {' | '.join(lines)}" if lines else ""
-    return f"Spark does not start on {master or 'this machine'}: {reason[0]} (log: {log}).{said}"
+    said = f" Last lines of the log: {' | '.join(lines)}" if lines else ""
+    return f"Spark did not start on {master or 'this machine'}: {reason[0]} (log: {log}).{said}"
 
 
 def _tail(log: Path) -> list[str]:
@@ -83,7 +83,7 @@ def _tail(log: Path) -> list[str]:
 
 
 def parse_conf(arguments: list[str]) -> dict[str, str]:
-    """`--conf name=value` as Spark takes it; a CommandError for what has no value."""
+    """The settings of `--conf name=value`. Raises CommandError if a value is missing."""
     settings = {}
     for argument in arguments:
         name, equals, value = argument.partition("=")

@@ -1,4 +1,4 @@
-"""`gralha pipeline status`: how pipelines go, by their state files; it needs neither Spark nor a broker."""
+"""`gralha pipeline status`: shows the state of pipelines, without Spark or a broker."""
 
 import json
 import time
@@ -24,7 +24,7 @@ HEADER = (
 
 
 def command(options: Namespace) -> int:
-    """Print a table, or JSON."""
+    """Prints a table or JSON."""
     states = [state for file in chosen_files(options) if (state := file.read()) is not None]
     if options.json:
         for state in states:

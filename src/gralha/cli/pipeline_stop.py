@@ -1,4 +1,4 @@
-"""`gralha pipeline stop`: asks the processes of running pipelines to end, and waits until they have."""
+"""`gralha pipeline stop`: asks the processes of running pipelines to stop, and waits until they have."""
 
 import os
 import signal
@@ -14,10 +14,10 @@ POLL_SECONDS = 0.1
 
 
 def command(options: Namespace) -> int:
-    """Stop the chosen pipelines that run. One process may run several: they end together."""
+    """Stops the chosen pipelines. All pipelines of one process stop together."""
     running = [file for file in chosen_files(options) if file.is_held()]
     if not running:
-        print("Nothing runs.")
+        print("No pipeline is running.")
         return 0
     processes = {_process(file) for file in running}
     stopping = [file for file in _all_files(options) if file.is_held() and _process(file) in processes]
@@ -37,9 +37,11 @@ def _all_files(options: Namespace) -> list[StateFile]:
 def _process(file: StateFile) -> int:
     state: State | None = file.read()
     if state is None:
-        raise CommandError(f"{file.pipeline} runs, but {file.path} does not say where")
+        raise CommandError(f"{file.pipeline} is running, but {file.path} does not say in which process")
     if state.host != socket.gethostname():
-        raise CommandError(f"{file.pipeline} runs on {state.host} as process {state.pid}: stop it there")
+        raise CommandError(
+            f"{file.pipeline} is running on {state.host} as process {state.pid}: stop it there"
+        )
     return state.pid
 
 
@@ -47,7 +49,7 @@ def _wait(file: StateFile, deadline: float, timeout_seconds: float) -> None:
     while file.is_held():
         if time.monotonic() > deadline:
             raise CommandError(
-                f"{file.pipeline} (process {_process(file)}) is still running after {timeout_seconds:.0f} s; "
-                f"its batch may be long: wait, or end it with kill -9 {_process(file)}. It will be done again"
+                f"{file.pipeline} (process {_process(file)}) is still running after {timeout_seconds:.0f} s. "
+                f"Wait for its batch, or end it with kill -9 {_process(file)} (the batch will be repeated)"
             )
         time.sleep(POLL_SECONDS)

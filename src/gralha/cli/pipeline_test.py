@@ -1,4 +1,4 @@
-"""`gralha pipeline test FILE`: runs the tests beside the pipelines, and shows where rows differ."""
+"""`gralha pipeline test FILE`: runs the tests of pipelines, and shows how rows differ."""
 
 import linecache
 import tempfile
@@ -22,7 +22,7 @@ Test = Callable[[Any], None]
 
 
 def command(options: Namespace) -> int:
-    """Run the tests; 1 when one of them fails."""
+    """Runs the tests. Returns 1 if one of them fails."""
     pipelines = chosen_pipelines(options)
     chosen = {pipeline: _chosen(pipeline, options.only) for pipeline in pipelines}
     if not any(chosen.values()):
@@ -33,7 +33,7 @@ def command(options: Namespace) -> int:
         tempfile.TemporaryDirectory(prefix="gralha-pipeline-test-") as folder,
         spark_session(SMALL_MASTER, "gralha pipeline test", SMALL, Path(folder, "spark.log")) as session,
     ):
-        print(f"Spark is there after {time.monotonic() - started:.1f} s.", flush=True)
+        print(f"Spark started in {time.monotonic() - started:.1f} s.", flush=True)
         started = time.monotonic()
         failed = 0
         for pipeline, tests in chosen.items():
@@ -77,7 +77,7 @@ def _passes(pipeline: Pipeline, test: Test, run: Callable[..., Any]) -> bool:
 
 
 def _place(pipeline: Pipeline, error: BaseException) -> str:
-    """The last line of the person's own file that the error went through, with its text."""
+    """The last line of the user's file in the traceback, with its text."""
     lines = [
         frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == pipeline.file
     ]
@@ -88,7 +88,7 @@ def _place(pipeline: Pipeline, error: BaseException) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong in a sentence, without the plans and stacks of Spark's."""
+    """The error as one sentence, without Spark's plans and stacks."""
     from pyspark.errors import PySparkException, StreamingQueryException
 
     if isinstance(error, StreamingQueryException):

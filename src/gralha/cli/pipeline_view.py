@@ -1,7 +1,7 @@
-"""What a person sees of running pipelines: one line each.
+"""The output of running pipelines for a person: one line for each pipeline.
 
-On a terminal the lines stay in place and change; anything worth keeping (a restart, an end) is printed above
-them. Elsewhere (a file, a pipe, a service log) every batch that did something is a line of its own.
+On a terminal the lines change in place, and events such as a restart are printed above them. In a file, a
+pipe or a service log every batch with rows has its own line.
 """
 
 from typing import TextIO
@@ -19,7 +19,7 @@ class RunView:
         self._texts = dict.fromkeys(names, "is planned")
 
     def show(self, event: Event) -> None:
-        """Show something that happened."""
+        """Shows an event."""
         text = describe(event)
         self._texts[event.pipeline] = text
         if not isinstance(event, Progressed):
@@ -30,16 +30,16 @@ class RunView:
             self.say(self._line(event.pipeline))
 
     def draw(self) -> None:
-        """Draw the lines of all pipelines, on a terminal."""
+        """On a terminal: draws the lines of all pipelines."""
         self._live.draw([self._line(name) for name in self._texts])
 
     def say(self, text: str) -> None:
-        """Print a line that stays, above the lines that change."""
+        """Prints a permanent line above the changing lines."""
         self._live.say(text)
         self.draw()
 
     def end(self) -> None:
-        """Take away the lines that change: what happened last has been said."""
+        """Removes the changing lines. All events have been printed."""
         self._live.draw([])
 
     def _line(self, name: str) -> str:
@@ -47,14 +47,14 @@ class RunView:
 
 
 def describe(event: Event) -> str:
-    """An event in words, without the name of its pipeline."""
+    """The text of an event, without the name of its pipeline."""
     if isinstance(event, Progressed):
         return event.progress.text()
     if isinstance(event, Started):
         again = f" again, attempt {event.attempt}" if event.attempt > 1 else ""
-        return f"started{again}, {'goes on where it was' if event.resumes else 'from the beginning'}"
+        return f"started{again}, {'continues from its checkpoint' if event.resumes else 'from the beginning'}"
     if isinstance(event, Restarting):
-        return f"failed, starts again in {event.pause_seconds:.0f} s: {event.reason}"
+        return f"failed, restarts in {event.pause_seconds:.0f} s: {event.reason}"
     if isinstance(event, Failed):
         return f"failed: {event.reason}"
     return "stopped"

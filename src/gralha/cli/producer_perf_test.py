@@ -1,7 +1,7 @@
-"""kafka-producer-perf-test: how fast records reach a topic, and how long each one takes.
+"""kafka-producer-perf-test: measures how fast records are written, and the latency of each.
 
-The record loop and the statistics follow Kafka's ProducerPerformance; the numbers are printed in its words,
-so that scripts which read them keep working.
+The record loop and the statistics follow Kafka's ProducerPerformance. The output is the same, so that scripts
+which read it keep working.
 """
 
 import os
@@ -33,12 +33,10 @@ def _parser() -> CommandParser:
     parser.value("topic", "REQUIRED: the topic to write to", metavar="TOPIC")
     parser.value("num-records", "REQUIRED: how many records to write", kind=positive_int, metavar="N")
     parser.value("record-size", "bytes in a record's value", kind=positive_int, metavar="BYTES")
-    parser.value(
-        "payload-file", "a text file of which each line is a value; chosen at random", metavar="FILE"
-    )
+    parser.value("payload-file", "a text file with one value in each line; chosen at random", metavar="FILE")
     parser.flag("payload-monotonic", "values are the numbers 0, 1, 2, ...")
-    parser.value("payload-delimiter", "what separates values in --payload-file (default: a line break)")
-    parser.value("throughput", "REQUIRED: most records per second; -1 for no limit", kind=float, metavar="N")
+    parser.value("payload-delimiter", "the separator of values in --payload-file (default: a line break)")
+    parser.value("throughput", "REQUIRED: records per second; -1 for no limit", kind=float, metavar="N")
     parser.add_argument(
         "--command-property",
         "--producer-props",
@@ -46,16 +44,14 @@ def _parser() -> CommandParser:
         action="extend",
         default=[],
         metavar="NAME=VALUE",
-        help="properties of the producer; they win over --command-config",
+        help="properties of the producer; they override --command-config",
     )
     parser.value("command-config", "a file with properties of the producer", metavar="FILE")
     parser.value("producer.config", "old name of --command-config", metavar="FILE", dest="command_config")
-    parser.flag("print-metrics", "accepted; librdkafka has no such metrics")
+    parser.flag("print-metrics", "accepted without effect: librdkafka has no such metrics")
     parser.value("transactional-id", "write in transactions under this id", metavar="ID")
-    parser.value("transaction-duration-ms", "when to commit a transaction", kind=positive_int, metavar="MS")
-    parser.value(
-        "warmup-records", "records that the steady state leaves out", kind=int, default=0, metavar="N"
-    )
+    parser.value("transaction-duration-ms", "duration of a transaction", kind=positive_int, metavar="MS")
+    parser.value("warmup-records", "records before the steady state", kind=int, default=0, metavar="N")
     parser.value(
         "reporting-interval", "how often to print progress", kind=positive_int, default=5000, metavar="MS"
     )
@@ -83,7 +79,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def parse_options(arguments: list[str]) -> Namespace:
-    """Parse and check the command line."""
+    """Parses and checks the command line."""
     parser = _parser()
     options = parser.parse(arguments)
     parser.require(options, "topic", "num-records")
@@ -98,7 +94,7 @@ def parse_options(arguments: list[str]) -> Namespace:
 
 
 def producer_properties(options: Namespace) -> dict[str, str]:
-    """The producer's properties in Kafka's names."""
+    """The producer's properties with Kafka's names."""
     properties = load_properties(options.command_config) if options.command_config else {}
     for assignment in options.command_property:
         name, equals, value = assignment.partition("=")
@@ -116,7 +112,7 @@ def producer_properties(options: Namespace) -> dict[str, str]:
         properties["transactional.id"] = options.transactional_id
     elif options.transaction_duration_ms is not None and "transactional.id" not in properties:
         properties["transactional.id"] = f"performance-producer-{random.getrandbits(64):016x}"
-    # The defaults of the Java producer, so that the two tools measure the same thing.
+    # The defaults of the Java producer, so that both tools measure the same.
     defaults = {"client.id": "perf-producer-client", "acks": "all", "linger.ms": "5", "batch.size": "16384"}
     return defaults | properties
 
@@ -129,7 +125,7 @@ def _payloads(options: Namespace) -> Callable[[int], bytes]:
     if options.payload_file is not None:
         values = read_payload_file(options.payload_file, options.payload_delimiter)
     else:
-        # Making every value anew would measure Python's random numbers and not the broker.
+        # A new random value for each record would measure Python's random numbers instead of the broker.
         values = [_random_value(generator, options.record_size) for _ in range(_pool_size(options))]
     return lambda _number: generator.choice(values)
 
@@ -160,7 +156,7 @@ def read_payload_file(path: str, delimiter: str | None) -> list[bytes]:
 
 
 class _Test:
-    """One run: sends the records, collects what happened to them, prints."""
+    """One run of the test. It sends the records and prints the result."""
 
     def __init__(self, options: Namespace, producer: "Producer", transactional: bool) -> None:
         self.failed = False
@@ -190,7 +186,7 @@ class _Test:
             self._steady.print_total()
 
     def _numbers(self) -> Iterator[int]:
-        """The record numbers; transactions begin and end between them."""
+        """The record numbers. Transactions begin and end between them."""
         if self._transaction_ms is None:
             yield from range(self._options.num_records)
             return

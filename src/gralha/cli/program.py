@@ -1,8 +1,8 @@
-"""What all commands share around their work: errors become one line, Ctrl-C and a closed pipe stay quiet.
+"""The frame of every command: errors become one line, Ctrl-C and a closed pipe stay quiet.
 
-A command's `main` hands its body to `run`. The body takes the arguments and returns the exit code; it raises
-`CommandError` for what a person did wrong and lets `ClientError` and `KafkaError` pass. The modules that
-define those two are imported only when something went wrong: a command that works does not wait for them.
+A command's `main` gives its body to `run`. The body takes the arguments and returns the exit code. It raises
+`CommandError` for a mistake of a person, and does not catch `ClientError` and `KafkaError`. The modules of
+these two are imported only after an error, because their import takes time.
 """
 
 import os
@@ -20,15 +20,15 @@ EXIT_TERMINATED = 143
 
 
 class CommandError(Exception):
-    """Ends a command with one line on standard error that says what happened and what to do."""
+    """Ends a command with one line on standard error. The line says what happened and what to do."""
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, for a command that has something to put in order before it ends."""
+    """SIGTERM, for a command that has to clean up before it ends."""
 
 
 def stop_on_terminate() -> None:
-    """From now on SIGTERM (`timeout 5 kafka-...`) ends the command as Ctrl-C does."""
+    """Makes SIGTERM (`timeout 5 kafka-...`) end the command as Ctrl-C does."""
 
     def raise_terminated(_signal: int, _frame: FrameType | None) -> None:
         raise Terminated
@@ -37,7 +37,7 @@ def stop_on_terminate() -> None:
 
 
 def run(body: Body, arguments: Sequence[str] | None = None, *, prefix: str = "") -> int:
-    """Run a command's body and return its exit code; `prefix` opens the line of every failure."""
+    """Runs a command's body and returns its exit code. `prefix` begins the line of every failure."""
     argv = list(sys.argv[1:] if arguments is None else arguments)
     _open_standard_streams()
     try:
@@ -56,10 +56,10 @@ def run(body: Body, arguments: Sequence[str] | None = None, *, prefix: str = "")
 
 
 def _open_standard_streams() -> None:
-    """Point streams that the shell closed (`>&-`) at nothing: Python has None for them.
+    """Opens streams that the shell has closed (`>&-`) on /dev/null, because Python has None for them.
 
-    They are opened in the order of their descriptors, so each gets its own number back and no file or socket
-    that is opened later can be taken for standard output.
+    They are opened in the order of their descriptors, so each gets its own number back. A file or socket that
+    is opened later cannot get the number of standard output.
     """
     sys.stdin = sys.stdin or os.fdopen(os.open(os.devnull, os.O_RDONLY))
     sys.stdout = sys.stdout or os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
@@ -78,7 +78,7 @@ def _fail(error: Exception, prefix: str) -> int:
 
 
 def _is_expected(error: Exception) -> bool:
-    """Whether the error is the cluster's answer, or the lack of one, and not a defect of ours."""
+    """Returns True if the cluster answered with an error or did not answer. Other errors are bugs."""
     from gralha.client.errors import ClientError
     from gralha.protocol.errors import KafkaError
 
@@ -86,11 +86,11 @@ def _is_expected(error: Exception) -> bool:
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks: a broker's message may have several lines."""
+    """The text without line breaks. A message of a broker may have several lines."""
     return " ".join(text.split("\n")).strip()
 
 
 def _discard_output() -> None:
-    """Send what is still buffered nowhere, so that the interpreter does not complain at its exit."""
+    """Discards buffered output, so that the interpreter does not complain at its exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

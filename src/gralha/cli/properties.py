@@ -8,7 +8,7 @@ from gralha.protocol.properties import parse_properties
 
 
 def load_properties(path: str) -> dict[str, str]:
-    """The properties of a file; a CommandError that names the file when it cannot be read."""
+    """The properties of a file. Raises CommandError if it cannot be read."""
     text = read_text(path, "the properties file")
     try:
         return {entry.name: entry.value for entry in parse_properties(text)}
@@ -17,7 +17,7 @@ def load_properties(path: str) -> dict[str, str]:
 
 
 def parse_assignments(arguments: Iterable[str]) -> dict[str, str]:
-    """The properties in `name=value` arguments; a missing value is the empty string, as in Kafka."""
+    """The properties in `name=value` arguments. A missing value is the empty string, as in Kafka."""
     properties = {}
     for argument in arguments:
         name, _, value = argument.partition("=")
@@ -26,5 +26,5 @@ def parse_assignments(arguments: Iterable[str]) -> dict[str, str]:
 
 
 def is_true(value: str) -> bool:
-    """A switch in the properties of readers and formatters: only "true", in any case, is true."""
+    """Returns True for "true" in any case, as the properties of readers and formatters do."""
     return value.strip().lower() == "true"

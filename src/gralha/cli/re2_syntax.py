@@ -1,7 +1,7 @@
-"""Whether a regular expression is one of RE2, the engine that matches subscriptions by pattern in a broker.
+"""Checks a regular expression by the rules of RE2, the engine that brokers use for subscriptions.
 
-Python's own expressions are more (look-arounds, back references) and a little less than RE2's, so the text is
-read here by RE2's rules. The complaints are RE2/J's: what Kafka prints.
+Python's expressions have more features (look-arounds, back references) and lack a few of RE2's, so this
+module parses the text itself. The error messages are RE2/J's, as Kafka prints them.
 """
 
 import re
@@ -16,7 +16,7 @@ DUPLICATE_NAME = "duplicate capture group name"
 INVALID_PERL = "invalid or unsupported Perl syntax"
 MISSING_BRACKET = "missing closing ]"
 MISSING_PARENTHESIS = "missing closing )"
-# RE2/J has no better words for it.
+# RE2/J has no better message for it.
 UNEXPECTED_PARENTHESIS = "regexp/syntax: internal error"
 TRAILING_BACKSLASH = "trailing backslash at end of expression"
 
@@ -29,7 +29,7 @@ _POSIX_NAMES = re.compile(
     "alnum|alpha|ascii|blank|cntrl|digit|graph|lower|print|punct|space|upper|word|xdigit"
 )
 _UNICODE_CLASS = re.compile(r"\\[pP](?:\{\^?(\w+)\}|(\w))")
-# Categories, and the more usual of the scripts: names of topics have none of either.
+# Categories and the common scripts. Topic names have neither.
 _UNICODE_NAMES = re.compile(
     "Any|C[cfos]?|L[lmotu]?|M[cen]?|N[dlo]?|P[cdefios]?|S[ckmo]?|Z[lps]?|Arabic|Armenian|Common|Cyrillic|"
     "Devanagari|Georgian|Greek|Han|Hangul|Hebrew|Hiragana|Inherited|Katakana|Latin|Thai"
@@ -42,11 +42,11 @@ _ANCHORS = tuple("AbBz")
 
 
 class _SyntaxError(Exception):
-    """What RE2 does not like."""
+    """RE2 does not accept the expression."""
 
 
 def complaint(expression: str) -> str | None:
-    """What is wrong with an expression; None when RE2 takes it."""
+    """The error in an expression, or None if RE2 accepts it."""
     try:
         _Checker(expression).check()
     except _SyntaxError as error:
@@ -55,14 +55,14 @@ def complaint(expression: str) -> str | None:
 
 
 class _Checker:
-    """Reads an expression once, from left to right."""
+    """Parses an expression from left to right."""
 
     def __init__(self, expression: str) -> None:
         self._text = expression
         self._position = 0
         self._open_groups = 0
         self._names: set[str] = set()
-        # What stands before: an operator repeats an operand once.
+        # The element before this position. An operator needs an operand, and may repeat it only once.
         self._has_operand = False
         self._is_repeated = False
 
@@ -80,7 +80,7 @@ class _Checker:
             raise _SyntaxError(MISSING_PARENTHESIS)
 
     def _element(self, character: str) -> bool:
-        """Anything but a repetition; whether it can be repeated."""
+        """Parses anything but a repetition. Returns True if it can be repeated."""
         if character == "(":
             return self._open_group()
         if character == ")":
@@ -101,17 +101,17 @@ class _Checker:
         if not self._has_operand:
             raise _SyntaxError(MISSING_ARGUMENT)
         self._position += size
-        # A question mark makes it reluctant.
+        # A question mark makes the operator lazy.
         if self._text.startswith("?", self._position):
             self._position += 1
         self._is_repeated = True
 
     def _braces(self) -> None:
-        """A number of repetitions; braces around anything else are ordinary characters."""
+        """Parses a number of repetitions. Braces around anything else are ordinary characters."""
         match = _REPEAT.match(self._text, self._position)
         if match is None:
             self._position += 1
-            # For RE2/J no operator may follow such a brace.
+            # In RE2/J no operator may follow such a brace.
             self._has_operand = self._is_repeated = True
             return
         least = int(match[1])
@@ -131,7 +131,7 @@ class _Checker:
                 raise _SyntaxError(INVALID_PERL)
             self._position = match.end()
             if match[0].endswith(")"):
-                # Flags for what follows, not a group.
+                # These are flags for the rest of the expression, not a group.
                 return self._has_operand
         self._open_groups += 1
         return False
@@ -158,7 +158,7 @@ class _Checker:
         return True
 
     def _escape(self) -> str | None:
-        """An escaped character, or None for an escaped class of them."""
+        """An escaped character, or None for an escaped class of characters."""
         following = self._text[self._position + 1 : self._position + 2]
         if not following:
             raise _SyntaxError(TRAILING_BACKSLASH)
@@ -216,7 +216,7 @@ class _Checker:
 
 
 def _value(escape: str) -> str:
-    """The character that an escape stands for."""
+    """The character of an escape sequence."""
     body = escape[1:]
     if body.startswith("x"):
         return chr(min(int(body[1:].strip("{}"), 16), 0x10FFFF))

@@ -1,4 +1,4 @@
-"""kafka-reassign-partitions: move partitions to other brokers, and watch, throttle or call off the move."""
+"""kafka-reassign-partitions: moves partitions to other brokers, and shows, throttles or cancels the move."""
 
 import sys
 from argparse import Namespace
@@ -110,7 +110,7 @@ def _partition_text(partition: "TopicPartition", current: list[int] | None, targ
 def _replicas_or_none(
     admin: "Admin", partitions: "Sequence[TopicPartition]"
 ) -> "dict[TopicPartition, list[int]]":
-    """The replicas of partitions; those that do not exist have none."""
+    """The replicas of partitions. Partitions that do not exist have none."""
     from gralha.client.cluster import UNKNOWN_TOPIC_CODES
     from gralha.client.values import TopicDescription
 
@@ -163,7 +163,7 @@ def _replicas_of_topics(admin: "Admin", topics: Iterable[str]) -> "dict[TopicPar
 def _known_folders(
     admin: "Admin", replicas: "Mapping[TopicPartition, Sequence[int]]"
 ) -> "dict[Replica, str]":
-    """The folders of the replicas on brokers that are up."""
+    """The folders of replicas on live brokers."""
     from gralha.cli.reassignment_file import Replica
     from gralha.cli.replica_moves import folders_of
 
@@ -273,7 +273,7 @@ def _cancel(admin: "Admin", options: Namespace) -> None:
         _call_off(admin, moving)
     else:
         print("None of the specified partition reassignments are active.")
-    # A move between folders is called off by one back to the folder where the replica is.
+    # Another move, back to the replica's current folder, cancels a move between folders.
     back = {
         replica: folders.current
         for replica, folders in folders_of(admin, plan.folders).items()
@@ -282,7 +282,7 @@ def _cancel(admin: "Admin", options: Namespace) -> None:
     if back:
         begin_moves(admin, back, _timeout_ms(options))
     else:
-        # Without a line break, as in Kafka's.
+        # Without a line break, as Kafka prints.
         print("None of the specified partition moves are active.", end="", flush=True)
     if not options.preserve_throttles:
         clear_throttles(admin, plan.replicas())

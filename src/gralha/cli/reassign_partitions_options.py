@@ -1,4 +1,4 @@
-"""The command line of kafka-reassign-partitions, with Kafka's rules of which options go together."""
+"""The command line of kafka-reassign-partitions, with Kafka's rules for combining options."""
 
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ _OPTIONS = (
 
 
 class RefusedError(Exception):
-    """What Kafka prints without `Error: ` before it, in as many lines as it has."""
+    """An error that Kafka prints without `Error: ` before it. It may have several lines."""
 
 
 def _parser() -> CommandParser:
@@ -54,13 +54,13 @@ def _parser() -> CommandParser:
     )
     parser.flag("generate", "propose where the partitions of topics could go; nothing is moved")
     parser.flag("execute", "begin to move partitions as --reassignment-json-file says")
-    parser.flag("verify", "whether they are where the file says; if so, the throttles are removed")
-    parser.flag("cancel", "call off the moves of the partitions in the file")
+    parser.flag("verify", "check whether the moves are done; if so, remove the throttles")
+    parser.flag("cancel", "cancel the moves of the partitions in the file")
     parser.flag("list", "show all partitions that are moving")
     parser.value(
         "reassignment-json-file",
         'a file like {"version": 1, "partitions": [{"topic": "foo", "partition": 1, "replicas": [1, 2, 3], '
-        '"log_dirs": ["any", "/data", "any"]}]}; "log_dirs" may be left out',
+        '"log_dirs": ["any", "/data", "any"]}]}; "log_dirs" is optional',
         metavar="FILE",
     )
     parser.value(
@@ -69,7 +69,7 @@ def _parser() -> CommandParser:
         metavar="FILE",
     )
     parser.value("broker-list", "with --generate: the brokers to use", metavar="N,N,...")
-    parser.flag("disable-rack-aware", "with --generate: pay no attention to racks")
+    parser.flag("disable-rack-aware", "with --generate: ignore racks")
     parser.value("throttle", "with --execute: bytes per second between brokers", kind=int, metavar="N")
     parser.value(
         "replica-alter-log-dirs-throttle",
@@ -83,14 +83,14 @@ def _parser() -> CommandParser:
         kind=int,
         metavar="MS",
     )
-    parser.flag("additional", "with --execute: although others are moving; also to change the throttle")
+    parser.flag("additional", "with --execute: even if others are moving; also to change the throttle")
     parser.flag("preserve-throttles", "leave throttles as they are")
     parser.flag("disallow-replication-factor-change", "with --execute: keep the number of replicas")
     return parser
 
 
 def parse_options(arguments: Sequence[str]) -> Namespace:
-    """The options, checked against each other; `action` is what to do."""
+    """Parses and checks the command line. Adds `action`."""
     parser = _parser()
     options = parser.parse(arguments)
     actions = [action for action in ACTIONS if given(options, action)]

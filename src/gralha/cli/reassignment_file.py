@@ -1,4 +1,4 @@
-"""The JSON files of kafka-reassign-partitions: which replicas partitions shall have, which topics to move."""
+"""The JSON files of kafka-reassign-partitions: target replicas of partitions, and topics to move."""
 
 import json
 from collections import Counter
@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 
 class Replica(NamedTuple):
-    """A partition on a broker, ordered and printed as Kafka does."""
+    """A replica: a partition on a broker, ordered and printed as Kafka does."""
 
     broker: int
     partition: TopicPartition
@@ -25,14 +25,14 @@ class Replica(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Where one partition shall be."""
+    """The target replicas of one partition."""
 
     partition: TopicPartition
     replicas: list[int]
 
 
 class Plan(NamedTuple):
-    """What a file asks for: the replicas of partitions, and folders for some of these."""
+    """The content of a file: target replicas of partitions, and folders for some replicas."""
 
     targets: list[Target]
     folders: dict[Replica, str]
@@ -42,7 +42,7 @@ class Plan(NamedTuple):
 
 
 def parse_plan(text: str) -> Plan:
-    """What the file says; a partition may be there twice."""
+    """Parses a file. A partition may appear twice."""
     plan = Plan([], {})
     for entry in _entries(text, "partitions"):
         partition = TopicPartition(_field(entry, "topic", str), _field(entry, "partition", int))
@@ -61,7 +61,7 @@ def parse_plan(text: str) -> Plan:
 
 
 def parse_plan_to_execute(text: str) -> Plan:
-    """What the file says, if it can be carried out: nothing is there twice, and something is there."""
+    """Parses a file for --execute. It must not be empty, and nothing may appear twice."""
     plan = parse_plan(text)
     if not plan.targets:
         raise CommandError("Partition reassignment list cannot be empty")
@@ -82,7 +82,7 @@ def parse_plan_to_execute(text: str) -> Plan:
 
 
 def parse_topics(text: str) -> list[str]:
-    """The topics to move, each once."""
+    """The topics to move. A topic may appear only once."""
     topics: list[str] = [_field(entry, "topic", str) for entry in _entries(text, "topics")]
     twice = duplicates(topics)
     if twice:
@@ -91,7 +91,7 @@ def parse_topics(text: str) -> list[str]:
 
 
 def parse_brokers(text: str) -> list[int]:
-    """The ids in --broker-list, each once."""
+    """The ids in --broker-list. An id may appear only once."""
     try:
         brokers = [int(part) for part in text.split(",")]
     except ValueError:
@@ -105,7 +105,7 @@ def parse_brokers(text: str) -> list[int]:
 def plan_text(
     replicas: Mapping[TopicPartition, Sequence[int]], folders: Mapping[Replica, str] | None = None
 ) -> str:
-    """Kafka's JSON of an assignment; replicas whose folder is not known may be in any."""
+    """Kafka's JSON of an assignment. Replicas without a known folder get "any"."""
     known = folders or {}
     document = {
         "version": _VERSION,
@@ -125,7 +125,7 @@ def plan_text(
 
 
 def duplicates(items: Iterable[Item]) -> list[Item]:
-    """What is there more than once."""
+    """The items that appear more than once."""
     return [item for item, count in Counter(items).items() if count > 1]
 
 

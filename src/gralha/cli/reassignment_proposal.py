@@ -1,6 +1,6 @@
-"""Where partitions could go: the proposal of `kafka-reassign-partitions --generate`.
+"""The proposal of `kafka-reassign-partitions --generate`.
 
-It is made as the controller places the replicas of a new topic, on the brokers that the user names.
+It places replicas as the controller does for a new topic, on the brokers that the user names.
 """
 
 import random
@@ -14,7 +14,7 @@ from gralha.protocol.primitives import ZERO_UUID
 
 
 def racks_of(nodes: Iterable[ClusterNode], *, rack_aware: bool) -> dict[int, str | None]:
-    """The racks of brokers: all have one, or none has, or they are not to count."""
+    """The racks of brokers. Raises CommandError if only some brokers have a rack."""
     racks = {node.id: node.rack if rack_aware else None for node in nodes}
     if None in racks.values() and any(racks.values()):
         raise CommandError(
@@ -29,7 +29,9 @@ def propose(
     racks: Mapping[int, str | None],
     chance: random.Random | None = None,
 ) -> dict[TopicPartition, list[int]]:
-    """New replicas for all partitions of some topics, as many as each topic's first partition has."""
+    """New replicas for all partitions of topics. Each topic keeps the number of its first partition's
+    replicas.
+    """
     brokers = {broker: _registration(broker, rack) for broker, rack in racks.items()}
     proposed = {}
     for topic in sorted({partition.topic for partition in current}):
@@ -42,5 +44,5 @@ def propose(
 
 
 def _registration(broker: int, rack: str | None) -> BrokerRegistration:
-    """A broker as the placement looks at it: it is alive, and all of its folders take replicas."""
+    """A broker for the placement. It is alive, and all its folders take replicas."""
     return BrokerRegistration(broker, 0, ZERO_UUID, (), {}, rack, False, False, (), None)

@@ -1,7 +1,7 @@
-"""Throttles of reassignments: which replicas of a topic are held back, and to how many bytes per second.
+"""Throttles of reassignments: the throttled replicas of topics, and the bytes per second of brokers.
 
-They are ordinary settings: topics list the replicas, brokers have the rate. `--execute` sets them, `--verify`
-and `--cancel` take them away again.
+These are ordinary configs of topics and brokers. `--execute` sets them, `--verify` and `--cancel` delete
+them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ _FOLDER_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
 class Move(NamedTuple):
-    """From where a partition is copied, and to where."""
+    """The brokers that a partition is copied from, and those that it is copied to."""
 
     sources: set[int]
     destinations: set[int]
@@ -32,7 +32,7 @@ def moves_of(
     targets: Mapping[TopicPartition, Sequence[int]],
     replicas: Mapping[TopicPartition, Sequence[int]],
 ) -> dict[TopicPartition, Move]:
-    """All that moves once the targets are set: what is on its way already, and the new."""
+    """All moves after the targets are set: those under way, and the new ones."""
     moves = {
         partition: Move(set(one.replicas) - set(one.adding), set(one.adding))
         for partition, one in current.items()
@@ -44,7 +44,7 @@ def moves_of(
 
 
 def topic_throttles(moves: Mapping[TopicPartition, Move]) -> dict[str, dict[str, str]]:
-    """The settings of each topic: replicas that are read from, and those that are written to."""
+    """The configs of each topic: the throttled replicas of leaders and of followers."""
     throttles: dict[str, dict[str, str]] = {}
     for topic in sorted({partition.topic for partition in moves}):
         of_topic = {
@@ -58,12 +58,12 @@ def topic_throttles(moves: Mapping[TopicPartition, Move]) -> dict[str, dict[str,
 
 
 def _listed(replicas: Iterable[tuple[int, set[int]]]) -> str:
-    """Ordered as text, as Kafka's are."""
+    """The replicas ordered as text, as Kafka does."""
     return ",".join(sorted(f"{number}:{broker}" for number, brokers in replicas for broker in brokers))
 
 
 def throttle_moves(admin: "Admin", moves: Mapping[TopicPartition, Move], bytes_per_second: int) -> None:
-    """Hold the copies back on all brokers that take part."""
+    """Throttles the moves on all brokers that take part."""
     for topic, values in topic_throttles(moves).items():
         admin.alter_configs(ConfigResource(ResourceType.TOPIC, topic), set_values=values)
     brokers = {broker for move in moves.values() for broker in move.sources | move.destinations}
@@ -73,7 +73,7 @@ def throttle_moves(admin: "Admin", moves: Mapping[TopicPartition, Move], bytes_p
 
 
 def throttle_folders(admin: "Admin", brokers: Iterable[int], bytes_per_second: int) -> None:
-    """Hold back the copies between folders of these brokers."""
+    """Throttles the moves between folders of these brokers."""
     _set_on_brokers(admin, brokers, {_FOLDER_RATE: str(bytes_per_second)})
     print(f"The replica-alter-dir throttle limit was set to {bytes_per_second} B/s", flush=True)
 
@@ -84,9 +84,9 @@ def _set_on_brokers(admin: "Admin", brokers: Iterable[int], values: Mapping[str,
 
 
 def clear_throttles(admin: "Admin", targets: Mapping[TopicPartition, Sequence[int]]) -> None:
-    """Take the throttles away from all brokers, and from the topics of a plan.
+    """Deletes the throttles of all brokers, and of the topics of a plan.
 
-    From all brokers: nobody knows any more which of them the partitions came from.
+    The original brokers of the partitions are not known any more, so all brokers are cleared.
     """
     brokers = {
         *admin.describe_cluster().broker_ids,

@@ -1,4 +1,4 @@
-"""Replicas that move to another folder of their broker: where they are, how far the move is, its begin."""
+"""Moves of replicas to another folder of their broker."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -17,14 +17,14 @@ _PAUSE_SECONDS = 0.1
 
 
 class Folders(NamedTuple):
-    """The folder of a replica, and the one that it is being copied to."""
+    """The folder of a replica, and the folder that it is copied to."""
 
     current: str | None = None
     future: str | None = None
 
 
 def folders_of(admin: "Admin", replicas: Iterable[Replica]) -> dict[Replica, Folders]:
-    """Where replicas are, as their brokers say."""
+    """The folders of replicas, as their brokers report them."""
     found = dict.fromkeys(replicas, Folders())
     for broker in sorted({replica.broker for replica in found}):
         for folder in admin.describe_log_dirs(broker):
@@ -40,7 +40,7 @@ def folders_of(admin: "Admin", replicas: Iterable[Replica]) -> dict[Replica, Fol
 
 
 def state_text(replica: Replica, folders: Folders, target: str) -> str:
-    """What --verify says of a replica that shall be in a folder."""
+    """The line of --verify for a replica and its target folder."""
     place = f"Partition {replica.partition} on broker {replica.broker}"
     if folders.current is None:
         return (
@@ -66,12 +66,12 @@ def begin_moves(
     timeout_ms: int,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Begin all moves. One whose replica has to come to its broker first is tried again for a while."""
+    """Begins all moves. If a replica is not on its broker yet, its move is tried again for a while."""
     deadline = time.monotonic() + timeout_ms / 1000
     pending = dict(targets)
     while True:
         for replica in sorted(_begun(admin, pending)):
-            # A blank at the end, as in Kafka's.
+            # A blank at the end, as Kafka prints.
             print(
                 f"Successfully started moving log directory to {pending.pop(replica)} for replica "
                 f"{replica.partition} with broker {replica.broker} ",
@@ -87,7 +87,7 @@ def begin_moves(
 
 
 def _begun(admin: "Admin", targets: Mapping[Replica, str]) -> list[Replica]:
-    """The replicas whose moves began now; those that are not there yet are left out."""
+    """Begins moves and returns their replicas. Replicas that do not exist yet are left out."""
     begun = []
     for broker in sorted({replica.broker for replica in targets}):
         wanted = {replica: folder for replica, folder in targets.items() if replica.broker == broker}
@@ -108,7 +108,7 @@ def _begun(admin: "Admin", targets: Mapping[Replica, str]) -> list[Replica]:
 
 
 def _in_place(admin: "Admin", targets: Mapping[Replica, str], error: UnsupportedApiError) -> list[Replica]:
-    """A broker that cannot move replicas needs not, where they are in the right folder already."""
+    """For a broker that cannot move replicas: the replicas that are in the right folder already."""
     done = []
     for replica, folders in folders_of(admin, targets).items():
         if folders.current == targets[replica]:

@@ -1,4 +1,4 @@
-"""New offsets for groups: as a table, as CSV, and from CSV."""
+"""New offsets of groups: as a table, as CSV, and from CSV."""
 
 import csv
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from gralha.client.values import TopicPartition
 Offsets = dict[TopicPartition, int]
 Plan = dict[str, Offsets]
 
-# Kafka's CSV writer puts every longer text into quotes, and shorter ones with characters before this one.
+# Kafka's CSV writer quotes longer texts, and texts that begin with a character before this one.
 _QUOTED_LENGTH = 24
 _FIRST_SAFE_CHARACTER = "-"
 
 
 def plan_table(plan: Plan) -> str:
-    """The new offsets in Kafka's table; without any group only its end."""
+    """The new offsets in Kafka's table. Without a group it is a line break."""
     if not plan:
         return "\n"
     lines = [
@@ -25,13 +25,13 @@ def plan_table(plan: Plan) -> str:
         for group_id, offsets in sorted(plan.items())
         for partition, offset in sorted(offsets.items())
     ]
-    # A group for which there is no new offset counts too.
+    # Groups without new offsets count for the width, too.
     group_width = max([15, *map(len, plan)])
     return table(["GROUP", "TOPIC", "PARTITION", "NEW-OFFSET"], lines, [group_width, 15, 10, 0], [1])
 
 
 def export_csv(plan: Plan, *, with_group: bool) -> str:
-    """The new offsets as lines of topic, partition, offset; before them the group if there may be several."""
+    """The new offsets as lines of topic, partition, offset. The group comes first if there may be several."""
     lines = []
     for group_id, offsets in sorted(plan.items()):
         first = [_quoted(group_id)] if with_group else []
@@ -48,7 +48,7 @@ def _quoted(text: str) -> str:
 
 
 def read_csv(path: str, group_ids: Sequence[str]) -> Plan:
-    """The new offsets in a file; a file for the only group need not name it."""
+    """The new offsets in a file. If there is only one group, the file need not name it."""
     plan: Plan = {}
     lines = read_text(path, "the reset plan").splitlines()
     for number, fields in enumerate(csv.reader(lines), 1):

@@ -1,4 +1,4 @@
-"""`gralha server --config server.properties`: one node with Kafka's settings, in the foreground."""
+"""`gralha server --config server.properties`: runs one node with Kafka's settings in the foreground."""
 
 import logging
 import sys
@@ -23,7 +23,7 @@ def _serve(arguments: list[str]) -> int:
         "--config", required=True, metavar="FILE", help="server.properties with Kafka's names"
     )
     parser.add_argument(
-        "--override", action="append", default=[], metavar="NAME=VALUE", help="replaces a line of the file"
+        "--override", action="append", default=[], metavar="NAME=VALUE", help="overrides a line of the file"
     )
     options = parser.parse_args(arguments)
     text = read_text(options.config, "the properties file")
@@ -32,7 +32,7 @@ def _serve(arguments: list[str]) -> int:
 
 
 def serve(text: str, source: str, announce: "Callable[[Node], None]", overrides: Sequence[str] = ()) -> int:
-    """Check the settings, run the node, answer the exit status."""
+    """Checks the settings, runs the node and returns the exit code."""
     from gralha.broker.config import ConfigFileError, NodeConfig
     from gralha.broker.run import NodeFailedError, hostname, run_node
 

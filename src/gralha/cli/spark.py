@@ -1,4 +1,4 @@
-"""`gralha spark up`: a standalone Spark cluster on this machine, for development and tests."""
+"""`gralha spark up`: runs a standalone Spark cluster on this machine, for development and tests."""
 
 import argparse
 import os
@@ -41,7 +41,7 @@ def _up(arguments: list[str]) -> int:
     if options.workers > MAX_WORKERS:
         raise CommandError(f"{options.workers} workers are too many for one machine: at most {MAX_WORKERS}")
     if options.port + options.workers + 1 > 65535:
-        raise CommandError(f"The ports from {options.port} on do not suffice: choose a smaller --port")
+        raise CommandError(f"There are not enough ports after {options.port}: choose a smaller --port")
     from gralha.spark.home import NoSparkError
     from gralha.spark.java import JavaError
     from gralha.spark.standalone import StandaloneCluster, StandaloneError
@@ -74,22 +74,27 @@ def _parser() -> ProgramParser:
     parser = ProgramParser(
         prog="gralha spark up", description="Run a Spark master and workers on this machine, until Ctrl-C."
     )
-    parser.add_argument("--workers", type=positive_int, default=2, metavar="N", help="how many (2)")
+    parser.add_argument(
+        "--workers", type=positive_int, default=2, metavar="N", help="number of workers (default 2)"
+    )
     parser.add_argument(
         "--port",
         type=port_number,
         default=DEFAULT_PORT,
         metavar="P",
-        help=f"of the master ({DEFAULT_PORT}); web pages are on the ports after it; 0 takes free ports",
+        help=f"port of the master (default {DEFAULT_PORT}); web pages use the next ports; 0: free ports",
     )
     parser.add_argument(
-        "--cores", type=positive_int, metavar="N", help="of each worker (this machine's, shared out evenly)"
+        "--cores", type=positive_int, metavar="N", help="cores of each worker (default: an equal share)"
     )
     parser.add_argument(
-        "--memory", type=_memory, default="2g", metavar="SIZE", help="of each worker, for its executors (2g)"
+        "--memory", type=_memory, default="2g", metavar="SIZE", help="memory of each worker (default 2g)"
     )
     parser.add_argument(
-        "--data", type=Path, metavar="DIR", help=f"logs and scratch files ({default_data_folder()}/spark)"
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help=f"logs and scratch files (default {default_data_folder()}/spark)",
     )
     return parser
 
@@ -98,7 +103,7 @@ def _memory(text: str) -> str:
     found = re.fullmatch(r"(\d{1,6})([mg])", text.lower())
     if found is None or int(found[1]) * (1024 if found[2] == "g" else 1) < MIN_MEMORY_MIB:
         raise argparse.ArgumentTypeError(
-            f"{text} is no size for an executor: write 1g or more, as in 1536m or 2g"
+            f"{text} is not a size for an executor: write 1g or more, such as 1536m or 2g"
         )
     return text.lower()
 
@@ -114,7 +119,7 @@ def _announce(cluster: "StandaloneCluster") -> None:
 
 
 def _watch(cluster: "StandaloneCluster") -> NoReturn:
-    """Until Ctrl-C; a worker that ends is told, a master that ends is the end."""
+    """Waits for Ctrl-C. Reports a worker that ends. Raises StandaloneError if the master ends."""
     from gralha.spark.standalone import StandaloneError, why_ended
 
     while True:

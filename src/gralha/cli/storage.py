@@ -1,7 +1,8 @@
-"""kafka-storage: ids for clusters, and the folders of a node before its first start.
+"""kafka-storage: makes cluster ids, and formats the folders of a node before its first start.
 
-Flags and output are those of Apache Kafka's command; what it does to a folder is in `metadata/formatting.py`.
-A server formats empty folders by itself, so this is for those who want to say which cluster they belong to.
+Options and output are those of Apache Kafka's command. `metadata/formatting.py` does the work. A server
+formats empty folders by itself, so this command is for users who choose the cluster id or the quorum
+themselves.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _KRAFT_VERSION = "kraft.version"
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse with exit code 1 for a wrong call, as Kafka's command has it."""
+    """argparse with exit code 1 for a wrong call, as in Kafka's command."""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -52,26 +53,24 @@ def _body(arguments: list[str]) -> int:
 
 
 def _parser() -> _Parser:
-    parser = _Parser(
-        prog="kafka-storage", description="The folders of a node: what they are, and their format."
-    )
+    parser = _Parser(prog="kafka-storage", description="Shows and formats the folders of a node.")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
-    info = commands.add_parser("info", help="show whose folders they are")
-    formatting = commands.add_parser("format", help="make empty folders those of this node")
-    commands.add_parser("random-uuid", help="print a random UUID, such as a new cluster needs")
+    info = commands.add_parser("info", help="show the identity of the node's folders")
+    formatting = commands.add_parser("format", help="format empty folders for this node")
+    commands.add_parser("random-uuid", help="print a random UUID, for example for a new cluster")
     for command in (info, formatting):
         command.add_argument(
             "--config", "-c", required=True, metavar="FILE", help="the node's server.properties"
         )
     formatting.add_argument("--cluster-id", "-t", required=True, metavar="ID", help="the cluster's id")
     formatting.add_argument(
-        "--ignore-formatted", "-g", action="store_true", help="leave folders alone that are formatted already"
+        "--ignore-formatted", "-g", action="store_true", help="skip folders that are formatted already"
     )
     formatting.add_argument(
         "--release-version",
         "-r",
         metavar="VERSION",
-        help="the release whose features the cluster begins with",
+        help="the release whose feature levels the cluster begins with",
     )
     formatting.add_argument(
         "--feature", "-f", action="append", default=[], metavar="NAME=LEVEL", help="the level of one feature"
@@ -229,7 +228,7 @@ def _own_voter(config: NodeConfig) -> InitialVoter:
 
 
 def _features(options: argparse.Namespace, dynamic: bool) -> dict[str, int]:
-    """The levels that the cluster begins with. Only what this release can run at is taken."""
+    """The feature levels of the new cluster. Only levels that this version supports are accepted."""
     from gralha.metadata.features import BOOTSTRAP_FEATURES, METADATA_VERSION_NAME, SUPPORTED_FEATURES
 
     release = options.release_version
@@ -237,7 +236,7 @@ def _features(options: argparse.Namespace, dynamic: bool) -> dict[str, int]:
         METADATA_VERSION_NAME,
         METADATA_VERSION_NAME.partition("-")[0],
     ):
-        raise CommandError(f"--release-version {release} is not supported; {METADATA_VERSION_NAME} is")
+        raise CommandError(f"--release-version {release} is not supported: use {METADATA_VERSION_NAME}")
     levels = dict(BOOTSTRAP_FEATURES)
     for item in options.feature:
         name, equals, text = item.partition("=")
@@ -257,7 +256,7 @@ def _features(options: argparse.Namespace, dynamic: bool) -> dict[str, int]:
 
 
 def _check_kraft_version(level: int, dynamic: bool) -> None:
-    """The version of the quorum follows from its kind: 1 for a dynamic one (KIP-853), 0 for a static one."""
+    """The version of the quorum depends on its kind: 1 if it is dynamic (KIP-853), 0 if it is static."""
     if level != int(dynamic):
         kind = "a dynamic quorum has 1" if dynamic else "a quorum without initial controllers has 0"
         raise CommandError(

@@ -1,13 +1,13 @@
-"""Text files that people hand to a command: properties, JSON."""
+"""Text files for commands: properties, JSON."""
 
 from gralha.cli.program import CommandError
 
 
 def read_text(path: str, what: str) -> str:
-    """The text of a file; a CommandError that says what file cannot be read, and why.
+    """The text of a file. Raises CommandError with the file and the reason if it cannot be read.
 
-    Text is UTF-8. What is not UTF-8 is taken for Latin-1, in which Java has always written its properties
-    files: every byte is a character there, so this never fails.
+    The text is UTF-8. If it is not, it is read as Latin-1, the traditional encoding of Java's properties
+    files. In Latin-1 every byte is a character, so this never fails.
     """
     try:
         with open(path, "rb") as file:

@@ -1,4 +1,4 @@
-"""Times and durations as Kafka's commands take them: ISO 8601, as Java reads it."""
+"""Times and durations of Kafka's commands: ISO 8601, as Java reads it."""
 
 import re
 from datetime import datetime
@@ -16,7 +16,7 @@ _MINUTE_MS = 60 * 1000
 
 
 def parse_time(text: str) -> int:
-    """A time like 2026-11-15T20:00:00.000, in UTC unless it names another zone; in milliseconds."""
+    """Parses a time like 2026-11-15T20:00:00.000 to milliseconds. Without a zone it is UTC."""
     match = _TIME.fullmatch(text)
     try:
         if match is None:
@@ -30,7 +30,7 @@ def parse_time(text: str) -> int:
 
 
 def parse_duration(text: str) -> int:
-    """A duration like P1DT2H3M4.5S, in milliseconds; every part may have a sign."""
+    """Parses a duration like P1DT2H3M4.5S to milliseconds. Every part may have a sign."""
     match = _DURATION.fullmatch(text)
     if match is None or match[3] in ("T", "t") or not any(match.group(2, 4, 5, 6)):
         raise CommandError(f"'{text}' is not a duration: write PnDTnHnMnS, for example P1DT12H or PT30M")

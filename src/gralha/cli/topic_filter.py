@@ -1,4 +1,4 @@
-"""Topics chosen by a regular expression, with Kafka's liberties: commas mean "or", quotes are stripped."""
+"""Selects topics by a regular expression. As in Kafka, commas mean "or" and quotes are removed."""
 
 import re
 
@@ -8,7 +8,7 @@ INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__sha
 
 
 class TopicFilter:
-    """Kafka's IncludeList: a topic passes when its whole name matches."""
+    """Kafka's IncludeList: it selects a topic if the whole name matches."""
 
     def __init__(self, expression: str) -> None:
         text = expression.strip().replace(",", "|").replace(" ", "")
@@ -16,14 +16,14 @@ class TopicFilter:
         self._pattern = compile_expression(text)
 
     def allows(self, topic: str, *, exclude_internal: bool = False) -> bool:
-        """Whether the topic passes."""
+        """Returns True if the topic is selected."""
         if exclude_internal and topic in INTERNAL_TOPICS:
             return False
         return self._pattern.fullmatch(topic) is not None
 
 
 def compile_expression(text: str) -> re.Pattern[str]:
-    """A regular expression that a person typed."""
+    """Compiles a regular expression that a person typed."""
     try:
         return re.compile(text)
     except re.error as error:

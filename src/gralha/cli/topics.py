@@ -1,4 +1,4 @@
-"""kafka-topics: create, list, describe, alter and delete topics."""
+"""kafka-topics: creates, lists, describes, alters and deletes topics."""
 
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -81,7 +81,7 @@ def _alter(admin: "Admin", options: Namespace) -> None:
 def _new_partitions(
     admin: "Admin", name: str, total: int, assignments: list[list[int]] | None
 ) -> "NewPartitions":
-    """The assignment is of all partitions; those that the topic has already are left as they are."""
+    """The new partitions. The assignment is for all partitions, so the existing ones are skipped."""
     from gralha.client.values import NewPartitions, TopicDescription
 
     if assignments is None:
@@ -117,7 +117,7 @@ def _raise_first(results: "dict[str, KafkaError | None]") -> None:
 
 
 def matching(listings: "list[TopicListing]", options: Namespace) -> "list[TopicListing]":
-    """The topics that --topic and --exclude-internal let through."""
+    """The topics that --topic and --exclude-internal select."""
     if options.topic is None:
         return [
             topic for topic in listings if not (options.exclude_internal and topic.name in INTERNAL_TOPICS)
@@ -129,7 +129,7 @@ def matching(listings: "list[TopicListing]", options: Namespace) -> "list[TopicL
 
 
 def existing(listings: "list[TopicListing]", options: Namespace) -> list[str]:
-    """Their names; none is an error, unless --if-exists says otherwise."""
+    """The names of the selected topics. Without --if-exists, none is a CommandError."""
     names = [topic.name for topic in matching(listings, options)]
     if options.topic and not names and not options.if_exists:
         raise CommandError(f"Topic '{options.topic}' does not exist as expected")

@@ -1,4 +1,4 @@
-"""What `kafka-topics --describe` prints."""
+"""The output of `kafka-topics --describe`."""
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 
 
 def topic_id_of(text: str | None) -> bytes | None:
-    """--topic-id as bytes; the zero id is no id."""
+    """--topic-id as bytes. The zero id counts as no id."""
     if text is None:
         return None
     try:
@@ -54,7 +54,7 @@ def _described(
 
 
 def succeeded(result: Result | KafkaError) -> Result:
-    """The result, if it is no error."""
+    """Returns the result, or raises it if it is an error."""
     if isinstance(result, KafkaError):
         raise result
     return result
@@ -94,7 +94,7 @@ def _is_reported(
 
 
 def topic_line(topic: TopicDescription, overrides: list[ConfigEntry]) -> str:
-    """The line that opens a topic."""
+    """The first line of a topic."""
     columns = [f"Topic: {topic.name}"]
     if topic.topic_id != ZERO_UUID:
         columns.append(f"TopicId: {uuid_to_string(topic.topic_id)}")

@@ -1,4 +1,4 @@
-"""The command line of kafka-topics, with Kafka's rules of which options go together."""
+"""The command line of kafka-topics, with Kafka's rules for combining options."""
 
 import re
 import sys
@@ -16,7 +16,7 @@ _REPORTS = (
     "at-min-isr-partitions",
     "unavailable-partitions",
 )
-# Which actions an option goes with.
+# The actions that an option is allowed with.
 _ALLOWED_WITH = {
     "config": ("create", "alter"),
     "partitions": ("create", "alter"),
@@ -40,12 +40,12 @@ def _parser() -> CommandParser:
     parser.flag("list", "list all topics")
     parser.flag("describe", "show topics and their partitions")
     parser.flag("create", "create a topic")
-    parser.flag("alter", "give topics more partitions (settings are changed with kafka-configs)")
+    parser.flag("alter", "add partitions to topics (kafka-configs changes settings)")
     parser.flag("delete", "delete topics")
     parser.value("topic", "the topic; a regular expression, except with --create", metavar="TOPIC")
     parser.value("topic-id", "the topic to describe, by its id", metavar="ID")
-    parser.value("partitions", "how many partitions the topic shall have", kind=int, metavar="N")
-    parser.value("replication-factor", "how many replicas each partition shall have", kind=int, metavar="N")
+    parser.value("partitions", "the number of partitions", kind=int, metavar="N")
+    parser.value("replication-factor", "the number of replicas of each partition", kind=int, metavar="N")
     parser.value(
         "replica-assignment",
         "the brokers of each partition's replicas: 1:2,2:3 puts the first partition on 1 and 2",
@@ -53,20 +53,20 @@ def _parser() -> CommandParser:
     )
     parser.values("config", help_text="a setting of the new topic; may be given many times")
     parser.values("delete-config", help_text="no longer supported: use kafka-configs", metavar="NAME")
-    parser.flag("if-exists", "with --alter, --delete and --describe: no error when there is no such topic")
-    parser.flag("if-not-exists", "with --create: no error when the topic is there already")
+    parser.flag("if-exists", "with --alter, --delete and --describe: no error if the topic does not exist")
+    parser.flag("if-not-exists", "with --create: no error if the topic exists")
     parser.flag("exclude-internal", "with --list and --describe: leave out internal topics")
     parser.flag("under-replicated-partitions", "describe only partitions with replicas out of sync")
     parser.flag("under-min-isr-partitions", "describe only partitions below min.insync.replicas")
     parser.flag("at-min-isr-partitions", "describe only partitions exactly at min.insync.replicas")
     parser.flag("unavailable-partitions", "describe only partitions without a live leader")
     parser.flag("topics-with-overrides", "describe only topics with settings of their own")
-    parser.value("partition-size-limit-per-response", "describe in pages of so many partitions", kind=int)
+    parser.value("partition-size-limit-per-response", "the most partitions in one response", kind=int)
     return parser
 
 
 def parse_options(arguments: list[str]) -> Namespace:
-    """Parse and check the command line."""
+    """Parses and checks the command line."""
     parser = _parser()
     options = parser.parse(arguments)
     if sum(given(options, action) for action in _ACTIONS) != 1:

@@ -1,4 +1,4 @@
-"""`gralha up`: the platform on this machine, without a configuration file."""
+"""`gralha up`: runs the platform on this machine, without a configuration file."""
 
 import logging
 import sys
@@ -34,13 +34,13 @@ def _up(arguments: list[str]) -> int:
         "--data",
         type=Path,
         metavar="DIR",
-        help=f"where data is kept ({default_data_folder()}; that of N brokers in N-brokers there)",
+        help=f"data folder (default {default_data_folder()}, or its subfolder N-brokers for N brokers)",
     )
     parser.add_argument(
         "--port",
         type=port_number,
         metavar="P",
-        help=f"for clients ({DEFAULT_PORT}; of the first of several brokers {FIRST_PORT})",
+        help=f"port for clients (default {DEFAULT_PORT}, or {FIRST_PORT} for the first of several brokers)",
     )
     parser.add_argument(
         "--brokers",
@@ -48,14 +48,14 @@ def _up(arguments: list[str]) -> int:
         default=1,
         choices=range(1, MAX_BROKERS + 1),
         metavar="N",
-        help=f"how many, up to {MAX_BROKERS} (1); three are on {FIRST_PORT}, 29092 and 39092",
+        help=f"number of brokers, up to {MAX_BROKERS} (default 1); three use {FIRST_PORT}, 29092 and 39092",
     )
     options = parser.parse_args(arguments)
     data = (options.data or folder_for(options.brokers)).expanduser().resolve()
     logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING, stream=sys.stderr)
 
     if "," in str(data):
-        raise CommandError(f"{data} cannot hold data: log.dirs would take its comma for a separator")
+        raise CommandError(f"{data} cannot be used: log.dirs treats the comma in it as a separator")
     check_number(data, options.brokers)
     if options.brokers > 1:
         return _up_several(data, options.brokers, FIRST_PORT if options.port is None else options.port)
@@ -93,7 +93,8 @@ def _properties(data: Path, port: int) -> dict[str, str]:
         "offsets.topic.replication.factor": "1",
         "transaction.state.log.replication.factor": "1",
         "transaction.state.log.min.isr": "1",
-        # As in Kafka's own sample: who tries something out wants no group that waits for more members.
+        # As in Kafka's own sample: a person who tries things out does not want to wait for more group
+        # members.
         "group.initial.rebalance.delay.ms": "0",
     }
 
@@ -103,7 +104,7 @@ def _text(settings: dict[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
-    """A value as properties files have it: the backslash is their escape character."""
+    """A value for a properties file, in which the backslash is the escape character."""
     return value.replace("\\", "\\\\")
 
 

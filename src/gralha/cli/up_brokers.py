@@ -1,6 +1,6 @@
-"""Several brokers for `gralha up`: one process each, started together and stopped one after the other.
+"""Several brokers for `gralha up`: one process each, started together and stopped one after another.
 
-When one ends the others go on: that is what they are several for. None outlives the command.
+If one broker ends, the others go on. No broker outlives the command.
 """
 
 import contextlib
@@ -23,19 +23,19 @@ FIRST_PORT: Final = 19092
 PORT_STEP: Final = 10_000
 CONTROLLER_PORT_OFFSET: Final = 1
 MAX_BROKERS: Final = 5
-# Longer than a broker tries to hand over what it leads.
+# A broker needs less time to hand over its leadership.
 STOP_TIMEOUT_S: Final = 45.0
 READY: Final = b"ready: "
 PR_SET_PDEATHSIG: Final = 1
 
 
 def client_port(node_id: int, first_port: int) -> int:
-    """19092, 29092, 39092, ... as in many a Kafka tutorial."""
+    """19092, 29092, 39092, ... as in many Kafka tutorials."""
     return first_port + (node_id - 1) * PORT_STEP
 
 
 def properties(node_id: int, brokers: int, first_port: int, data: Path) -> dict[str, str]:
-    """The settings of one node: broker and controller, in a quorum with all others."""
+    """The settings of one node: a broker and controller, in a quorum with all others."""
     port = client_port(node_id, first_port)
     voters = [
         f"{voter}@localhost:{client_port(voter, first_port) + CONTROLLER_PORT_OFFSET}"
@@ -58,7 +58,7 @@ def properties(node_id: int, brokers: int, first_port: int, data: Path) -> dict[
 
 
 class BrokerProcesses:
-    """The brokers while they run, by their numbers."""
+    """The broker processes, by node id."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
@@ -66,7 +66,7 @@ class BrokerProcesses:
         self._log_begins: dict[int, int] = {}
 
     def start(self, node_id: int, text: str) -> None:
-        """Start one; `text` are its settings."""
+        """Starts a broker with the settings in `text`."""
         file = self._file(node_id, "properties")
         file.write_text(text)
         with self._file(node_id, "log").open("ab") as log:
@@ -76,13 +76,13 @@ class BrokerProcesses:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                # Ctrl-C is for us: we stop them in order.
+                # Ctrl-C must not reach the brokers: this process stops them in order.
                 start_new_session=True,
                 preexec_fn=_end_with_parent() if sys.platform == "linux" else None,
             )
 
     def wait_until_ready(self) -> None:
-        """Until each has said that it serves; CommandError if one ends instead."""
+        """Waits until each broker is ready. Raises CommandError if one ends instead."""
         outputs = {process.stdout: node_id for node_id, process in self._processes.items() if process.stdout}
         waiting = set(self._processes)
         while waiting:
@@ -98,15 +98,17 @@ class BrokerProcesses:
                     raise CommandError(f"Broker {node_id} ended: {reason} (more in {file})")
 
     def wait(self) -> None:
-        """Until none is left, which is a failure; says of each that ends how to have it back."""
+        """Waits until no broker is left, which is a failure. Reports each end, and how to start the broker
+        again.
+        """
         running = {process.pid: node_id for node_id, process in self._processes.items()}
         while running:
             pid, status = os.wait()
             if pid in running:
                 node_id = running.pop(pid)
                 self._processes[node_id].returncode = os.waitstatus_to_exitcode(status)
-                _say(self._obituary(node_id) + (" The others go on." if running else ""))
-        raise CommandError("No broker is left. Type the same gralha up again to start all of them.")
+                _say(self._obituary(node_id) + (" The others continue." if running else ""))
+        raise CommandError("No broker is left. Run the same gralha up again to start all of them.")
 
     def _obituary(self, node_id: int) -> str:
         how = how_ended(self._processes[node_id].returncode)
@@ -117,7 +119,7 @@ class BrokerProcesses:
         )
 
     def stop(self) -> None:
-        """One after the other, so that each can hand over what it leads. Whatever happens, none is left."""
+        """Stops the brokers one after another, so that each can hand over its leadership."""
         try:
             for process in self._processes.values():
                 process.terminate()
@@ -127,7 +129,7 @@ class BrokerProcesses:
             self._kill()
 
     def _kill(self) -> None:
-        """End those that are left: they took too long, or a second signal came and somebody is in a hurry."""
+        """Kills the brokers that took too long, or all if a second signal came."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         left = [node_id for node_id, process in self._processes.items() if process.poll() is None]
@@ -137,17 +139,17 @@ class BrokerProcesses:
             self._processes[node_id].wait()
         if left:
             numbers = ", ".join(map(str, left))
-            _say(f"Killed before it was done: broker {numbers}. The next start checks what was written.")
+            _say(f"Killed broker {numbers} before it had stopped. Its next start checks the logs.")
 
     def _file(self, node_id: int, kind: str) -> Path:
         return self._data / f"broker-{node_id}.{kind}"
 
 
 def run_brokers(data: Path, texts: Sequence[str], announce: Callable[[], None]) -> int:
-    """Run brokers with these settings until Ctrl-C or SIGTERM, or until the terminal is closed."""
+    """Runs brokers with these settings until Ctrl-C, SIGTERM or the end of the terminal."""
     processes = BrokerProcesses(data)
     stop_on_terminate()
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # and not ignored, as by nohup
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # unless nohup has made it ignored
         signal.signal(signal.SIGHUP, signal.getsignal(signal.SIGTERM))
     try:
         for node_id, text in enumerate(texts, start=1):
@@ -167,7 +169,7 @@ def _say(line: str) -> None:
 
 
 def how_ended(exit_code: int) -> str:
-    """In words: by which signal, or with which exit code."""
+    """The signal or the exit code, in words."""
     if exit_code >= 0:
         return f"with exit code {exit_code}"
     try:
@@ -177,12 +179,12 @@ def how_ended(exit_code: int) -> str:
 
 
 def last_words(log_file: Path, begin: int) -> str:
-    """The last line of a log from `begin` on: what is before it was said by earlier processes."""
+    """The last line of a log from `begin` on. Earlier lines are from earlier processes."""
     said = log_file.read_bytes()[begin:].decode(errors="replace")
-    return (said.strip() or "it said nothing").splitlines()[-1]
+    return (said.strip() or "the log is empty").splitlines()[-1]
 
 
 def _end_with_parent() -> Callable[[], None]:
-    """For a new process: have the system kill it when this one is gone, should that be killed itself."""
+    """For a new process: makes the kernel kill it when this process ends, even if this process is killed."""
     prctl = ctypes.CDLL(None).prctl
     return lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,12 +1,12 @@
-"""The data folder of `gralha up`: for how many brokers it was made, and that all of it is of one cluster.
+"""The data folder of `gralha up`: checks the number of brokers, and that all folders are of one cluster.
 
-    DIR/broker-1/               what a broker keeps, and its controller
-    DIR/broker-1.properties     the settings of one among several, written anew at each start
-    DIR/broker-1.log            what one among several says
+    DIR/broker-1/               the data of a broker and its controller
+    DIR/broker-1.properties     its settings if there are several brokers, written at each start
+    DIR/broker-1.log            its log if there are several brokers
 
-Who votes is settled when the folders are made. With other voters on the same folders, one broker could decide
-alone what three have to agree on, and the next start would find two histories. Ports may change from start to
-start: the voters are the same, at other addresses.
+The voters are fixed when the folders are created. With other voters on the same folders, one broker could
+decide alone what three must agree on, and the next start would find two histories. The ports may change at
+each start: the voters stay the same.
 """
 
 import os
@@ -30,28 +30,28 @@ def default_data_folder() -> Path:
 
 
 def folder_for(brokers: int) -> Path:
-    """Where data is kept if nobody says: a cluster of three must not meet the data of one broker."""
+    """The default data folder. Three brokers must not use the data of a single broker."""
     folder = default_data_folder()
     return folder if brokers == 1 else folder / f"{brokers}-brokers"
 
 
 def check_number(data: Path, brokers: int) -> None:
-    """CommandError if the folder was made for another number of brokers."""
+    """Raises CommandError if the folder was created for another number of brokers."""
     earlier = max([0, *_broker_folders(data), *_voters(data)])
     if earlier not in (0, brokers):
         command = f"{installed_command('gralha')} up --brokers {earlier} --data {shlex.quote(str(data))}"
         raise CommandError(
-            f"{data} holds the data of {_count(earlier)}, and {_count(brokers)} cannot take it over. Type "
+            f"{data} has the data of {_count(earlier)}, and {_count(brokers)} cannot use it. Run "
             f"{command}, or name another folder with --data."
         )
 
 
 def prepare(data: Path, brokers: int) -> None:
-    """Make one cluster's folders of those that are empty; CommandError if that cannot be."""
+    """Formats empty folders for one cluster. Raises CommandError if that is not possible."""
     from gralha.broker.offline import prepare_cluster
     from gralha.metadata.formatting import FormatError
 
-    # From the last to the first: should this end half-way, the next start can tell how many there were.
+    # From the last to the first: if this stops half-way, the next start still finds the number of brokers.
     numbers = range(brokers, 0, -1)
     try:
         prepare_cluster({number: str(data / f"broker-{number}") for number in numbers})
@@ -65,7 +65,7 @@ def _broker_folders(data: Path) -> list[int]:
 
 
 def _voters(data: Path) -> list[int]:
-    """Those that the settings of the last start name: a broker's folder may be lost since."""
+    """The voters in the settings of the last start, because the folder of a broker may be lost."""
     file = data / "broker-1.properties"
     if not file.exists():
         return []
@@ -74,7 +74,7 @@ def _voters(data: Path) -> list[int]:
         return [int(voter.partition("@")[0]) for voter in settings.get(VOTERS, "").split(",") if voter]
     except ValueError as error:
         raise CommandError(
-            f"{file} does not say who votes ({error}): remove it if it is not by gralha up"
+            f"{file} does not name the voters ({error}): remove it if gralha up did not write it"
         ) from None
 
 
