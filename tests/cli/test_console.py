@@ -206,7 +206,7 @@ def test_tls_on_a_port_without_it_is_one_line(bootstrap: str, name: str) -> None
     result = subprocess.run(line, capture_output=True, text=True, timeout=5, input="")
     assert result.returncode == 1
     assert result.stderr == (
-        f"What listens on {bootstrap} does not speak TLS. Check the port and security.protocol.\n"
+        f"The server on {bootstrap} does not use TLS. Check the port and security.protocol.\n"
     )
 
 

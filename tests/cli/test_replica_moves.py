@@ -86,5 +86,5 @@ def test_a_broker_that_moves_no_replicas_needs_not_where_they_are_in_place(
     _, admin = one_broker(stack, {ApiKey.DESCRIBE_LOG_DIRS: lambda request, version: folders}, versions)
     begin_moves(admin, {Replica(1, FIRST): "/b"}, 0)
     assert "Successfully started" in written(capfd).out
-    with pytest.raises(CommandError, match=r"t-0-1: .* does not serve ALTER_REPLICA_LOG_DIRS"):
+    with pytest.raises(CommandError, match=r"t-0-1: .* does not support ALTER_REPLICA_LOG_DIRS"):
         begin_moves(admin, {Replica(1, FIRST): "/other"}, 0)

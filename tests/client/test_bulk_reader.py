@@ -191,7 +191,7 @@ def test_a_topic_that_was_created_anew_is_another_one() -> None:
     with bulk_broker(batch(0)) as broker, BulkReader(broker.settings()) as reader:
         assert values(list(reader.read(OffsetRange(TOPIC, 0, 0, 2, TOPIC_ID)))) == [0, 1]
         broker.topic_id = bytes(reversed(TOPIC_ID))
-        with pytest.raises(TopicRecreatedError, match="sales was deleted and created anew"):
+        with pytest.raises(TopicRecreatedError, match="sales was deleted and created again"):
             list(reader.read(OffsetRange(TOPIC, 0, 0, 2, TOPIC_ID)))
         # Who does not insist on the old one reads the new one.
         assert values(list(reader.read(OffsetRange(TOPIC, 0, 0, 2)))) == [0, 1]
@@ -228,6 +228,6 @@ def test_a_damaged_batch_is_named_and_what_came_before_it_handed_out() -> None:
     damaged[-3] ^= 1
     with bulk_broker(batch(0), bytes(damaged)) as broker, BulkReader(broker.settings()) as reader:
         found: list[pa.RecordBatch] = []
-        with pytest.raises(ClientError, match="of sales-0 at the offsets 2 to 3 is damaged: its checksum"):
+        with pytest.raises(ClientError, match="of sales-0 at offsets 2 to 3 is damaged: its CRC"):
             found.extend(reader.read(OffsetRange(TOPIC, 0, 0, 4)))
         assert values(found) == [0, 1]

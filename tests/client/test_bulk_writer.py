@@ -147,7 +147,7 @@ def test_after_a_failure_nothing_more_is_written() -> None:
         writer.write(ROWS)
         with pytest.raises(DeliveryRefusedError, match="Access to the topic is denied"):
             writer.flush()
-        with pytest.raises(ClientError, match="has failed before: Records could not be written to sales-0"):
+        with pytest.raises(ClientError, match="has failed earlier: Records could not be written to sales-0"):
             writer.write(ROWS)
         assert broker.log == []
 
@@ -170,7 +170,7 @@ def test_a_topic_that_stays_unknown_was_deleted(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(producing, "_UNKNOWN_TOPIC_PATIENCE_MS", 20)
     with bulk_broker() as broker:
         broker.produce_script = [ErrorCode.UNKNOWN_TOPIC_ID] * 10_000
-        with pytest.raises(DeliveryRefusedError, match="the topic is not there any more"):
+        with pytest.raises(DeliveryRefusedError, match="the topic does not exist any more"):
             write(broker)
 
 
@@ -237,8 +237,8 @@ def test_without_idempotence_batches_carry_no_sequence_numbers() -> None:
         ({"value": [b"v"], "key": [1.5]}, "column 'key' must be a string or binary, not double"),
         ({"value": [b"v"], "partition": ["0"]}, "'partition' must be an integer, not string"),
         ({"value": [b"v"], "headers": ["h"]}, "'headers' must be array<struct<key: string, value: binary>>"),
-        ({"value": [b"v"], "partition": [1]}, r"partition 1 of the topic sales, which has 1 \(0 to 0\)"),
-        ({"value": [b"v"], "partition": [-1]}, "partition -1: partitions count from 0"),
+        ({"value": [b"v"], "partition": [1]}, r"partition 1, but the topic sales has 1 \(0 to 0\)"),
+        ({"value": [b"v"], "partition": [-1]}, "partition -1: partitions are numbered from 0"),
         ({"value": [b"v"], "partition": [2**40]}, "cannot be written as records"),
         ({"value": [b"v" * 1001]}, r"max\.request\.size allows 1000"),
         ({"value": [b"v"], "headers": [[{"key": None, "value": b""}]]}, "A header of a row has no key"),
@@ -256,7 +256,7 @@ def test_rows_that_cannot_be_records_are_explained(columns: dict[str, list[objec
 
 def test_a_topic_is_needed() -> None:
     with bulk_broker() as broker:
-        with pytest.raises(RowsError, match="give the option topic"), BulkWriter(broker.settings()) as writer:
+        with pytest.raises(RowsError, match="set the option topic"), BulkWriter(broker.settings()) as writer:
             writer.write(ROWS)
         rows = pa.record_batch({"value": [b"v"], "topic": pa.array([None], pa.string())})
         with pytest.raises(RowsError, match="A row has no topic"), BulkWriter(broker.settings()) as writer:

@@ -81,7 +81,7 @@ def test_an_old_broker_that_refuses_our_api_versions_is_asked_in_its_own_version
 
 def test_an_api_that_the_broker_lacks_is_named() -> None:
     with FakeBroker(versions={ApiKey.API_VERSIONS: (0, 4)}) as broker, connect(broker) as connection:
-        with pytest.raises(UnsupportedApiError, match="does not serve CREATE_TOPICS"):
+        with pytest.raises(UnsupportedApiError, match="does not support CREATE_TOPICS"):
             connection.send(CreateTopicsRequest(), CreateTopicsResponse)
         assert not connection.closed
 
@@ -91,7 +91,7 @@ def test_versions_without_overlap_are_named() -> None:
     with (
         FakeBroker(versions=versions) as broker,
         connect(broker) as connection,
-        pytest.raises(UnsupportedApiError, match="versions 0 to 1, but versions 2 to 7"),
+        pytest.raises(UnsupportedApiError, match="versions 0 to 1, but this client in versions 2 to 7"),
     ):
         connection.send(CreateTopicsRequest(), CreateTopicsResponse)
 
@@ -151,7 +151,7 @@ def test_a_broker_that_stops_within_megabytes_runs_into_the_timeout() -> None:
 def test_whatever_is_not_kafka_is_called_so(answer: bytes) -> None:
     with (
         server_that_says(answer) as address,
-        pytest.raises(ConnectionFailedError, match="does not speak Kafka"),
+        pytest.raises(ConnectionFailedError, match="does not use Kafka"),
     ):
         Connection.open(address)
 
@@ -203,5 +203,5 @@ def test_tls_is_told_from_other_answers() -> None:
         check_tls(address, connected)
     for answer in (b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(20)):
         with server_that_says(answer) as address, open_socket(address, 5000) as connected:  # noqa: SIM117
-            with pytest.raises(ConnectionFailedError, match="does not speak TLS"):
+            with pytest.raises(ConnectionFailedError, match="does not use TLS"):
                 check_tls(address, connected)

@@ -258,7 +258,7 @@ def test_groups_that_are_not_of_consumers(brokers: Brokers) -> None:
     assert str(described(brokers, "a")) == "GroupId a is not a consumer group (connect)."
     odd = old.DescribedGroupMember("m", None, "c", "/h", b"", b"\x00\x00\x7f")
     broker.handlers[ApiKey.DESCRIBE_GROUPS] = describing(classic(members=[odd]))
-    assert str(described(brokers, "a")).startswith("An assignment in group a is none that consumers make: ")
+    assert str(described(brokers, "a")).startswith("An assignment in group a is not a consumer's: ")
 
 
 def test_a_consumer_group_is_described_with_its_epochs(brokers: Brokers) -> None:

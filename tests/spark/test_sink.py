@@ -233,7 +233,7 @@ def test_references_stay_references_until_a_task_connects(monkeypatch: pytest.Mo
     [
         ({}, "Option 'kafka.bootstrap.servers' is not set: write the address of a broker"),
         ({"kafka.key.serializer": "x"}, "Option 'kafka.key.serializer' cannot be set: keys and values are"),
-        ({"kafka.acks": "2"}, "acks=2 is not possible: use all"),
+        ({"kafka.acks": "2"}, "acks=2 is not allowed: use all"),
     ],
 )
 def test_options_that_cannot_be_followed(options: dict[str, str], said: str) -> None:

@@ -1,7 +1,7 @@
-"""Which batches belong to transactions that were aborted, for readers that want committed records only.
+"""Finds the batches of aborted transactions, for readers of committed records.
 
-A fetch response lists the aborted transactions that touch it: a producer and the offset where it began.
-From there on all transactional batches of that producer are void, up to its next abort marker.
+A fetch response lists its aborted transactions, each with a producer id and a first offset. From that offset
+on, all transactional batches of the producer are aborted, up to its next abort marker.
 """
 
 from gralha.protocol.batches import BatchHeader
@@ -11,14 +11,14 @@ from gralha.protocol.records import decode_records
 
 
 class AbortedTransactions:
-    """The aborted transactions of one response, asked for batch after batch."""
+    """The aborted transactions of one response. Ask for its batches in order."""
 
     def __init__(self, transactions: list[AbortedTransaction]) -> None:
         self._ahead = sorted(transactions, key=lambda transaction: transaction.first_offset, reverse=True)
         self._producers: set[int] = set()
 
     def void(self, data: bytes, position: int, header: BatchHeader) -> bool:
-        """Whether the records of this batch were aborted. Control batches have none for a reader."""
+        """Returns True if a reader must skip this batch: it was aborted, or is a control batch."""
         while self._ahead and self._ahead[-1].first_offset <= header.last_offset:
             self._producers.add(self._ahead.pop().producer_id)
         if header.is_control:

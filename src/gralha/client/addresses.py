@@ -1,4 +1,4 @@
-"""Addresses of brokers as people write them: `host:port`, `[::1]:9092`, several with commas between."""
+"""Addresses of brokers on a command line: `host:port`, `[::1]:9092`, several separated by commas."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from gralha.client.errors import ClientError
 
 
 class Address(NamedTuple):
-    """Where a broker listens; IPv6 hosts are kept without their brackets."""
+    """The address of a broker. IPv6 hosts are stored without brackets."""
 
     host: str
     port: int
@@ -16,7 +16,7 @@ class Address(NamedTuple):
 
 
 def parse_bootstrap_servers(text: str) -> list[Address]:
-    """The addresses in a comma-separated list; at least one."""
+    """The addresses in a comma-separated list. Raises ClientError if it is empty."""
     addresses = [parse_address(part.strip()) for part in text.split(",") if part.strip()]
     if not addresses:
         raise ClientError(
@@ -26,7 +26,7 @@ def parse_bootstrap_servers(text: str) -> list[Address]:
 
 
 def parse_address(text: str) -> Address:
-    """One `host:port`; a listener's `PLAINTEXT://` in front is ignored, as Kafka does."""
+    """Parses `host:port`. The listener name in `PLAINTEXT://host:port` is ignored, as in Kafka."""
     location = text.rpartition("://")[2]
     host, _, port = location.rpartition(":")
     if host.startswith("[") and host.endswith("]"):

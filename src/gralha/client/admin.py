@@ -1,8 +1,8 @@
-"""Admin calls on a cluster: typed values in, typed values out.
+"""Admin calls on a cluster. Arguments and results are typed values.
 
-Calls about many things return a result or a KafkaError for each of them; calls about one thing raise. Each
-call goes where it must (any broker, the controller, a named broker, the leaders of partitions, the
-coordinators of groups) and is repeated while its error may pass, as `Cluster.each` describes.
+A call about many things returns a result or a KafkaError for each of them. A call about one thing raises.
+Each call goes to the right broker (any, the controller, a given one, the leaders of partitions, the
+coordinators of groups). It is repeated while its error is temporary, as `Cluster.each` describes.
 """
 
 from typing import Self
@@ -27,10 +27,10 @@ class Admin(
     GroupCalls,
     GroupOffsetCalls,
 ):
-    """All admin calls; it owns the cluster that it was given."""
+    """All admin calls. `close` also closes the cluster."""
 
     def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         self.cluster.close()
 
     def __enter__(self) -> Self:

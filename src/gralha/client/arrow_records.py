@@ -1,7 +1,7 @@
-"""Record columns as Arrow arrays, with the columns that Spark's Kafka source has.
+"""Record columns as Arrow arrays, with the columns of Spark's Kafka source.
 
-The bytes of keys and values are touched once, by Arrow: `take` copies them out of the fetched batches into
-arrays of their own. Everything else is a buffer that `record_columns` has filled, or one value repeated.
+The bytes of keys and values are copied once: Arrow's `take` copies them from the fetched batches to arrays.
+All other columns are buffers that `record_columns` has filled, or one repeated value.
 """
 
 import sys
@@ -26,13 +26,13 @@ RECORD_SCHEMA: Final = pa.schema(
 )
 RECORD_SCHEMA_WITH_HEADERS: Final = RECORD_SCHEMA.append(pa.field("headers", HEADERS_TYPE))
 
-# Where keys and values are among the elements that the bounds delimit: key, gap, value, gap, key, ...
+# The bounds enclose these elements: key, gap, value, gap, key, ...
 _ELEMENTS_PER_RECORD: Final = 4
 _VALUE: Final = 2
 
 
 class ArrowRecords:
-    """Makes Arrow batches of the records of one partition; keeps what every batch repeats."""
+    """Makes Arrow batches of the records of one partition. Keeps the columns that repeat one value."""
 
     def __init__(self, topic: str, partition: int) -> None:
         self._topic = topic
@@ -42,7 +42,7 @@ class ArrowRecords:
         self._indices = pa.nulls(0, pa.int32())
 
     def batch(self, columns: RecordColumns, data: pa.Buffer, timestamp_type: int) -> pa.RecordBatch:
-        """The records that were added to the columns, whose bounds refer to `data`."""
+        """The Arrow batch of the records in the columns, whose bounds refer to `data`."""
         count = columns.count
         self._grow(count)
         keys, values = self._picked(
@@ -74,7 +74,7 @@ class ArrowRecords:
     def _picked(
         self, bounds: bytes, data: pa.Buffer, count: int, has_key: bytes | None, has_value: bytes | None
     ) -> tuple[pa.Array, pa.Array]:
-        """The two fields of each record out of the elements that the bounds delimit."""
+        """The keys and values of the records, picked from the elements between the bounds."""
         if count == 0:
             return pa.nulls(0, pa.binary()), pa.nulls(0, pa.binary())
         elements = pa.Array.from_buffers(
@@ -91,7 +91,7 @@ class ArrowRecords:
         return _with_nulls(keys, has_key), _with_nulls(values, has_value)
 
     def _headers(self, columns: RecordColumns, data: pa.Buffer) -> pa.Array:
-        """Null for a record without any, as Spark's Kafka source has it."""
+        """The headers of the records. A record without headers has null, as in Spark's Kafka source."""
         if columns.header_count == 0:
             return pa.nulls(columns.count, HEADERS_TYPE)
         starts = columns.header_starts.getvalue() + int(columns.header_count).to_bytes(4, "little")
@@ -109,7 +109,7 @@ class ArrowRecords:
         )
 
 
-# pa.scalar and pa.array import pandas, where it is installed: a second in every new process of Spark.
+# pa.scalar and pa.array import pandas if it is installed, which takes a second in every Spark process.
 
 
 def _int32(number: int) -> pa.Scalar:
@@ -127,7 +127,7 @@ def _numbers(kind: pa.DataType, count: int, buffer: bytes) -> pa.Array:
 
 
 def _with_nulls(array: pa.Array, is_there: bytes | None) -> pa.Array:
-    """The array with nulls where `is_there` has zeros; None for no nulls at all."""
+    """The array with nulls where `is_there` has zeros. With None there are no nulls."""
     if is_there is None:
         return array
     _, offsets, data = array.buffers()
@@ -137,12 +137,12 @@ def _with_nulls(array: pa.Array, is_there: bytes | None) -> pa.Array:
 
 
 def _bitmap(flags: bytes, count: int) -> pa.Buffer:
-    """A bit for each byte: the values of an Arrow boolean array are the bitmap that says what is null."""
+    """A validity bitmap from one byte per record. An Arrow boolean array has the same format."""
     return _numbers(pa.uint8(), count, flags).cast(pa.bool_()).buffers()[1]
 
 
 def _as_text(names: pa.Array) -> pa.Array:
-    """Names of headers as text; what is not UTF-8 is replaced, as Kafka's clients do."""
+    """The names of headers as text. Bytes that are not UTF-8 are replaced, as Kafka's clients do."""
     try:
         return names.cast(pa.string())
     except pa.ArrowInvalid:

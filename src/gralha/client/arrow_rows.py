@@ -1,8 +1,8 @@
-"""Rows of an Arrow batch as the plain buffers that `record_builder` walks over.
+"""The rows of an Arrow batch as the plain buffers that `record_builder` reads.
 
 The columns are those of Spark's Kafka sink: `value` (binary or string, required), `key`, `headers`, `topic`
-and `partition`. Whatever Arrow type a column has, it comes out as one plain layout, so that the compiled loop
-knows only that one.
+and `partition`. Columns of all accepted Arrow types are converted to one layout, so that the compiled loop
+needs to know only that one.
 """
 
 from typing import Final
@@ -17,16 +17,16 @@ COLUMNS: Final = ("topic", "partition", "key", "value", "headers")
 
 
 def check_columns(schema: pa.Schema, has_topic_option: bool) -> None:
-    """RowsError when rows of this schema cannot be written as records."""
+    """Raises RowsError if rows of this schema cannot be written as records."""
     names = schema.names
     if "value" not in names:
         raise RowsError(
             f"The rows have no column 'value' (their columns: {', '.join(names) or 'none'}). "
-            "Name the column with the record's value so, for example with "
+            "Give the column with the record's value this name, for example with "
             "df.selectExpr('to_json(struct(*)) AS value')."
         )
     if "topic" not in names and not has_topic_option:
-        raise RowsError("It is not said where the rows go: give the option topic, or a column 'topic'.")
+        raise RowsError("The rows have no topic: set the option topic, or add a column 'topic'.")
     for name in ("key", "value", "topic"):
         if name in names and not _is_bytes_or_text(schema.field(name).type):
             allowed = "a string" if name == "topic" else "a string or binary"
@@ -41,7 +41,7 @@ def check_columns(schema: pa.Schema, has_topic_option: bool) -> None:
 
 
 def binary_column(array: pa.Array) -> BinaryColumn:
-    """An array of binary values or of text; a null type has nulls only."""
+    """The buffers of an array of binary values or text. An array of the null type has only nulls."""
     plain = array.cast(pa.binary())
     if plain.offset:
         plain = pa.concat_arrays([plain])
@@ -55,7 +55,7 @@ def binary_column(array: pa.Array) -> BinaryColumn:
 
 
 def header_columns(array: pa.Array) -> HeaderColumns | None:
-    """The column of headers; None when no row has any."""
+    """The buffers of the headers. None if no row has headers."""
     if array.null_count == len(array):
         return None
     pairs = array.flatten()
@@ -68,33 +68,33 @@ def header_columns(array: pa.Array) -> HeaderColumns | None:
 
 
 def partition_numbers(array: pa.Array) -> bytes:
-    """The column of partitions as int32, with -1 for null: the key decides then."""
+    """The column of partitions as int32, with -1 for null. Then the key decides."""
     lowest = pc.min(array).as_py()
     if lowest is not None and lowest < 0:
-        raise RowsError(f"A row goes to partition {lowest}: partitions count from 0.")
+        raise RowsError(f"A row has the partition {lowest}: partitions are numbered from 0.")
     return _numbers(_filled(array.cast(pa.int32()), -1), pa.int32())
 
 
 def topic_numbers(array: pa.Array) -> tuple[list[str], bytes]:
-    """The topics of the rows, and for each row which of them it is (int32)."""
+    """The topics of the rows, and for each row the index of its topic (int32)."""
     if array.null_count:
-        raise RowsError("A row has no topic (it is null): fill the column 'topic', or give the option topic.")
+        raise RowsError("A row has no topic (it is null): fill the column 'topic', or set the option topic.")
     encoded = array.cast(pa.string()).dictionary_encode()
     return encoded.dictionary.to_pylist(), _numbers(encoded.indices, pa.int32())
 
 
 def picked(numbers: bytes, places: bytes) -> bytes:
-    """The number at each of the places; all are int32."""
+    """The numbers at these indexes. All are int32."""
     return _numbers(_array(numbers).take(_array(places)), pa.int32())
 
 
 def _filled(array: pa.Array, number: int) -> pa.Array:
-    """The array, of int32, with a number in place of its nulls."""
+    """The int32 array with a number in place of nulls."""
     return pc.coalesce(array, _array(number.to_bytes(4, "little", signed=True) * len(array)))
 
 
 def _array(numbers: bytes) -> pa.Array:
-    # pa.array and pa.scalar import pandas, where it is installed: a second in every new process of Spark.
+    # pa.array and pa.scalar import pandas if it is installed, which takes a second in every Spark process.
     return pa.Array.from_buffers(pa.int32(), len(numbers) // 4, [None, pa.py_buffer(numbers)])
 
 
@@ -105,7 +105,7 @@ def _numbers(array: pa.Array, kind: pa.DataType) -> bytes:
 
 
 def _is_there(array: pa.Array) -> bytes:
-    """A byte for each row, 0 for null; nothing when there is no null."""
+    """A byte for each row, 0 for null. Empty if there are no nulls."""
     if array.null_count == 0:
         return b""
     flags: bytes = array.is_valid().cast(pa.uint8()).buffers()[1].to_pybytes()

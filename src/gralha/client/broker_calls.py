@@ -14,15 +14,15 @@ from gralha.protocol.messages.describe_log_dirs import (
     DescribeLogDirsResult,
 )
 
-# The first version of DescribeCluster that can speak of fenced brokers.
+# The first version of DescribeCluster that can list fenced brokers.
 FENCED_BROKERS_VERSION: Final = 2
 
 
 class BrokerCalls(Calls):
-    """Describe the cluster, its brokers' data folders and the versions that they serve."""
+    """Calls about the cluster, the data folders of its brokers, and the versions that they support."""
 
     def describe_cluster(self, *, include_fenced: bool = False) -> ClusterDescription:
-        """Who is in the cluster: its brokers, or its controllers where it is reached through them."""
+        """The brokers of the cluster, or its controllers if the client is connected to controllers."""
 
         def attempt() -> ClusterDescription:
             connection = self.cluster.admin_connection()
@@ -43,7 +43,7 @@ class BrokerCalls(Calls):
         return self.cluster.once(attempt)
 
     def describe_log_dirs(self, broker_id: int) -> list[LogDir]:
-        """The data folders of a broker, with every partition in them."""
+        """The data folders of a broker, with the partitions in them."""
 
         def attempt() -> list[LogDir]:
             response = self.cluster.send_to(
@@ -55,7 +55,7 @@ class BrokerCalls(Calls):
         return self.cluster.once(attempt)
 
     def api_versions(self, broker_id: int) -> ApiVersionsResponse:
-        """Which APIs and versions a broker serves, and its features."""
+        """The APIs and versions that a broker supports, and its features."""
         return self.cluster.once(lambda: self.cluster.connection_to(broker_id).api_versions)
 
 

@@ -6,8 +6,8 @@ with BulkReader(ClientSettings("localhost:9092")) as reader:
         ...  # a pyarrow.RecordBatch: key, value, topic, partition, offset, timestamp, timestampType
 ```
 
-The way of the bytes: `fetching` brings a response, `RecordChunk` collects its batches until there are enough
-rows, `record_columns` (compiled) walks over the records, `arrow_records` makes the Arrow batch of them.
+Bytes flow like this: `fetching` gets a response. `RecordChunk` collects its batches until there are enough
+rows. `record_columns` (compiled) parses the records, and `arrow_records` makes the Arrow batch.
 """
 
 import time
@@ -29,15 +29,15 @@ from gralha.protocol.errors import CorruptMessageError, KafkaError
 from gralha.protocol.messages.fetch import PartitionData
 
 DEFAULT_ROWS_PER_BATCH: Final = 20_000
-# How long the end of a range may lie beyond the log: a new leader learns of its last records a moment later.
+# How long to wait if a range ends after the log. A new leader may need a moment for its high watermark.
 END_PATIENCE_MS: Final = 5_000
 
 
 class BulkReader:
-    """Reads one range at a time. It belongs to one thread, and connects when it is first used.
+    """Reads one range at a time. Use it from one thread. It connects when it is used for the first time.
 
-    With `waits_for_first_answer` it gives a cluster that is away default.api.timeout.ms to come back, also
-    when it was never reached.
+    With `waits_for_first_answer` it waits up to default.api.timeout.ms for a cluster that does not answer,
+    even if the cluster was never reached.
     """
 
     def __init__(
@@ -60,17 +60,17 @@ class BulkReader:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns of every batch."""
+        """The columns of the batches."""
         return RECORD_SCHEMA_WITH_HEADERS if self._include_headers else RECORD_SCHEMA
 
     def read(
         self, wanted: OffsetRange, rows_per_batch: int = DEFAULT_ROWS_PER_BATCH
     ) -> Iterator[pa.RecordBatch]:
-        """The records of a range in order, in batches of about so many rows.
+        """Yields the records of a range in order, in batches of about this many rows.
 
-        Offsets without a record (compaction, markers, with read_committed aborted transactions too) are
-        passed over. OffsetsLostError when the log begins after the range does, or ends before it does; what
-        could be read until then has been handed out.
+        Offsets without a record are skipped (compaction, markers, and aborted transactions with
+        read_committed). Raises OffsetsLostError if the log begins after the start of the range or ends before
+        its end. All records that can be read are yielded before that.
         """
         records = ArrowRecords(wanted.topic, wanted.partition)
         chunk = RecordChunk(records, rows_per_batch, wanted.start, wanted.end, self._include_headers)
@@ -87,7 +87,7 @@ class BulkReader:
     def _responses(
         self, wanted: OffsetRange
     ) -> Iterator[tuple[PartitionData, list[tuple[int, BatchHeader]]]]:
-        """Responses that have record batches of the range; the next one is asked for before one is given."""
+        """Responses with batches of the range. The next request is sent before a response is yielded."""
         partition = TopicPartition(wanted.topic, wanted.partition)
         offset = wanted.start
         waiting_since: float | None = None
@@ -114,14 +114,14 @@ class BulkReader:
         answer: PartitionData,
         found: list[tuple[int, BatchHeader]],
     ) -> Iterator[pa.RecordBatch]:
-        """Bring the batches of a response into the chunk; what it holds each time that it is full."""
+        """Adds the batches of a response to the chunk. Yields its content whenever it is full."""
         assert answer.records is not None
         data = answer.records.data
         is_committed_only = self._settings.is_read_committed
         aborted = AbortedTransactions((answer.aborted_transactions or []) if is_committed_only else [])
         for position, header in found:
             if self._settings.check_crcs and not crc_is_valid(data, position, header):
-                raise _damaged(wanted, header, "its checksum does not fit")
+                raise _damaged(wanted, header, "its CRC does not match")
             if not chunk.suits(header):
                 yield from chunk.take()
             try:
@@ -133,7 +133,7 @@ class BulkReader:
                 yield from chunk.take()
 
     def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         self._fetcher.close()
         self._cluster.close()
 
@@ -150,11 +150,11 @@ def _batches(partition: TopicPartition, answer: PartitionData) -> list[tuple[int
     try:
         return batches(answer.records.data, answer.records.start, answer.records.end)
     except CorruptMessageError as error:
-        raise ClientError(f"What the broker sent of {partition} cannot be read: {error}") from error
+        raise ClientError(f"The broker's answer for {partition} cannot be read: {error}") from error
 
 
 def _damaged(wanted: OffsetRange, header: BatchHeader, reason: str) -> ClientError:
     return ClientError(
-        f"The record batch of {wanted.topic}-{wanted.partition} at the offsets {header.base_offset} to "
+        f"The record batch of {wanted.topic}-{wanted.partition} at offsets {header.base_offset} to "
         f"{header.last_offset} is damaged: {reason}."
     )

@@ -1,4 +1,4 @@
-"""Writes Arrow batches to topics as records, with no Python object per row: an idempotent bulk producer.
+"""Writes Arrow batches to topics as records, without a Python object per row. It is an idempotent producer.
 
 ```python
 with BulkWriter(ClientSettings("localhost:9092"), topic="sales") as writer:
@@ -7,11 +7,11 @@ with BulkWriter(ClientSettings("localhost:9092"), topic="sales") as writer:
     writer.report                # what was written, and at which offsets
 ```
 
-The way of the bytes: `arrow_rows` gives the buffers of the columns, `record_builder` (compiled) appends rows
-to the batches of their partitions, `producing` brings the batches into the cluster. A full batch is sent
-while others are still filled; `flush` sends the rest and returns when all of it is in.
+Bytes flow like this: `arrow_rows` gives the buffers of the columns. `record_builder` (compiled) appends rows
+to the batches of their partitions. `producing` sends the batches. A full batch is sent while others are
+filled. `flush` sends the rest and returns when the cluster has everything.
 
-Any error that is raised is final: what was not reported may or may not have been written.
+After an error the writer cannot be used. Rows that are not in the report may or may not have been written.
 """
 
 import random
@@ -51,14 +51,14 @@ from gralha.protocol.records import decode_records, encode_batch
 
 
 class WrittenOffsets(NamedTuple):
-    """Where the records of one partition are: the first and the last offset; -1 where they are not known."""
+    """The first and the last offset of the written records of one partition. -1 if they are not known."""
 
     first: int
     last: int
 
 
 class WriteReport(NamedTuple):
-    """What has been written so far and is in the cluster."""
+    """The records that the cluster has acknowledged so far."""
 
     records: int
     size_bytes: int
@@ -68,10 +68,10 @@ class WriteReport(NamedTuple):
 
 
 class BulkWriter:
-    """Writes rows; it belongs to one thread, and connects when it is first used.
+    """Writes rows. Use it from one thread. It connects when it is used for the first time.
 
-    With `waits_for_first_answer` it gives a cluster that is away delivery.timeout.ms to come back, also when
-    it was never reached.
+    With `waits_for_first_answer` it waits up to delivery.timeout.ms for a cluster that does not answer, even
+    if the cluster was never reached.
     """
 
     def __init__(
@@ -109,21 +109,21 @@ class BulkWriter:
 
     @property
     def report(self) -> WriteReport:
-        """What the cluster has confirmed; everything that was written once `flush` has returned."""
+        """The acknowledged records. After `flush` these are all."""
         return WriteReport(
             self._records, self._size_bytes, dict(self._offsets), self._producer_id, self._producer_epoch
         )
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Take the rows of a batch. Most of them are sent at once, the rest with `flush` at the latest."""
+        """Writes the rows of a batch. Most are sent at once, the rest by `flush`."""
         self._guarded(lambda: self._write(batch))
 
     def flush(self) -> None:
-        """Send what is left and wait until the cluster has everything."""
+        """Sends the remaining rows and waits until the cluster has acknowledged everything."""
         self._guarded(self._flush)
 
     def close(self) -> None:
-        """Close the connections. What was not flushed is given up."""
+        """Closes the connections. Rows that were not flushed are lost."""
         self._sender.close()
         self._cluster.close()
 
@@ -138,9 +138,9 @@ class BulkWriter:
             self.close()
 
     def _guarded(self, action: Callable[[], None]) -> None:
-        """After an error nothing more is written: a gap would look like success."""
+        """Refuses to write after an error, because a gap in the rows would look like success."""
         if self._failure is not None:
-            raise ClientError(f"The writer has failed before: {self._failure}") from self._failure
+            raise ClientError(f"The writer has failed earlier: {self._failure}") from self._failure
         try:
             action()
         except ClientError as error:
@@ -194,7 +194,7 @@ class BulkWriter:
         )
 
     def _topic_column(self, topics: pa.Array) -> bytes:
-        """For each row the place of its topic among the router's; the option `topic` beats the column."""
+        """The index of each row's topic in the router. The option `topic` overrides the column."""
         if self._topic is not None:
             self._route(self._topic)
             return b""
@@ -203,7 +203,7 @@ class BulkWriter:
         return picked(places, numbers)
 
     def _route(self, topic: str) -> int:
-        """The place of a topic in the router; its partitions are asked for when it first occurs."""
+        """The index of a topic in the router. Asks for its partitions if the topic is new."""
         place = self._routes.get(topic)
         if place is not None:
             return place
@@ -230,7 +230,7 @@ class BulkWriter:
         raise error_for(ErrorCode.LEADER_NOT_AVAILABLE)
 
     def _move_on(self, route: TopicRoute | None) -> None:
-        """Rows without a key stay with one partition for a batch, then go to another one."""
+        """Rows without a key fill a batch of one partition, then go to another partition."""
         if route is not None and len(route.builders) > 1:
             others = [number for number in range(len(route.builders)) if number != route.sticky]
             route.sticky = self._chooser.choice(others)
@@ -238,7 +238,7 @@ class BulkWriter:
     # Batches
 
     def _seal(self, builder: RecordBuilder) -> None:
-        """Make a batch of what a builder has, and send when there is enough for a request."""
+        """Finishes the batch of a builder, and sends if there is enough for a request."""
         partition = TopicPartition(builder.topic, builder.partition)
         count = builder.count
         sequence = NO_SEQUENCE
@@ -256,11 +256,11 @@ class BulkWriter:
         self._sender.add(partition, ProducedBatch(data, count, deadline))
         if self._sender.waiting_bytes >= self._settings.max_request_size:
             self._sender.pump()
-        # While a leader is away, rows wait here instead of in memory.
+        # While a leader is away, this waits, so that batches do not fill the memory.
         self._sender.make_room(self._settings.buffer_memory)
 
     def _relieve(self) -> None:
-        """Send what is sealed; and everything else, too, when it takes up more than buffer.memory."""
+        """Sends finished batches. If unfinished ones need more than buffer.memory, these are sent, too."""
         builders = [builder for route in self._router.routes for builder in route.builders]
         if sum(builder.size_bytes() for builder in builders) > self._settings.buffer_memory:
             self._seal_all(builders)
@@ -287,7 +287,7 @@ class BulkWriter:
         )
 
     def _split(self, batch: ProducedBatch) -> list[ProducedBatch]:
-        """Two batches in place of one that the topic finds too large; the sequence numbers stay."""
+        """Splits a batch that is too large for the topic in two. The sequence numbers stay."""
         header = read_header(batch.data, 0)
         records = decode_records(batch.data, 0, header)
         middle = len(records) // 2
@@ -323,6 +323,6 @@ class BulkWriter:
     def _unknown_topic(self, topic: str, code: int) -> None:
         raise error_for(
             code,
-            f"The topic {topic} is not there and was not created by itself. Create it with: "
+            f"The topic {topic} does not exist and was not created automatically. Create it with: "
             f"kafka-topics --bootstrap-server {self._settings.bootstrap_servers} --create --topic {topic}",
         )

@@ -1,4 +1,4 @@
-"""What all groups of admin calls have in common."""
+"""The base of all admin calls."""
 
 from gralha.client.cluster import Cluster
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
@@ -12,12 +12,12 @@ class Calls:
 
 
 def error_or_none(code: int, message: str | None = None) -> KafkaError | None:
-    """The error that a response's code and message speak of; None when it succeeded."""
+    """The error of a response's code and message, or None if it succeeded."""
     return None if code == ErrorCode.NONE else error_for(code, message or None)
 
 
 def raise_for(code: int, message: str | None = None) -> None:
-    """Raise the error that a response's code and message speak of, if any."""
+    """Raises the error of a response's code and message, if there is one."""
     error = error_or_none(code, message)
     if error is not None:
         raise error

@@ -1,11 +1,11 @@
-"""A cluster as a client sees it: who its brokers are, who leads what, and connections to them.
+"""A cluster as a client sees it: its brokers, the leaders of partitions, and connections to them.
 
-`Cluster` starts from a list of bootstrap servers, learns the brokers from the first one that answers, and
-keeps one connection per broker. Requests go to any broker, to the controller, or to a named broker.
-A cluster may also be reached through its controllers (KIP-919): then these stand where the brokers would.
-`each` repeats what failed for a passing reason, with fresh metadata and growing pauses, until a deadline.
+`Cluster` begins with a list of bootstrap servers. It learns the brokers from the first one that answers, and
+keeps one connection to each broker. Requests go to any broker, to the controller, or to a given broker. A
+client may also connect to the controllers (KIP-919): then controllers take the place of brokers. `each`
+repeats calls that failed with a temporary error, with fresh metadata and growing pauses, until a deadline.
 
-A cluster object belongs to one thread. Nothing is connected before the first request.
+Use a cluster from one thread. It connects when the first request is sent.
 """
 
 import time
@@ -29,13 +29,13 @@ from gralha.protocol.messages.metadata import MetadataRequest, MetadataRequestTo
 DEFAULT_API_TIMEOUT_MS: Final = 60_000
 RETRY_BACKOFF_MS: Final = 50
 RETRY_BACKOFF_MAX_MS: Final = 1_000
-# A topic that was just created is unknown to some brokers for a moment. A misspelt one stays unknown.
+# Some brokers do not know a new topic for a moment. A misspelt topic stays unknown.
 UNKNOWN_TOPIC_CODES: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 UNKNOWN_TOPIC_PATIENCE_MS: Final = 1_000
-# Which nodes DescribeCluster speaks of.
+# The types of nodes in DescribeCluster.
 BROKER_ENDPOINTS: Final = 1
 CONTROLLER_ENDPOINTS: Final = 2
-# Whoever answers so has not touched a thing: another broker will, or the same one a moment later.
+# A broker that answers with one of these has changed nothing. Another broker will, or the same one later.
 NOT_IN_CHARGE_CODES: Final = (
     ErrorCode.NOT_CONTROLLER,
     ErrorCode.NOT_COORDINATOR,
@@ -48,12 +48,12 @@ Result = TypeVar("Result")
 
 
 def may_pass(error: KafkaError, is_change: bool) -> bool:
-    """Whether another attempt may succeed. A change has been refused for good by whoever could make it."""
+    """Returns True if another attempt may succeed. A change is not repeated after other errors."""
     return error.code in NOT_IN_CHARGE_CODES or (error.retriable and not is_change)
 
 
 class Broker(NamedTuple):
-    """A broker of the cluster, at the address that it advertises."""
+    """A broker of the cluster with its advertised address."""
 
     id: int
     host: str
@@ -83,8 +83,9 @@ class Cluster:
         self.api_timeout_ms = api_timeout_ms
         self.request_timeout_ms = request_timeout_ms
         self.through_controllers = through_controllers
-        # A cluster that never answered is not asked again, since its address is wrong, most of the time. Who
-        # knows the address to be right, such as a task that was planned with it, waits for the cluster.
+        # A cluster that never answered is not asked again, because its address is probably wrong. With this
+        # flag the address is known to be right, for example in a task that was planned with it, so the client
+        # waits.
         self.waits_for_first_answer = waits_for_first_answer
         self._bootstrap = parse_bootstrap_servers(bootstrap_servers)
         self._client_id = client_id
@@ -105,7 +106,7 @@ class Cluster:
         waits_for_first_answer: bool = False,
         sleep: Callable[[float], None] = time.sleep,
     ) -> Self:
-        """The cluster that a client's settings lead to."""
+        """The cluster of a client's settings."""
         return cls(
             settings.bootstrap_servers,
             client_id=settings.client_id,
@@ -117,7 +118,7 @@ class Cluster:
         )
 
     def close(self) -> None:
-        """Close all connections."""
+        """Closes all connections."""
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
@@ -128,10 +129,10 @@ class Cluster:
     def __exit__(self, *_exception: object) -> None:
         self.close()
 
-    # Who is there
+    # Metadata
 
     def brokers(self) -> dict[int, Broker]:
-        """The cluster's brokers by id, or its controllers."""
+        """The brokers of the cluster by id, or its controllers."""
         if self._is_stale:
             self._look_around()
         return self._brokers
@@ -152,7 +153,7 @@ class Cluster:
         self._is_stale = False
 
     def metadata(self, topics: Iterable[str] | None, *, create: bool = False) -> MetadataResponse:
-        """Fresh metadata of some topics, of all (None), or only of the brokers (an empty list)."""
+        """Fresh metadata of some topics, of all topics (None), or of the brokers only (an empty list)."""
         wanted = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
         response = self.send_to_any(request, MetadataResponse)
@@ -171,7 +172,7 @@ class Cluster:
                 self._leaders[topic.name or "", partition.partition_index] = partition.leader_id
 
     def leaders(self, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int | KafkaError]:
-        """The broker that leads each partition, or why there is none."""
+        """The leader of each partition, or an error if there is none."""
         wanted = list(partitions)
         unknown = {topic for topic, partition in wanted if (topic, partition) not in self._leaders}
         errors = {
@@ -188,18 +189,18 @@ class Cluster:
         return leader if leader >= 0 else error_for(ErrorCode.LEADER_NOT_AVAILABLE)
 
     def forget(self) -> None:
-        """Ask again who is there and who leads what before the next request."""
+        """Forgets all metadata, so that the next request asks again."""
         self._leaders.clear()
         self._is_stale = True
 
     # Requests
 
     def send_to_any(self, request: Message, response_class: type[AnyResponse]) -> AnyResponse:
-        """Send to a broker that is connected, else to the first one that answers."""
+        """Sends to a connected broker, otherwise to the first one that answers."""
         return self.any_connection().send(request, response_class)
 
     def send_to_controller(self, request: Message, response_class: type[AnyResponse]) -> AnyResponse:
-        """Send to the controller, or to the broker that passes requests on to it."""
+        """Sends to the controller, or to the broker that forwards requests to it."""
         known = self.brokers()
         if self._controller_id not in known:
             self.forget()
@@ -207,9 +208,9 @@ class Cluster:
         return self.send_to(self._controller_id, request, response_class)
 
     def admin_connection(self) -> Connection:
-        """A connection that takes admin requests: to any broker, which passes them on, or to the controller.
+        """A connection for admin requests: to any broker, which forwards them, or to the active controller.
 
-        Controllers do not pass requests on: there it has to be the active one.
+        Controllers do not forward requests, so the active one is needed.
         """
         if not self.through_controllers:
             return self.any_connection()
@@ -226,17 +227,17 @@ class Cluster:
         *,
         max_version: int | None = None,
     ) -> AnyResponse:
-        """Send to one broker."""
+        """Sends to one broker."""
         return self.connection_to(broker_id).send(request, response_class, max_version=max_version)
 
     def connection_to(self, broker_id: int) -> Connection:
-        """The connection to a broker, opened when there is none yet."""
+        """The connection to a broker. Opens it if there is none."""
         return self._to_broker(broker_id, self._connect)
 
     def own_connection_to(self, broker_id: int) -> Connection:
-        """A new connection to a broker, for requests that are begun and completed later: the caller's own.
+        """A new connection to a broker, for a caller that sends requests and reads the answers later.
 
-        On a shared one, the answer to somebody else's request would come in between.
+        On a shared connection the answer to another request could come in between.
         """
         return self._to_broker(broker_id, self._open)
 
@@ -258,7 +259,9 @@ class Cluster:
             ) from None
 
     def any_connection(self) -> Connection:
-        """A connection to whichever broker answers: open ones first, then known brokers, then bootstrap."""
+        """A connection to any broker. Tries open connections first, then known brokers, then bootstrap
+        servers.
+        """
         for connection in self._connections.values():
             if not connection.closed:
                 return connection
@@ -287,7 +290,7 @@ class Cluster:
             request_timeout_ms=self.request_timeout_ms,
         )
 
-    # Repeating what may succeed later
+    # Repeating calls
 
     def each(
         self,
@@ -296,11 +299,11 @@ class Cluster:
         *,
         is_change: bool = False,
     ) -> dict[Item, Result | KafkaError]:
-        """Attempt something for each item, and again for those whose error may pass.
+        """Calls `attempt` for the items, and again for items with a temporary error.
 
-        The attempt returns a result or an error for each item; an error that it raises counts for all.
-        When the time is over, what failed keeps its last error. A change is repeated only where it has
-        certainly not been made: a second attempt would report what the first one did.
+        `attempt` returns a result or an error for each item. An error that it raises counts for all items.
+        When the time is over, each failed item keeps its last error. A change is repeated only if it was
+        certainly not made, because a second attempt would fail with the effect of the first.
         """
         retry = Retry(self.api_timeout_ms, self._sleep)
         wanted = list(dict.fromkeys(items))
@@ -325,7 +328,7 @@ class Cluster:
         return {item: results[item] if item in results else _unanswered() for item in wanted}
 
     def once(self, attempt: Callable[[], Result], *, is_change: bool = False) -> Result:
-        """Attempt one thing, again while its error may pass; in the end raise it."""
+        """Calls `attempt` and repeats it while its error is temporary. Raises the last error."""
         result = self.each([0], lambda _items: {0: attempt()}, is_change=is_change)[0]
         if isinstance(result, KafkaError):
             raise result
@@ -337,7 +340,7 @@ def _unanswered() -> KafkaError:
 
 
 class Retry:
-    """Pauses that grow, until a deadline."""
+    """Growing pauses, until a deadline."""
 
     def __init__(
         self,
@@ -354,14 +357,14 @@ class Retry:
         self._pause_ms = RETRY_BACKOFF_MS
 
     def is_due(self, result: object, is_change: bool) -> bool:
-        """Whether a result is an error worth another attempt."""
+        """Returns True if the result is an error that is worth another attempt."""
         if not isinstance(result, KafkaError) or not may_pass(result, is_change):
             return False
         elapsed_ms = (time.monotonic() - self._started) * 1000
         return result.code not in UNKNOWN_TOPIC_CODES or elapsed_ms < self._unknown_topic_patience_ms
 
     def pause(self) -> bool:
-        """Wait before the next attempt; False when there is no time for one."""
+        """Waits before the next attempt. Returns False if there is no time for one."""
         seconds = self._pause_ms / 1000
         if time.monotonic() + seconds >= self._deadline:
             return False

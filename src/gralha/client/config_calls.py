@@ -1,4 +1,4 @@
-"""Admin calls about settings of topics, brokers and others."""
+"""Admin calls about the configs of topics, brokers and others."""
 
 from collections.abc import Iterable, Mapping
 
@@ -28,7 +28,7 @@ _DELETE = 1
 
 
 class ConfigCalls(Calls):
-    """Describe and change settings."""
+    """Calls that describe and change configs."""
 
     def describe_configs(
         self,
@@ -37,7 +37,7 @@ class ConfigCalls(Calls):
         include_synonyms: bool = False,
         include_documentation: bool = False,
     ) -> dict[ConfigResource, list[ConfigEntry] | KafkaError]:
-        """All settings of each resource, in the broker's order."""
+        """All configs of each resource, in the broker's order."""
 
         def attempt(pending: list[ConfigResource]) -> dict[ConfigResource, list[ConfigEntry] | KafkaError]:
             found: dict[ConfigResource, list[ConfigEntry] | KafkaError] = {}
@@ -73,7 +73,7 @@ class ConfigCalls(Calls):
         delete: Iterable[str] = (),
         validate_only: bool = False,
     ) -> None:
-        """Set and delete single settings of one resource; the others stay as they are."""
+        """Sets and deletes single configs of one resource. Others stay."""
         configs = [AlterableConfig(name=name, config_operation=_DELETE, value="") for name in delete]
         configs += [
             AlterableConfig(name=name, config_operation=_SET, value=value)
@@ -97,13 +97,13 @@ class ConfigCalls(Calls):
         self.cluster.once(attempt, is_change=True)
 
     def list_config_resources(self, resource_type: ResourceType) -> list[str]:
-        """The names of all resources of one type that have settings of their own."""
+        """The names of all resources of one type that have configs."""
 
         def attempt() -> list[str]:
             connection = self.cluster.any_connection()
             request = ListConfigResourcesRequest(resource_types=[resource_type])
             if connection.version_for(request) == 0:
-                # The first version knows of nothing but client metrics (KIP-1142).
+                # Version 0 supports only client metrics (KIP-1142).
                 if resource_type != ResourceType.CLIENT_METRICS:
                     raise error_for(ErrorCode.UNSUPPORTED_VERSION)
                 request.resource_types = []
@@ -124,7 +124,7 @@ class ConfigCalls(Calls):
 
 
 def by_broker(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:
-    """Resources by the broker that must answer for them: only a broker knows its own settings."""
+    """Groups resources by the broker that must answer: only a broker knows its own configs."""
     groups: dict[int | None, list[ConfigResource]] = {}
     for resource in resources:
         own = resource.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and resource.name

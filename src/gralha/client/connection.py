@@ -1,12 +1,12 @@
-"""One connection to one broker: a blocking socket for requests of our own codec.
+"""One connection to one broker: a blocking socket that uses our own codec.
 
-`Connection.open` connects and asks the broker which versions it serves (ApiVersions); `send` encodes a
-request in the highest version that both sides know and waits for its answer. `begin` only sends it, and
-`complete` waits: in between others may be begun, and are completed in the same order. Whatever goes wrong on
-the way becomes a ClientError that names the broker; after that the connection is closed and of no more use.
+`Connection.open` connects and asks the broker for its versions (ApiVersions). `send` encodes a request in the
+highest common version and waits for the answer. `begin` sends a request without waiting, and `complete` waits
+for the answer. Several requests may be begun; they are completed in the same order. Every failure becomes a
+ClientError that names the broker, and closes the connection.
 
-`open_socket` is the only place in the client where a socket is made: TLS and SASL go there.
-A connection belongs to one thread.
+`open_socket` is the only function of the client that makes a socket. TLS and SASL will be there. Use a
+connection from one thread.
 """
 
 import socket
@@ -33,11 +33,11 @@ from gralha.protocol.primitives import ProtocolError, Reader, Writer
 
 DEFAULT_CONNECT_TIMEOUT_MS: Final = 10_000
 DEFAULT_REQUEST_TIMEOUT_MS: Final = 30_000
-# An answer to ApiVersions is far smaller; what is not Kafka's protocol (HTTP, a TLS alert) looks larger.
+# An answer to ApiVersions is much smaller. Other protocols (HTTP, a TLS alert) look like a larger size.
 MAX_HANDSHAKE_BYTES: Final = 1 << 20
 MAX_RESPONSE_BYTES: Final = 1 << 30
 _READ_BYTES: Final = 1 << 18
-# How OpenSSL says that an answer was not TLS at all, or that there was none.
+# OpenSSL's reasons if the answer is not TLS, or if there is none.
 _NOT_TLS: Final = (
     "WRONG_VERSION_NUMBER",
     "RECORD_LAYER_FAILURE",
@@ -51,7 +51,7 @@ AnyResponse = TypeVar("AnyResponse", bound=Message)
 
 
 def open_socket(address: Address, timeout_ms: int) -> socket.socket:
-    """A TCP connection to a broker; ConnectionFailedError says why there is none."""
+    """Opens a TCP connection to a broker. Raises ConnectionFailedError with the reason."""
     try:
         connected = socket.create_connection(address, timeout=timeout_ms / 1000)
     except ConnectionRefusedError:
@@ -73,7 +73,7 @@ def open_socket(address: Address, timeout_ms: int) -> socket.socket:
 
 
 def check_tls(address: Address, connected: socket.socket) -> None:
-    """ConnectionFailedError when what listens there does not answer in TLS. Nobody's identity is checked."""
+    """Raises ConnectionFailedError if the port does not answer with TLS. Checks no certificates."""
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -82,16 +82,16 @@ def check_tls(address: Address, connected: socket.socket) -> None:
     try:
         context.wrap_socket(connected, server_hostname=address.host).close()
     except OSError as error:
-        # Any other complaint, such as a missing client certificate, is made in TLS.
+        # Other errors, such as a missing client certificate, come from a TLS server.
         if isinstance(error, ssl.SSLError) and error.reason not in (None, *_NOT_TLS):
             return
         raise ConnectionFailedError(
-            f"What listens on {address} does not speak TLS. Check the port and security.protocol."
+            f"The server on {address} does not use TLS. Check the port and security.protocol."
         ) from None
 
 
 class Begun(NamedTuple):
-    """A request that was sent and whose answer is still to come."""
+    """A request that was sent and has no answer yet."""
 
     api_key: int
     version: int
@@ -100,13 +100,13 @@ class Begun(NamedTuple):
 
 
 class Connection:
-    """A connection that knows which versions its broker serves."""
+    """A connection that knows the versions of its broker."""
 
     def __init__(self, address: Address, connected: socket.socket, client_id: str, timeout_ms: int) -> None:
         self.address = address
-        # API key -> the lowest and the highest version that the broker serves.
+        # API key -> the lowest and the highest version that the broker supports.
         self.versions: dict[int, tuple[int, int]] = {}
-        # What the broker said about itself: its features are there too.
+        # The broker's answer to ApiVersions, which also has its features.
         self.api_versions = ApiVersionsResponse()
         self.closed = False
         self._socket = connected
@@ -123,13 +123,13 @@ class Connection:
         connect_timeout_ms: int = DEFAULT_CONNECT_TIMEOUT_MS,
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
     ) -> "Connection":
-        """Connect and learn the broker's versions."""
+        """Connects and asks for the broker's versions."""
         connected = open_socket(address, connect_timeout_ms)
         connection = cls(address, connected, client_id, request_timeout_ms)
         try:
             connection._learn_versions()
         except UnansweredError as error:
-            # Nothing but our own question was sent: for the caller there is just no connection.
+            # Only our own ApiVersions request was sent, so for the caller there is no connection.
             raise ConnectionFailedError(str(error)) from error
         return connection
 
@@ -141,47 +141,47 @@ class Connection:
         *,
         max_version: int | None = None,
     ) -> AnyResponse:
-        """Send a request in the highest common version and wait for its response.
+        """Sends a request in the highest common version and waits for its response.
 
-        `timeout_ms` is for requests that the broker itself holds back for a while, `max_version` for those
-        that mean something else in later versions.
+        `timeout_ms` is for requests that the broker delays on purpose. `max_version` is for requests that
+        have another meaning in later versions.
         """
         return self.complete(self.begin(request, timeout_ms, max_version=max_version), response_class)
 
     def begin(
         self, request: Message, timeout_ms: int | None = None, *, max_version: int | None = None
     ) -> Begun:
-        """Send a request without waiting for its response."""
+        """Sends a request without waiting for its response."""
         return self._begin(request, self.version_for(request, max_version), timeout_ms or self._timeout_ms)
 
     def complete(self, begun: Begun, response_class: type[AnyResponse]) -> AnyResponse:
-        """Wait for the response to the request that was begun first of all that are not completed yet.
+        """Waits for the response to the oldest request that is not completed.
 
-        The time since it was begun does not count: the caller had other things to do.
+        The timeout begins now, not when the request was sent, because the caller may have done other work.
         """
         return self._decode(self._answer(begun, MAX_RESPONSE_BYTES), begun, begun.version, response_class)
 
     def serves(self, api_key: int) -> bool:
-        """Whether the broker serves an API at all."""
+        """Returns True if the broker supports the API."""
         return api_key in self.versions
 
     def version_for(self, request: Message | type[Message], max_version: int | None = None) -> int:
-        """The highest version of the request that both sides know, or that it may have."""
+        """The highest common version of the request, limited by `max_version`."""
         lowest, highest = self.versions.get(request.API_KEY, (0, -1))
         ours = request.MAX_VERSION if max_version is None else max_version
         version = min(highest, ours)
         if version < max(lowest, request.MIN_VERSION):
             name = ApiKey(request.API_KEY).name
             if highest < 0:
-                raise UnsupportedApiError(f"The broker {self.address} does not serve {name}.")
+                raise UnsupportedApiError(f"The broker {self.address} does not support {name}.")
             raise UnsupportedApiError(
-                f"The broker {self.address} serves {name} in versions {lowest} to {highest}, "
-                f"but versions {request.MIN_VERSION} to {ours} are spoken here."
+                f"The broker {self.address} supports {name} in versions {lowest} to {highest}, "
+                f"but this client in versions {request.MIN_VERSION} to {ours}."
             )
         return version
 
     def close(self) -> None:
-        """Close the socket; a second call does nothing."""
+        """Closes the socket. A second call does nothing."""
         self.closed = True
         self._socket.close()
 
@@ -192,7 +192,7 @@ class Connection:
         self.close()
 
     def _learn_versions(self) -> None:
-        """Ask for the versions; a broker too old for our question answers it in version 0 (KIP-511)."""
+        """Asks for the versions. A broker that is too old for this request answers in version 0 (KIP-511)."""
         request = ApiVersionsRequest(client_software_name="gralha", client_software_version=__version__)
         version = ApiVersionsRequest.MAX_VERSION
         response = self._exchange_versions(request, version)
@@ -228,7 +228,7 @@ class Connection:
 
     @contextmanager
     def _explained(self, begun: Begun) -> Iterator[None]:
-        """Any failure leaves the connection closed, and is told to a person."""
+        """Closes the connection after any failure and raises an error for a person."""
         try:
             yield
         except TimeoutError:
@@ -242,7 +242,7 @@ class Connection:
                 f"The connection to {self.address} broke: {error.strerror or error}."
             ) from None
         except BaseException:
-            # Half a frame may be on its way: the next answer would be taken for another request's.
+            # Half a frame may be on its way. The next answer would be taken for that of another request.
             self.close()
             raise
 
@@ -259,7 +259,7 @@ class Connection:
         request.encode(writer, begun.version)
         writer.end_frame()
         deadline = time.monotonic() + begun.timeout_ms / 1000
-        # Record batches are chunks of their own, and are sent from where they lie.
+        # Record batches are separate chunks and are sent without copying.
         for chunk in writer.finish():
             self._socket.settimeout(_remaining(deadline))
             self._socket.sendall(chunk)
@@ -271,7 +271,7 @@ class Connection:
         return self._read_exactly(size_bytes, deadline)
 
     def _read_exactly(self, size_bytes: int, deadline: float) -> bytes:
-        """So many bytes. Memory is filled as they arrive, whatever was announced."""
+        """Reads exactly this many bytes. Memory grows with the bytes that arrive, not before."""
         chunks = []
         missing = size_bytes
         while missing > 0:
@@ -279,7 +279,7 @@ class Connection:
             if not chunk:
                 raise UnansweredError(
                     f"The broker {self.address} closed the connection. "
-                    "Check that the listener is a PLAINTEXT one, and the broker's log."
+                    "Check that it is a PLAINTEXT listener, and look at the broker's log."
                 )
             chunks.append(chunk)
             missing -= len(chunk)
@@ -304,17 +304,15 @@ class Connection:
         return response
 
     def _not_kafka(self) -> UnansweredError:
-        return UnansweredError(
-            f"What listens on {self.address} does not speak Kafka's protocol. Check the port."
-        )
+        return UnansweredError(f"The server on {self.address} does not use Kafka's protocol. Check the port.")
 
 
 def _receive(connected: socket.socket, size_bytes: int, timeout_s: float) -> bytes:
-    """Some of the bytes that are expected; b"" at the end of the stream.
+    """Receives some of the expected bytes, or b"" at the end of the stream.
 
-    Much is received in one call into one object (its memory is there once something is written to it): that
-    takes a third of the time of many pieces that are joined. Python's own time-outs do not allow it, because
-    they make the socket one that never waits; so the kernel is told.
+    One call receives many bytes into one object, which takes a third of the time of joining many pieces. The
+    kernel provides memory only for bytes that were written. Python's own timeouts make the socket
+    non-blocking and so prevent this. Therefore the kernel's timeout is set.
     """
     if size_bytes <= _READ_BYTES:
         connected.settimeout(timeout_s)

@@ -1,4 +1,4 @@
-"""Calls that go to the coordinators of groups: each group has one, and it may move at any time."""
+"""Calls to the coordinators of groups. Each group has one, and it may change at any time."""
 
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
@@ -16,7 +16,7 @@ _MANY_KEYS_VERSION: Final = 4
 
 
 class CoordinatorCalls(Calls):
-    """Finds the coordinators of groups and asks them."""
+    """Finds the coordinators of groups and sends requests to them."""
 
     def _ask_coordinators(
         self,
@@ -25,7 +25,7 @@ class CoordinatorCalls(Calls):
         *,
         is_change: bool = False,
     ) -> Answers[Result]:
-        """Ask the coordinator of each group; it is looked for again where it was the wrong one or is away."""
+        """Asks the coordinator of each group. Finds it again if it was wrong or does not answer."""
 
         def attempt(pending: list[str]) -> Answers[Result]:
             answers: Answers[Result] = {}
@@ -53,7 +53,7 @@ class CoordinatorCalls(Calls):
     def _ask_coordinator(
         self, group_id: str, ask: Callable[[int], Result], *, is_change: bool = False
     ) -> Result:
-        """Ask the coordinator of one group; raises its error in the end."""
+        """Asks the coordinator of one group. Raises the last error."""
         result = self._ask_coordinators(
             [group_id], lambda coordinator, _groups: {group_id: ask(coordinator)}, is_change=is_change
         )[group_id]

@@ -1,20 +1,20 @@
-"""What can go wrong between this process and a cluster, apart from the cluster's own error codes.
+"""Errors between this process and a cluster, apart from the cluster's own error codes.
 
     ClientError                 a sentence for a person: what happened and what to do
     +-- ConnectionFailedError   no connection to a broker: the request was not sent
-    +-- UnansweredError         the connection broke after the request was sent: it may have been carried out
+    +-- UnansweredError         the connection broke after the request was sent: it may have taken effect
         +-- RequestTimeoutError     the broker did not answer in time
-    +-- UnsupportedApiError     the broker does not serve the API, or no version that we speak
-    +-- SettingsError           a setting that cannot be
+    +-- UnsupportedApiError     the broker does not support the API, or no common version
+    +-- SettingsError           a setting has an invalid value
     +-- RowsError               rows that cannot become records: a column is missing, a topic is null
-    +-- OffsetsLostError        records that were asked for are not in the log, or not any more
-    +-- TopicRecreatedError     the topic of that name is another one than the one that was asked for
-    +-- TopicDeletedError       the cluster does not have, or no longer has, the partition to read
+    +-- OffsetsLostError        the log does not have requested records, or not any more
+    +-- TopicRecreatedError     the topic was deleted and created again
+    +-- TopicDeletedError       the cluster does not have the partition, or not any more
     +-- DeliveryError           records could not be written, or it is not known whether they were
-        +-- DeliveryRefusedError    the cluster will not take them, however often it is asked
+        +-- DeliveryRefusedError    the cluster refuses the records for good
 
-A broker's own refusals are `gralha.protocol.errors.KafkaError`s and carry Kafka's error codes. They are named
-here, too, for those who may import the client only.
+Errors that a broker answers with are `gralha.protocol.errors.KafkaError`s with Kafka's error codes. This
+module also exports them, for rooms that may import only the client.
 """
 
 from gralha.protocol.errors import ErrorCode, KafkaError
@@ -38,35 +38,35 @@ __all__ = [
 
 
 class ClientError(Exception):
-    """A failure on this side of the connection, explained to a person."""
+    """A failure on the client's side of the connection, explained to a person."""
 
 
 class ConnectionFailedError(ClientError):
-    """A broker could not be reached: the request was not sent."""
+    """A broker could not be reached. The request was not sent."""
 
 
 class UnansweredError(ClientError):
-    """A request was sent, but no answer came that can be read: it may have been carried out."""
+    """A request was sent but got no readable answer. It may have taken effect."""
 
 
 class RequestTimeoutError(UnansweredError):
-    """A broker did not answer within the time that it was given."""
+    """A broker did not answer in time."""
 
 
 class UnsupportedApiError(ClientError):
-    """The broker does not serve an API, or none of the versions that we speak."""
+    """The broker does not support an API, or there is no common version."""
 
 
 class SettingsError(ClientError):
-    """A setting has a value that it cannot have."""
+    """A setting has an invalid value."""
 
 
 class RowsError(ClientError):
-    """Rows that cannot be written as records, with the reason."""
+    """Rows that cannot be written as records."""
 
 
 class OffsetsLostError(ClientError):
-    """The log does not hold an offset that was asked for; what came before it has been handed out."""
+    """The log does not have a requested offset. The records before it have been read."""
 
     def __init__(
         self, topic: str, partition: int, wanted: int, log_start_offset: int, log_end_offset: int
@@ -79,38 +79,38 @@ class OffsetsLostError(ClientError):
         if wanted < log_start_offset:
             why = "older records were deleted, by retention or by hand"
         else:
-            why = "the log ends before it: was the topic truncated, or deleted and created anew"
+            why = "the log ends before it; the topic may have been truncated, or deleted and created again"
         super().__init__(
             f"{topic}-{partition} has no offset {wanted}: {why}. "
-            f"It holds the offsets {log_start_offset} to {log_end_offset} (exclusive)."
+            f"It has the offsets {log_start_offset} to {log_end_offset} (exclusive)."
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        """For pickle: errors travel from Spark's workers to its driver."""
+        """For pickle: Spark sends errors from its workers to its driver."""
         values = (self.topic, self.partition, self.wanted, self.log_start_offset, self.log_end_offset)
         return type(self), values
 
 
 class TopicRecreatedError(ClientError):
-    """The topic was deleted and created anew: offsets of the old one mean nothing in it."""
+    """The topic was deleted and created again. Offsets of the old topic mean nothing in the new one."""
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
-        super().__init__(f"The topic {topic} was deleted and created anew since its offsets were noted.")
+        super().__init__(f"The topic {topic} was deleted and created again after its offsets were stored.")
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.topic,)
 
 
 class TopicDeletedError(ClientError):
-    """There is no such partition: its topic was deleted, or never was."""
+    """The partition does not exist: its topic was deleted, or never existed."""
 
     def __init__(self, topic: str, partition: int) -> None:
         self.topic = topic
         self.partition = partition
         super().__init__(
-            f"The cluster has no partition {topic}-{partition}: the topic was deleted since its offsets were "
-            "noted, or its name is another one. See what is there with: kafka-topics --list"
+            f"The cluster has no partition {topic}-{partition}: the topic was deleted after its offsets were "
+            "stored, or its name is wrong. List the topics with: kafka-topics --list"
         )
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -118,13 +118,13 @@ class TopicDeletedError(ClientError):
 
 
 class DeliveryError(ClientError):
-    """Records that the cluster did not take: of one partition, of a topic, or all (None)."""
+    """The cluster did not accept records of a partition, of a topic (without partition), or of all topics."""
 
     def __init__(self, topic: str | None, partition: int | None, reason: str, code: int = 0) -> None:
         self.topic = topic
         self.partition = partition
         self.reason = reason
-        # The broker's answer, by Kafka's number; 0 when there was none.
+        # Kafka's error code from the broker's answer, or 0 if there was no answer.
         self.code = code
         where = "" if topic is None else f" to {topic}" if partition is None else f" to {topic}-{partition}"
         super().__init__(f"Records could not be written{where}: {reason}")
@@ -134,4 +134,4 @@ class DeliveryError(ClientError):
 
 
 class DeliveryRefusedError(DeliveryError):
-    """Records that are refused for good: too large for the topic, no such topic, access denied."""
+    """The cluster refuses the records for good: too large, no such topic, access denied."""

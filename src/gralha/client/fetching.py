@@ -1,8 +1,8 @@
-"""Fetches of one partition at a time from its leader, with the next one on its way while one is worked on.
+"""Fetches partitions from their leaders, one at a time, and sends the next request in advance.
 
-`PartitionFetcher.fetch` finds the leader, asks it, and asks again (with fresh metadata and growing pauses)
-while the error may pass. `fetch_ahead` sends the next question without waiting for the answer, so that the
-broker reads its log while this process decodes; `fetch` takes that answer when it is the one wanted.
+`PartitionFetcher.fetch` finds the leader and asks it. It asks again, with fresh metadata and growing pauses,
+while the error is temporary. `fetch_ahead` sends the next request without waiting, so that the broker reads
+its log while this process decodes. `fetch` takes that answer if it is the right one.
 """
 
 from collections.abc import Callable
@@ -31,21 +31,21 @@ from gralha.protocol.messages.fetch import (
 )
 from gralha.protocol.primitives import ZERO_UUID
 
-# Errors that another look at the metadata mends, beyond those that are called retriable.
+# Errors that fresh metadata can fix, in addition to retriable errors.
 _LOOK_AGAIN = (
     ErrorCode.FENCED_LEADER_EPOCH,
     ErrorCode.UNKNOWN_LEADER_EPOCH,
     ErrorCode.INCONSISTENT_TOPIC_ID,
     ErrorCode.UNKNOWN_TOPIC_ID,
 )
-# How long a topic whose id is known may be unknown to the brokers before it counts as deleted.
+# How long the brokers may not know a topic with a known id before it counts as deleted.
 DELETED_TOPIC_PATIENCE_MS = 5_000
-# The first version that names topics by their ids.
+# The first version that identifies topics by id.
 _TOPIC_ID_VERSION = 13
 
 
 class _Ahead(NamedTuple):
-    """A question that was sent, and its answer not read yet."""
+    """A request that was sent and whose answer was not read yet."""
 
     partition: TopicPartition
     offset: int
@@ -54,7 +54,7 @@ class _Ahead(NamedTuple):
 
 
 class PartitionFetcher:
-    """Fetches record batches for readers; one question is under way at a time."""
+    """Fetches record batches for readers. One request is under way at a time."""
 
     def __init__(self, cluster: Cluster, settings: ClientSettings, sleep: Callable[[float], None]) -> None:
         self._cluster = cluster
@@ -66,11 +66,11 @@ class PartitionFetcher:
         self._connections: dict[int, Connection] = {}
 
     def fetch(self, partition: TopicPartition, offset: int, topic_id: bytes | None = None) -> PartitionData:
-        """Record batches from an offset on; none when nothing is there within fetch.max.wait.ms.
+        """Record batches from an offset on, or none if there are none within fetch.max.wait.ms.
 
-        OffsetsLostError when the log does not hold the offset; TopicRecreatedError when the topic is not the
-        one of `topic_id`, TopicDeletedError when it is not there; other errors when they last longer than
-        default.api.timeout.ms.
+        Raises OffsetsLostError if the log does not have the offset, TopicRecreatedError if the topic has
+        another id than `topic_id`, TopicDeletedError if the topic does not exist. Raises other errors if they
+        last longer than default.api.timeout.ms.
         """
         patience_ms = None if topic_id is None else DELETED_TOPIC_PATIENCE_MS
         retry = Retry(self._settings.default_api_timeout_ms, self._sleep, patience_ms)
@@ -86,7 +86,7 @@ class PartitionFetcher:
                 error = refused
             except (ConnectionFailedError, UnansweredError) as lost:
                 error = lost
-            # A cluster that never answered gets no second chance: the address is wrong, most of the time.
+            # A cluster that never answered gets no second attempt, because its address is probably wrong.
             if not self._is_hopeful or not retry.pause():
                 raise error if isinstance(error, ClientError) else self._explained(partition, error)
             self._cluster.forget()
@@ -95,7 +95,7 @@ class PartitionFetcher:
             self.close()
 
     def fetch_ahead(self, partition: TopicPartition, offset: int) -> None:
-        """Send the question that `fetch` will be asked next; its failures are `fetch`'s to report."""
+        """Sends the next request of `fetch` in advance. If that fails, `fetch` reports it."""
         self.drop_ahead()
         try:
             self._ahead = self._begin(partition, offset)
@@ -103,7 +103,7 @@ class PartitionFetcher:
             self._ahead = None
 
     def drop_ahead(self) -> None:
-        """Nobody will take the answer that is on its way: close the connection that it comes on."""
+        """Closes the connection of a request in advance, because its answer is not needed."""
         if self._ahead is not None:
             self._ahead.connection.close()
             self._ahead = None
@@ -123,28 +123,28 @@ class PartitionFetcher:
                 if answer.error_code != ErrorCode.NONE:
                     raise error_for(answer.error_code)
                 return answer
-        raise error_for(ErrorCode.UNKNOWN_SERVER_ERROR, "The broker's answer does not mention the partition.")
+        raise error_for(ErrorCode.UNKNOWN_SERVER_ERROR, "The broker's answer does not have the partition.")
 
     def _begin(self, partition: TopicPartition, offset: int) -> _Ahead:
         leader = self._cluster.leaders([partition])[partition]
         if isinstance(leader, KafkaError):
             raise leader
         connection = self._connection_to(leader)
-        # A broker or a topic that has no id yet is asked by name.
+        # Without a topic id the request uses the name.
         topic_id = self._topic_ids.get(partition.topic, ZERO_UUID)
         max_version = None if topic_id != ZERO_UUID else _TOPIC_ID_VERSION - 1
         begun = connection.begin(self._request(partition, offset, topic_id), max_version=max_version)
         return _Ahead(partition, offset, connection, begun)
 
     def _connection_to(self, leader: int) -> Connection:
-        """A connection for fetches only, because their answers are waited for later."""
+        """A connection for fetches only, because their answers are read later."""
         connection = self._connections.get(leader)
         if connection is None or connection.closed:
             connection = self._connections[leader] = self._cluster.own_connection_to(leader)
         return connection
 
     def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         for connection in self._connections.values():
             connection.close()
         self._connections.clear()
@@ -165,10 +165,10 @@ class PartitionFetcher:
         )
 
     def _check_topic(self, partition: TopicPartition, wanted: bytes | None) -> None:
-        """Learn the topic's id, and whether it is the one that the caller speaks of."""
+        """Learns the id of the topic, and raises TopicRecreatedError if the caller means another topic."""
         known = self._topic_ids.get(partition.topic)
         if known is None or _are_two(wanted, known):
-            # What was known may be of before the topic was made again.
+            # The known id may be older than a new topic with the same name.
             known = self._learn_topic_id(partition.topic)
         if _are_two(wanted, known):
             raise TopicRecreatedError(partition.topic)
@@ -183,13 +183,13 @@ class PartitionFetcher:
         return self._topic_ids[name]
 
     def _explain_range(self, partition: TopicPartition, offset: int) -> None:
-        """Raise OffsetsLostError unless the log holds the offset after all, as a new leader may."""
+        """Raises OffsetsLostError unless the log has the offset, which may happen with a new leader."""
         start, end = self.log_range(partition)
         if not start <= offset <= end:
             raise OffsetsLostError(partition.topic, partition.partition, offset, start, end)
 
     def log_range(self, partition: TopicPartition) -> tuple[int, int]:
-        """The first offset of the log and the one after the last that this reader may see."""
+        """The first offset of the log, and the end of what this reader may see."""
         calls = PartitionCalls(self._cluster)
         found: list[int] = []
         for question in (EARLIEST, LATEST):
@@ -209,5 +209,5 @@ class PartitionFetcher:
 
 
 def _are_two(wanted: bytes | None, known: bytes) -> bool:
-    """Whether the ids are those of two topics; a broker may not know any."""
+    """Returns True if the ids are of two topics. A broker may not know ids."""
     return wanted is not None and ZERO_UUID not in (wanted, known) and wanted != known

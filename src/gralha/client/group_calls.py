@@ -1,4 +1,4 @@
-"""Admin calls about groups: which there are, who is in them, and their end."""
+"""Admin calls about groups: list, describe and delete them."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -28,18 +28,18 @@ from gralha.protocol.messages.describe_groups import DescribeGroupsRequest, Desc
 from gralha.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from gralha.protocol.primitives import ProtocolError, Reader
 
-# From these versions on ListGroups knows states (KIP-518) and types (KIP-848).
+# From these versions on ListGroups supports states (KIP-518) and types (KIP-848).
 _STATES_VERSION: Final = 4
 _TYPES_VERSION: Final = 5
-# What a broker says of a group that ConsumerGroupDescribe does not describe: it may be a classic one.
+# The errors of ConsumerGroupDescribe for a group that may be a classic one.
 _NOT_A_CONSUMER_GROUP: Final = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPORTED_VERSION)
 
 
 class GroupCalls(CoordinatorCalls):
-    """List, describe and delete groups."""
+    """Calls that list, describe and delete groups."""
 
     def list_groups(self, *, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[GroupListing]:
-        """The groups of all brokers, ordered by name; only those in some states or of some types."""
+        """The groups of all brokers, ordered by name, optionally of some states or types only."""
         wanted_states, wanted_types = list(states), list(types)
         brokers = list(self.cluster.once(self.cluster.brokers))
         answers = self.cluster.each(
@@ -75,11 +75,11 @@ class GroupCalls(CoordinatorCalls):
         ]
 
     def describe_groups(self, group_ids: Iterable[str]) -> dict[str, GroupDescription | KafkaError]:
-        """Groups of consumers of either protocol, with their members."""
+        """Groups of consumers of both protocols, with their members."""
         return self._ask_coordinators(group_ids, self._describe_on)
 
     def _describe_on(self, broker: int, group_ids: list[str]) -> Answers[GroupDescription]:
-        """Ask by the new protocol first: only that tells all of a consumer group."""
+        """Asks with ConsumerGroupDescribe first, because only that describes consumer groups completely."""
         answers: Answers[GroupDescription] = {}
         if self.cluster.connection_to(broker).serves(ApiKey.CONSUMER_GROUP_DESCRIBE):
             answers = self._describe_consumer_groups(broker, group_ids)
@@ -113,7 +113,7 @@ class GroupCalls(CoordinatorCalls):
         }
 
     def delete_groups(self, group_ids: Iterable[str]) -> dict[str, KafkaError | None]:
-        """Delete groups without members and their offsets; None for each that is gone."""
+        """Deletes groups without members and their offsets. The result is None for each deleted group."""
 
         def ask(broker: int, groups: list[str]) -> Answers[None]:
             response = self.cluster.send_to(
@@ -174,7 +174,7 @@ def _classic_group(
     except ProtocolError as error:
         return error_for(
             ErrorCode.INCONSISTENT_GROUP_PROTOCOL,
-            f"An assignment in group {group.group_id} is none that consumers make: {error}.",
+            f"An assignment in group {group.group_id} is not a consumer's: {error}.",
         )
     return GroupDescription(
         group.group_id, CLASSIC, group.group_state, group.protocol_data, coordinator, members
@@ -192,11 +192,11 @@ def _classic_member(member: describe_groups.DescribedGroupMember) -> GroupMember
 
 
 def _assigned(data: bytes) -> list[TopicPartition]:
-    """The partitions in the bytes that a group's leader made for a member; none before it did."""
+    """The partitions in a member's assignment. Empty before the group's leader has assigned."""
     if not data:
         return []
     reader = Reader(data)
-    # A newer version only adds fields at the end.
+    # Newer versions only add fields at the end.
     version = min(reader.int16(), ConsumerProtocolAssignment.MAX_VERSION)
     assignment = ConsumerProtocolAssignment.decode(reader, version)
     return [

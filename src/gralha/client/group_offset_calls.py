@@ -1,7 +1,7 @@
-"""Admin calls about the offsets that groups have committed.
+"""Admin calls about the committed offsets of groups.
 
-Topics go by their names: from version 10 on OffsetFetch and OffsetCommit know topic ids only, and an
-administrator may ask for offsets of a topic that is gone.
+Topics are identified by name. From version 10 on OffsetFetch and OffsetCommit have only topic ids, but an
+administrator may ask for offsets of a deleted topic.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,15 +37,15 @@ from gralha.protocol.messages.offset_fetch import (
 Offsets = dict[TopicPartition, CommittedOffset]
 
 _NAMES_VERSION: Final = 9
-# From this version on one request asks for the offsets of many groups (KIP-709).
+# From this version on one request reads the offsets of many groups (KIP-709).
 _MANY_GROUPS_VERSION: Final = 8
 
 
 class GroupOffsetCalls(CoordinatorCalls):
-    """Read, change and delete the offsets of groups."""
+    """Calls that read, change and delete the offsets of groups."""
 
     def group_offsets(self, group_ids: Iterable[str]) -> dict[str, Offsets | KafkaError]:
-        """Everything that each group has committed; nothing for a group that is not there."""
+        """All committed offsets of each group. A group that does not exist has none."""
 
         def ask(broker: int, groups: list[str]) -> Answers[Offsets]:
             connection = self.cluster.connection_to(broker)
@@ -70,9 +70,9 @@ class GroupOffsetCalls(CoordinatorCalls):
     def commit_group_offsets(
         self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Set the offsets of a group without members; None for each that was kept.
+        """Sets offsets of a group without members. The result is None for each stored offset.
 
-        A second attempt does no harm: it commits the same offsets.
+        A second attempt is harmless, because it commits the same offsets.
         """
         request = OffsetCommitRequest(
             group_id=group_id,
@@ -94,7 +94,7 @@ class GroupOffsetCalls(CoordinatorCalls):
                 for topic in response.topics
                 for partition in topic.partitions
             }
-            # A broker that is not in charge says so of every partition.
+            # A broker that is not the coordinator says so for every partition.
             for error in answers.values():
                 if error is not None and may_pass(error, is_change=True):
                     raise error
@@ -105,7 +105,7 @@ class GroupOffsetCalls(CoordinatorCalls):
     def delete_group_offsets(
         self, group_id: str, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Let a group forget its offsets of partitions; None for each that is gone."""
+        """Deletes offsets of a group. The result is None for each deleted offset."""
         request = OffsetDeleteRequest(
             group_id=group_id,
             topics=[
@@ -133,7 +133,7 @@ class GroupOffsetCalls(CoordinatorCalls):
 
 
 def _committed(topics: Iterable[OffsetFetchResponseTopic | OffsetFetchResponseTopics]) -> Offsets:
-    """The offsets in an answer. A partition with an error of its own is one that the caller may not see."""
+    """The offsets in an answer. Partitions with an error are left out: the caller may not see them."""
     return {
         TopicPartition(topic.name, partition.partition_index): CommittedOffset(
             partition.committed_offset,

@@ -1,22 +1,22 @@
-"""What the calls about groups give: plain values, free of protocol versions."""
+"""The values of calls about groups, independent of protocol versions."""
 
 from typing import Final, NamedTuple
 
 from gralha.client.cluster import Broker
 from gralha.client.values import TopicPartition
 
-# States and types, spelt as brokers spell them.
+# States and types, as brokers spell them.
 EMPTY: Final = "Empty"
 DEAD: Final = "Dead"
 CLASSIC: Final = "Classic"
 CONSUMER: Final = "Consumer"
-# The protocol type of those classic groups that consumers make; one that only keeps offsets has none.
+# The protocol type of classic groups of consumers. A group that has only offsets has an empty one.
 CONSUMER_PROTOCOL: Final = "consumer"
 CONSUMER_PROTOCOLS: Final = (CONSUMER_PROTOCOL, "")
 
 
 class GroupListing(NamedTuple):
-    """A group without its members; state and type are empty where the broker is too old to tell."""
+    """A group without its members. State and type are empty if the broker is too old to tell them."""
 
     group_id: str
     protocol_type: str
@@ -25,7 +25,7 @@ class GroupListing(NamedTuple):
 
 
 class GroupMember(NamedTuple):
-    """A member of a group. Only consumer groups (KIP-848) know epochs and what a member is to get."""
+    """A member of a group. Only consumer groups (KIP-848) have epochs and target assignments."""
 
     member_id: str
     instance_id: str | None
@@ -34,12 +34,12 @@ class GroupMember(NamedTuple):
     assignment: list[TopicPartition]
     target_assignment: list[TopicPartition] | None = None
     epoch: int | None = None
-    # Whether it speaks the new protocol in a group on its way there; None where that is not known.
+    # Whether the member uses the consumer protocol, if known. Members of both protocols can be in one group.
     is_upgraded: bool | None = None
 
 
 class GroupDescription(NamedTuple):
-    """A group of consumers, its members and the broker that coordinates it."""
+    """A group of consumers, its members and its coordinator."""
 
     group_id: str
     type: str
@@ -52,7 +52,7 @@ class GroupDescription(NamedTuple):
 
 
 class CommittedOffset(NamedTuple):
-    """How far a group has come in a partition: the offset of the record to read next."""
+    """The committed offset of a group in a partition: the offset of the next record to read."""
 
     offset: int
     leader_epoch: int | None = None

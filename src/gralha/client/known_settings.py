@@ -1,6 +1,6 @@
-"""The names of the settings that Apache Kafka's consumers, producers and admin clients know (4.3).
+"""The names of the settings of Apache Kafka's consumers, producers and admin clients (4.3).
 
-Grouped as in Kafka's documentation. Whoever is given another name can say that it is misspelt.
+They are grouped as in Kafka's documentation. Another name is probably misspelt.
 """
 
 from typing import Final

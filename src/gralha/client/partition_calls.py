@@ -1,4 +1,4 @@
-"""Admin calls that go to the leaders of partitions: offsets and the deletion of records."""
+"""Admin calls to the leaders of partitions: list offsets, delete records."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
@@ -23,17 +23,19 @@ from gralha.protocol.messages.list_offsets import (
 Result = TypeVar("Result")
 Answers = dict[TopicPartition, Result | KafkaError]
 
-# The versions from which on a broker understands a special timestamp.
+# The first versions that support these special timestamps.
 _TIMESTAMP_VERSIONS = {-3: 7, -4: 8, -5: 9, -6: 11}
 
 
 class PartitionCalls(Calls):
-    """List offsets, delete records."""
+    """Calls that list offsets and delete records."""
 
     def list_offsets(
         self, questions: Mapping[TopicPartition, int], *, read_committed: bool = False
     ) -> dict[TopicPartition, ListedOffset | KafkaError]:
-        """For each partition the first offset at or after a timestamp, or what a negative number names."""
+        """The first offset of each partition at or after a timestamp, or the one that a negative number
+        means.
+        """
 
         def question(partition: TopicPartition) -> ListOffsetsPartition:
             return ListOffsetsPartition(partition_index=partition.partition, timestamp=questions[partition])
@@ -63,7 +65,9 @@ class PartitionCalls(Calls):
         return self._ask_leaders(questions, ask)
 
     def delete_records(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | KafkaError]:
-        """Delete all records below an offset (-1: the high watermark); each partition's new first offset."""
+        """Deletes all records below an offset (-1: the high watermark). Returns each partition's new first
+        offset.
+        """
 
         def order(partition: TopicPartition) -> DeleteRecordsPartition:
             return DeleteRecordsPartition(partition_index=partition.partition, offset=offsets[partition])
@@ -93,7 +97,7 @@ class PartitionCalls(Calls):
         partitions: Iterable[TopicPartition],
         ask: Callable[[int, list[TopicPartition]], Answers[Result]],
     ) -> Answers[Result]:
-        """Ask the leader of each partition; a leader that does not answer is looked for again."""
+        """Asks the leader of each partition. Finds the leader again if it does not answer."""
 
         def attempt(pending: list[TopicPartition]) -> Answers[Result]:
             answers: Answers[Result] = {}
@@ -119,7 +123,7 @@ class PartitionCalls(Calls):
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
-    """Partitions by topic, as requests list them."""
+    """Groups partitions by topic, as requests list them."""
     topics: dict[str, list[TopicPartition]] = {}
     for partition in partitions:
         topics.setdefault(partition.topic, []).append(partition)

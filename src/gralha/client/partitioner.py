@@ -1,6 +1,6 @@
-"""Which partition a key belongs to, as Java's default partitioner has it: murmur2 modulo the partitions.
+"""The partition of a key, as Java's default partitioner computes it: murmur2 modulo the partitions.
 
-Records with one key meet in one partition whoever wrote them, Kafka's own clients or this one.
+Records with the same key go to the same partition, no matter which client wrote them.
 
 This module is compiled with mypyc; it also runs uncompiled.
 """
@@ -19,11 +19,11 @@ _POSITIVE: Final[i64] = 0x7FFFFFFF
 
 
 def murmur2(data: bytes, start: i64, end: i64) -> i64:
-    """The 32-bit hash of some bytes, unsigned; `Utils.murmur2` in Kafka's Java clients."""
+    """The unsigned 32-bit hash of some bytes, as `Utils.murmur2` in Kafka's Java clients."""
     length = end - start
     hashed = (_SEED ^ length) & _LOW
     position = start
-    # A product of two 32-bit numbers, of which one is below 2**31, fits into 63 bits: nothing overflows.
+    # The product of two 32-bit numbers fits into 63 bits if one is below 2**31, so nothing overflows.
     while end - position >= 4:
         word = ((i64(read_i32_le(data, position)) & _LOW) * _MIX) & _LOW
         word ^= word >> 24
@@ -44,5 +44,5 @@ def murmur2(data: bytes, start: i64, end: i64) -> i64:
 
 
 def partition_for_key(data: bytes, start: i64, end: i64, partitions: i64) -> i64:
-    """The partition of a key that lies between two positions."""
+    """The partition of the key between two positions."""
     return (murmur2(data, start, end) & _POSITIVE) % partitions

@@ -1,15 +1,15 @@
-"""Sends record batches to the leaders of their partitions: pipelined, in order, repeated until they are in.
+"""Sends record batches to the leaders of their partitions: pipelined, in order, and again until acknowledged.
 
 Every partition has a queue. A request to a broker takes the first batch of each queue that the broker leads,
-and up to five requests are on their way to a broker at once. When a batch fails for a passing reason, its
-partition sends nothing more until all that is under way for it has come back; then everything that failed
-goes out again, in the old order and with the old sequence numbers, so that the broker can tell what it has
-already. A partition's batches under way are all with one broker, for the same reason. And the first batch of
-all travels alone: a broker that does not know the producer yet takes whatever sequence number comes first.
+and up to five requests to a broker are under way at once. If a batch fails with a temporary error, its
+partition sends nothing until all its requests have been answered. Then all failed batches are sent again, in
+the old order and with the old sequence numbers, so that the broker can recognize duplicates. For the same
+reason all requests of a partition go to one broker at a time. The very first batch of a partition is sent
+alone, because a broker that does not know the producer accepts any sequence number first.
 
-With one thread and blocking sockets the brokers still work at the same time: a request is sent to each, and
-answers are waited for only when a broker has its five, when there is no room for more (`make_room`), or when
-everything has to be in.
+There is one thread with blocking sockets, but the brokers still work in parallel: each gets its requests, and
+this process waits for an answer only if a broker has five requests, if the memory is full (`make_room`), or
+if everything must be acknowledged.
 """
 
 import time
@@ -38,13 +38,13 @@ from gralha.protocol.messages.produce import (
 )
 from gralha.protocol.primitives import ZERO_UUID, RecordBytes
 
-# The first version that names topics by their ids.
+# The first version that identifies topics by id.
 _TOPIC_ID_VERSION: Final = 13
-# Errors that another look at the metadata mends, beyond those that are called retriable.
+# Errors that fresh metadata can fix, in addition to retriable errors.
 _LOOK_AGAIN: Final = (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH)
 # How long a topic may be unknown before it counts as deleted.
 _UNKNOWN_TOPIC_PATIENCE_MS: Final = 5_000
-# Not retriable, but no refusal for good: the producer of a task that is run again may be taken.
+# These errors are not retriable, but also not final: the new producer of a repeated task may succeed.
 _OF_THIS_PRODUCER: Final = (
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -57,7 +57,7 @@ _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARG
 
 
 class ProducedBatch:
-    """A record batch on its way; `base_offset` is -1 until the cluster has told it."""
+    """A record batch to send. `base_offset` is -1 until the cluster has answered."""
 
     def __init__(self, data: bytes, count: int, deadline: float) -> None:
         self.data = data
@@ -68,7 +68,7 @@ class ProducedBatch:
 
 
 class PartitionQueue:
-    """What waits for one partition, what is under way, and what has to go out again."""
+    """The batches of one partition: waiting, under way, and failed."""
 
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
@@ -79,7 +79,7 @@ class PartitionQueue:
         self.not_before = 0.0
         self.failures = 0
         self.failing_since = 0.0
-        # Whether the partition has a batch of this producer: from then on it knows the next sequence number.
+        # True once the partition has a batch of this producer. Then it knows the next sequence number.
         self.has_begun = False
 
     @property
@@ -87,7 +87,7 @@ class PartitionQueue:
         return not (self.waiting or self.under_way or self.failed)
 
     def settle(self) -> None:
-        """Put what failed back in front, once nothing is under way any more."""
+        """Puts failed batches back to the front when nothing is under way."""
         if self.failed and not self.under_way:
             self.waiting.extendleft(reversed(self.failed))
             self.failed.clear()
@@ -101,7 +101,7 @@ class _Request(NamedTuple):
 
 
 class _Broker:
-    """The requests that are under way to one broker."""
+    """The requests under way to one broker."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -109,7 +109,7 @@ class _Broker:
 
 
 class Sender:
-    """Brings batches into the cluster. `on_delivered` is told of each, in the order of its partition."""
+    """Sends batches. `on_delivered` is called for each, in the order of its partition."""
 
     def __init__(
         self,
@@ -127,14 +127,14 @@ class Sender:
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         self._brokers: dict[int, _Broker] = {}
         self._topic_ids: dict[str, bytes] = {}
-        # Of all batches that are not under way: those never sent, and those that have to go out again.
+        # The bytes of all batches that are not under way: new ones, and failed ones.
         self.waiting_bytes = 0
 
     def learn_topic(self, topic: str, topic_id: bytes) -> None:
         self._topic_ids[topic] = topic_id
 
     def add(self, partition: TopicPartition, batch: ProducedBatch) -> None:
-        """Queue a batch; `pump` or `drain` send it."""
+        """Queues a batch. `pump` and `drain` send it."""
         queue = self._queues.get(partition)
         if queue is None:
             queue = self._queues[partition] = PartitionQueue(partition)
@@ -142,26 +142,26 @@ class Sender:
         self.waiting_bytes += len(batch.data)
 
     def pump(self) -> None:
-        """Send what can be sent now; wait for answers only where a broker has enough requests."""
+        """Sends all batches that can be sent now. Waits only if a broker has enough requests."""
         while self._send_round():
             pass
 
     def make_room(self, max_bytes: int) -> None:
-        """Send and wait until no more than so many bytes are waiting; an error when a delivery fails."""
+        """Sends and waits until at most this many bytes are waiting. Raises an error if a delivery fails."""
         while self.waiting_bytes > max_bytes:
             self.pump()
             if self.waiting_bytes > max_bytes:
                 self._wait()
 
     def drain(self) -> None:
-        """Send everything and wait until all of it is in."""
+        """Sends everything and waits until all is acknowledged."""
         self.pump()
         while not all(queue.is_empty for queue in self._queues.values()):
             self._wait()
             self.pump()
 
     def _wait(self) -> None:
-        """Wait for an answer of each broker that owes one; where none does, for the next retry."""
+        """Waits for an answer of each busy broker. If no broker is busy, waits for the next retry."""
         busy = [broker_id for broker_id, broker in self._brokers.items() if broker.requests]
         for broker_id in busy:
             self._receive(broker_id)
@@ -169,7 +169,7 @@ class Sender:
             self._wait_for_retry()
 
     def close(self) -> None:
-        """Close the connections; what is under way is given up."""
+        """Closes the connections and gives up requests under way."""
         for broker in self._brokers.values():
             broker.connection.close()
         self._brokers.clear()
@@ -177,7 +177,7 @@ class Sender:
     # Sending
 
     def _send_round(self) -> bool:
-        """One request to each broker that has something waiting; whether there was any."""
+        """Sends one request to each broker that has waiting batches. Returns True if there were any."""
         sendable = [queue for queue in self._queues.values() if self._is_sendable(queue)]
         if not sendable:
             return False
@@ -208,7 +208,7 @@ class Sender:
             elif not queue.under_way or queue.broker_id == leader:
                 groups.setdefault(leader, []).append(queue)
             elif queue.broker_id in self._brokers:
-                # The leader has changed: what the old one still has comes back first.
+                # The leader has changed. The answers of the old leader must come first.
                 self._receive(queue.broker_id)
         return groups
 
@@ -255,7 +255,7 @@ class Sender:
         return broker
 
     def _choose(self, queues: list[PartitionQueue]) -> list[tuple[PartitionQueue, ProducedBatch]]:
-        """The first batch of each queue, as many as one request may hold; those that waited longest first."""
+        """The first batch of each queue, as many as fit into one request. The oldest come first."""
         chosen: list[tuple[PartitionQueue, ProducedBatch]] = []
         room = self._settings.max_request_size
         for queue in sorted(queues, key=lambda queue: queue.waiting[0].deadline):
@@ -288,7 +288,7 @@ class Sender:
     # Answers
 
     def _receive(self, broker_id: int) -> None:
-        """Wait for the oldest answer of a broker."""
+        """Waits for the oldest answer of a broker."""
         broker = self._brokers[broker_id]
         if not broker.requests:
             return
@@ -309,7 +309,7 @@ class Sender:
             self._judge(queue, batch, answers.get((queue.partition.topic, queue.partition.partition)))
 
     def _lose(self, broker_id: int, reason: str) -> None:
-        """The connection broke: nobody knows what of its requests was carried out, all go out again."""
+        """The connection broke. The batches of its requests may have been written, so all are sent again."""
         broker = self._brokers.pop(broker_id)
         broker.connection.close()
         for request in broker.requests:
@@ -320,14 +320,14 @@ class Sender:
         self, queue: PartitionQueue, batch: ProducedBatch, answer: PartitionProduceResponse | None
     ) -> None:
         if answer is None:
-            self._fail(queue, batch, "the broker's answer does not mention the partition")
+            self._fail(queue, batch, "the broker's answer does not have the partition")
             return
         code = answer.error_code
         if code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
             self._succeed(queue, batch, answer.base_offset if code == ErrorCode.NONE else -1)
             return
         error = error_for(code, answer.error_message or None)
-        # After a batch that failed, the broker misses its sequence numbers in all that follow.
+        # After a failed batch the broker misses its sequence numbers, so all later batches fail, too.
         follows_failure = bool(queue.failed) and code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         if code in _TOO_LARGE and batch.count > 1:
             halves = self._split(batch)
@@ -357,7 +357,7 @@ class Sender:
             raise self._too_late(queue, batch)
 
     def _postpone(self, queues: list[PartitionQueue], reason: str) -> None:
-        """Look at the metadata anew, and leave these alone for a moment that grows with each failure."""
+        """Asks for fresh metadata, and pauses these queues for a time that grows with each failure."""
         self._cluster.forget()
         now = time.monotonic()
         for queue in queues:
@@ -390,7 +390,7 @@ class Sender:
     def _undeliverable(self, queue: PartitionQueue, error: KafkaError) -> DeliveryError:
         reason = str(error)
         if error.code in UNKNOWN_TOPIC_CODES:
-            reason = "the topic is not there any more: it was deleted, or deleted and created anew."
+            reason = "the topic does not exist any more: it was deleted, or deleted and created again."
         return undelivered(queue.partition.topic, queue.partition.partition, error.code, reason)
 
 
@@ -398,7 +398,7 @@ _NOTHING: Final = Begun(0, 0, 0, 0)
 
 
 def undelivered(topic: str | None, partition: int | None, code: int, reason: str) -> DeliveryError:
-    """The error to give up with after an answer of the cluster: was it a refusal for good?"""
+    """The error for records that the cluster did not accept, for good or temporarily."""
     may_be_taken_later = error_for(code).retriable or code in (*_LOOK_AGAIN, *_OF_THIS_PRODUCER)
     is_refused = code in UNKNOWN_TOPIC_CODES or not may_be_taken_later
     return (DeliveryRefusedError if is_refused else DeliveryError)(topic, partition, reason, code)

@@ -1,4 +1,4 @@
-"""Admin calls about the quorum, its members, and the features that the cluster runs at."""
+"""Admin calls about the quorum, its voters, and feature levels."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -33,10 +33,10 @@ METADATA_TOPIC: Final = "__cluster_metadata"
 
 
 class QuorumCalls(Calls):
-    """Describe the quorum, change its voters, forget brokers, read and set feature levels."""
+    """Calls that describe the quorum, change its voters, unregister brokers, read and set feature levels."""
 
     def describe_quorum(self) -> QuorumDescription:
-        """Who leads the metadata log and how far the others are behind."""
+        """The leader of the metadata log and the lag of the other nodes."""
         partition = DescribeQuorumRequestPartition(partition_index=0)
         topic = DescribeQuorumRequestTopic(topic_name=METADATA_TOPIC, partitions=[partition])
         request = DescribeQuorumRequest(topics=[topic])
@@ -49,7 +49,7 @@ class QuorumCalls(Calls):
         return self.cluster.once(attempt)
 
     def add_voter(self, voter_id: int, directory_id: bytes, endpoints: Iterable[VoterEndpoint]) -> None:
-        """Make a controller a voter; it returns when the new set of voters is committed (KIP-853)."""
+        """Makes a controller a voter. Returns when the new voters are committed (KIP-853)."""
         request = AddRaftVoterRequest(
             cluster_id=None,
             timeout_ms=self.cluster.request_timeout_ms,
@@ -68,7 +68,7 @@ class QuorumCalls(Calls):
         self.cluster.once(attempt, is_change=True)
 
     def remove_voter(self, voter_id: int, directory_id: bytes) -> None:
-        """Make a voter an observer."""
+        """Makes a voter an observer."""
         request = RemoveRaftVoterRequest(cluster_id=None, voter_id=voter_id, voter_directory_id=directory_id)
 
         def attempt() -> None:
@@ -78,7 +78,7 @@ class QuorumCalls(Calls):
         self.cluster.once(attempt, is_change=True)
 
     def unregister_broker(self, broker_id: int) -> None:
-        """Let the cluster forget a broker that will not come back."""
+        """Removes a broker from the cluster for good."""
 
         def attempt() -> None:
             request = UnregisterBrokerRequest(broker_id=broker_id)
@@ -88,7 +88,7 @@ class QuorumCalls(Calls):
         self.cluster.once(attempt, is_change=True)
 
     def describe_features(self, node_id: int | None = None) -> FeaturesDescription:
-        """What one node supports (any, without an id) and what the cluster runs at."""
+        """The levels that a node supports (any node without an id), and the current levels of the cluster."""
 
         def attempt() -> FeaturesDescription:
             cluster = self.cluster
@@ -109,7 +109,7 @@ class QuorumCalls(Calls):
     def update_features(
         self, levels: Mapping[str, int], upgrade_type: UpgradeType, *, validate_only: bool = False
     ) -> dict[str, KafkaError | None]:
-        """Set features to levels, 0 removes one; None for each that was set."""
+        """Sets features to levels; 0 removes a feature. The result is None for each that was set."""
 
         def attempt(names: list[str]) -> dict[str, KafkaError | None]:
             request = UpdateFeaturesRequest(
@@ -122,7 +122,7 @@ class QuorumCalls(Calls):
             )
             response = self.cluster.admin_connection().send(request, UpdateFeaturesResponse)
             raise_for(response.error_code, response.error_message)
-            # Newer brokers set all or none, and say so once.
+            # Newer brokers set all or none, with one answer.
             if not response.results:
                 return dict.fromkeys(names)
             return {

@@ -1,11 +1,11 @@
-"""What the admin calls about the quorum and its features take and give."""
+"""The values of admin calls about the quorum and feature levels."""
 
 from enum import IntEnum
 from typing import NamedTuple
 
 
 class VoterEndpoint(NamedTuple):
-    """Where a controller listens; prints as `CONTROLLER://host:port`."""
+    """An address of a controller, printed as `CONTROLLER://host:port`."""
 
     listener: str
     host: str
@@ -17,7 +17,7 @@ class VoterEndpoint(NamedTuple):
 
 
 class QuorumReplica(NamedTuple):
-    """How far a voter or an observer has come; times are None where the leader does not know them."""
+    """The position of a voter or an observer. Times are None if the leader does not know them."""
 
     id: int
     directory_id: bytes
@@ -27,7 +27,7 @@ class QuorumReplica(NamedTuple):
 
 
 class QuorumDescription(NamedTuple):
-    """The leader of the metadata log, its voters and observers, and where the voters listen."""
+    """The leader of the metadata log, its voters and observers, and the voters' addresses."""
 
     leader_id: int
     leader_epoch: int
@@ -38,14 +38,14 @@ class QuorumDescription(NamedTuple):
 
 
 class FeatureRange(NamedTuple):
-    """The levels of a feature that a node can run at."""
+    """The levels of a feature that a node supports."""
 
     lowest: int
     highest: int
 
 
 class FeaturesDescription(NamedTuple):
-    """What a node supports, and the levels that the cluster runs at as of an epoch (None: not known)."""
+    """The levels that a node supports, and the cluster's current levels with their epoch (None: unknown)."""
 
     supported: dict[str, FeatureRange]
     finalized: dict[str, int]
@@ -53,7 +53,7 @@ class FeaturesDescription(NamedTuple):
 
 
 class UpgradeType(IntEnum):
-    """What a change of a feature's level may do (KIP-778)."""
+    """The kind of change of a feature level (KIP-778)."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2

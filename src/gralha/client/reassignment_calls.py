@@ -1,4 +1,4 @@
-"""Admin calls about where partitions are and who leads them."""
+"""Admin calls about the replicas of partitions and their leaders."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
@@ -33,14 +33,16 @@ from gralha.protocol.messages.list_partition_reassignments import (
 
 
 class ElectionType(IntEnum):
-    """The first replica that is in sync, or any that is alive: the latter may lose records (KIP-460)."""
+    """PREFERRED elects the first replica if it is in sync. UNCLEAN elects any live one and may lose records
+    (KIP-460).
+    """
 
     PREFERRED = 0
     UNCLEAN = 1
 
 
 class Reassignment(NamedTuple):
-    """A partition on the move; its replicas are the old and the new ones while it lasts."""
+    """A reassignment under way. Its replicas are the old and the new ones."""
 
     replicas: list[int]
     adding: list[int]
@@ -48,12 +50,12 @@ class Reassignment(NamedTuple):
 
 
 class ReassignmentCalls(Calls):
-    """Move partitions between brokers and folders, elect leaders."""
+    """Calls that move partitions between brokers and folders, and elect leaders."""
 
     def list_reassignments(
         self, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, Reassignment]:
-        """The partitions that are moving: all, or those among some."""
+        """The reassignments of all partitions, or of the given ones."""
         topics = (
             None
             if partitions is None
@@ -87,7 +89,9 @@ class ReassignmentCalls(Calls):
         *,
         allow_replication_factor_change: bool = True,
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Begin to move partitions to these brokers (None: call a move off); None for each that began."""
+        """Begins to move partitions to these brokers (None cancels a move). The result is None for each
+        success.
+        """
 
         def order(partition: TopicPartition) -> ReassignablePartition:
             target = targets[partition]
@@ -119,7 +123,9 @@ class ReassignmentCalls(Calls):
     def elect_leaders(
         self, election_type: ElectionType, partitions: Iterable[TopicPartition] | None
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Elect leaders of some partitions, or of all that need it (None); None for each that got one."""
+        """Elects leaders of some partitions, or of all that need it (None). The result is None for each
+        success.
+        """
         topics = (
             None
             if partitions is None
@@ -150,7 +156,7 @@ class ReassignmentCalls(Calls):
     def alter_replica_log_dirs(
         self, broker_id: int, folders: Mapping[TopicPartition, str]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Begin to move replicas of one broker to other folders of it; None for each that began."""
+        """Begins to move replicas of one broker to other folders. The result is None for each success."""
 
         def attempt(pending: list[TopicPartition]) -> dict[TopicPartition, KafkaError | None]:
             moves: dict[str, list[TopicPartition]] = {}

@@ -1,10 +1,10 @@
-"""From columns to record batches: rows of Arrow buffers appended to the batches of their partitions.
+"""Builds record batches from columns: rows of Arrow buffers are appended to the batches of their partitions.
 
-`RowColumns` is one Arrow batch as plain bytes: for each column its data, the offsets into it (int32, little
-endian, one more than there are rows) and a byte per row that says what is null (empty: nothing is).
-`RowRouter.append` walks over the rows, finds the partition of each (its own column, the hash of its key, or
-the partition at which rows without a key stay for a while), and writes the row into that partition's
-`RecordBuilder`. It stops when one of them is full, so that its owner can send the batch and go on.
+`RowColumns` is one Arrow batch as plain bytes. Each column has its data, the offsets into the data (int32,
+little endian, one more than there are rows), and a byte per row that is 0 for null (empty if there are no
+nulls). `RowRouter.append` reads the rows and finds the partition of each: from its column, from the hash of
+its key, or the current partition for rows without a key. It writes the row into the `RecordBuilder` of that
+partition. It stops when a builder is full, so that the caller can send the batch and continue.
 
 This module is compiled with mypyc; it also runs uncompiled.
 """
@@ -21,14 +21,14 @@ from gralha.protocol import compression as codecs
 from gralha.protocol.batches import framed
 from gralha.protocol.records import varint_size, write_varint
 
-# A header, and what a record needs at most beside its key, value and headers: five varints and a byte.
+# The batch header, and the most bytes of a record beside its key, value and headers: five varints and a byte.
 _BATCH_OVERHEAD: Final[i64] = 61
 _RECORD_OVERHEAD: Final[i64] = 36
 
 
 @final
 class BinaryColumn:
-    """The buffers of an Arrow binary array. `is_there` is empty when nothing is null."""
+    """The buffers of an Arrow binary array. `is_there` is empty if there are no nulls."""
 
     def __init__(self, data: bytes, offsets: bytes, is_there: bytes) -> None:
         self.data: bytes = data
@@ -38,7 +38,7 @@ class BinaryColumn:
 
 @final
 class HeaderColumns:
-    """The headers of all rows: `starts` (int32) says which of them belong to a row."""
+    """The headers of all rows. `starts` (int32) has the index of each row's first header."""
 
     def __init__(self, starts: bytes, keys: BinaryColumn, values: BinaryColumn) -> None:
         self.starts: bytes = starts
@@ -48,7 +48,7 @@ class HeaderColumns:
 
 @final
 class RowColumns:
-    """Rows to write: keys and headers may be missing; `partitions` (int32, -1 for null) and topics, too."""
+    """Rows to write. Keys, headers, `partitions` (int32, -1 for null) and topics are optional."""
 
     def __init__(
         self,
@@ -64,13 +64,13 @@ class RowColumns:
         self.values: BinaryColumn = values
         self.headers: HeaderColumns | None = headers
         self.partitions: bytes = partitions
-        # int32: the place of each row's topic in the router's list; empty: all are of the first one
+        # int32: the index of each row's topic in the router. If empty, all rows have the first topic.
         self.topics: bytes = topics
 
 
 @final
 class RecordBuilder:
-    """The batch of one partition that rows are added to."""
+    """Builds the batch of one partition."""
 
     def __init__(self, topic: str, partition: int) -> None:
         self.topic: str = topic
@@ -81,13 +81,13 @@ class RecordBuilder:
         self.writer: BytesWriter = BytesWriter()
 
     def size_bytes(self) -> i64:
-        """What the batch would measure uncompressed."""
+        """The size of the batch without compression."""
         return len(self.writer) + _BATCH_OVERHEAD
 
     def finish(
         self, codec: i64, level: int | None, producer_id: i64, producer_epoch: i64, base_sequence: i64
     ) -> bytes:
-        """The batch, ready to be sent; the builder is empty afterwards."""
+        """The finished batch. The builder is empty afterwards."""
         payload = self.writer.getvalue()
         self.writer.truncate(0)
         if codec:
@@ -107,7 +107,7 @@ class RecordBuilder:
 
 @final
 class TopicRoute:
-    """The builders of one topic's partitions, and where rows without a key go for the moment."""
+    """The builders of one topic's partitions, and the current partition for rows without a key."""
 
     def __init__(self, topic: str, builders: list[RecordBuilder]) -> None:
         self.topic: str = topic
@@ -116,17 +116,17 @@ class TopicRoute:
 
 
 class NoSuchPartitionError(ValueError):
-    """A row names a partition that its topic does not have."""
+    """A row has a partition that its topic does not have."""
 
     def __init__(self, topic: str, partition: int, partitions: int) -> None:
         super().__init__(
-            f"A row goes to partition {partition} of the topic {topic}, which has {partitions} "
+            f"A row has the partition {partition}, but the topic {topic} has {partitions} "
             f"(0 to {partitions - 1})."
         )
 
 
 class RowTooLargeError(ValueError):
-    """A row that no request may carry."""
+    """A row is larger than a request may be."""
 
     def __init__(self, topic: str, size_bytes: int, max_bytes: int) -> None:
         super().__init__(
@@ -137,19 +137,19 @@ class RowTooLargeError(ValueError):
 
 @final
 class RowRouter:
-    """Brings rows to the builders of their partitions."""
+    """Appends rows to the builders of their partitions."""
 
     def __init__(self, batch_size: i64, max_record_bytes: i64) -> None:
         self.routes: list[TopicRoute] = []
         self.batch_size: i64 = batch_size
         self.max_record_bytes: i64 = max_record_bytes
-        # The builder that has no room for the next row; None when all rows have found their place.
+        # The builder that has no room for the next row. None if all rows are appended.
         self.full: RecordBuilder | None = None
-        # The route whose rows without a key shall go to another partition now, if any.
+        # The route whose rows without a key must go to another partition now, or None.
         self.full_route: TopicRoute | None = None
 
     def append(self, rows: RowColumns, row: i64, now_ms: i64) -> i64:
-        """Add rows from `row` on until one finds its builder full; the row to go on with."""
+        """Appends rows from `row` on until a builder is full. Returns the next row."""
         self.full = None
         keys = rows.keys
         values = rows.values
@@ -213,7 +213,7 @@ def _append(
     headers: bytes,
     now_ms: i64,
 ) -> None:
-    """Write one record; an end below its start stands for null."""
+    """Writes one record. An end below its start means null."""
     writer = builder.writer
     if builder.count == 0:
         builder.timestamp_ms = now_ms

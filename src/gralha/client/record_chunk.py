@@ -1,9 +1,9 @@
-"""Fetched record batches on their way into one Arrow batch.
+"""Collects fetched record batches for one Arrow batch.
 
-A chunk collects whole record batches until it has enough rows or bytes. Uncompressed ones are not copied:
-batches that follow each other in one response are one part of the chunk. Compressed ones are decompressed,
-each to a part. Where a chunk has several parts they are joined once, when the Arrow batch is made; the bounds
-of keys and values were written for the joined bytes from the beginning.
+A chunk collects whole record batches until it has enough rows or bytes. Uncompressed batches are not copied:
+consecutive batches of one response are one part of the chunk. Each compressed batch is decompressed to its
+own part. Several parts are joined once, when the Arrow batch is made. The bounds of keys and values refer to
+the joined bytes from the beginning.
 """
 
 from typing import Final
@@ -15,14 +15,14 @@ from gralha.client.record_columns import RecordColumns
 from gralha.protocol import compression
 from gralha.protocol.batches import HEADER_SIZE, BatchHeader
 
-# Large records fill a chunk long before the rows do.
+# A chunk with large records is full before it has all rows.
 CHUNK_BYTES: Final = 32 * 1024 * 1024
-# What one batch may decompress to. Bounds are 32-bit numbers: a chunk and one such batch must fit.
+# The limit for one decompressed batch. Bounds are 32-bit numbers, so a chunk and one such batch must fit.
 MAX_DECOMPRESSED_BYTES: Final = 1024 * 1024 * 1024
 
 
 class RecordChunk:
-    """The rows of the next Arrow batch of one partition; only offsets from `first` to `until` are taken."""
+    """The rows of the next Arrow batch of one partition, with offsets from `first` to `until` (exclusive)."""
 
     def __init__(self, records: ArrowRecords, rows: int, first: int, until: int, with_headers: bool) -> None:
         self._records = records
@@ -43,11 +43,11 @@ class RecordChunk:
         return self._columns.count >= self._rows or self._size_bytes >= CHUNK_BYTES
 
     def suits(self, header: BatchHeader) -> bool:
-        """Whether a batch may join what is there: the type of timestamps is the same for a whole chunk."""
+        """Returns True if a batch may be added. All batches of a chunk have the same timestamp type."""
         return self._columns.count == 0 or self._timestamp_type == int(header.is_log_append_time)
 
     def add(self, data: bytes, position: int, header: BatchHeader) -> None:
-        """Add the records of the batch at `position`."""
+        """Adds the records of the batch at `position`."""
         self._timestamp_type = int(header.is_log_append_time)
         start = position + HEADER_SIZE
         end = position + header.size_bytes
@@ -60,7 +60,7 @@ class RecordChunk:
         self._columns.add_records(data, start, end, header, self._first, self._until, shift)
 
     def _place(self, data: bytes, start: int, end: int) -> int:
-        """Make these bytes part of the chunk; what leads from positions in them to positions in the chunk."""
+        """Adds bytes to the chunk. Returns the difference between a position in the chunk and in `data`."""
         if self._parts and self._parts[-1][0] is data:
             _, part_start, part_end = self._parts[-1]
             self._parts[-1] = (data, part_start, end)
@@ -71,7 +71,7 @@ class RecordChunk:
         return self._size_bytes - end
 
     def take(self) -> list[pa.RecordBatch]:
-        """What has been collected, in batches of less than twice the rows that were asked for."""
+        """The collected rows, in batches of less than twice the wanted number of rows."""
         columns, rows = self._columns, self._rows
         if columns.count == 0:
             self._clear()

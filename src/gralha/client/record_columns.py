@@ -1,15 +1,15 @@
-"""From record batches to columns: where each key and value lies, and the offsets and times of the records.
+"""Converts record batches to columns: the bounds of keys and values, the offsets and times of records.
 
-A record costs a few numbers here and no Python object. Keys and values stay where they are: `bounds` says
-for each record where its key and its value begin and end. Written one after the other, these positions
-ascend, so they are the offsets of an Arrow binary array over the very bytes of the batches, in which every
-other element is a gap; `arrow_records` lets Arrow pick out the keys and the values.
+A record becomes a few numbers and no Python object. Keys and values are not copied: `bounds` has the
+positions where each key and each value begins and ends. These positions are ascending, so they are the
+offsets of an Arrow binary array over the bytes of the batches. Every other element of that array is a gap.
+`arrow_records` uses Arrow to pick the keys and the values.
 
     record   |len|attr|dt|do|klen| key |vlen|  value  |headers|
     bounds                       ^     ^    ^         ^
 
-Null keys and values are empty ranges, and zeros in `has_key` and `has_value`, which hold a byte per record.
-Headers, when asked for, go into a second set of bounds in the same way.
+Null keys and values are empty ranges, with a zero in `has_key` or `has_value`, which have a byte per record.
+Headers, if wanted, have a second set of bounds.
 
 This module is compiled with mypyc; it also runs uncompiled.
 """
@@ -25,14 +25,14 @@ from gralha.protocol.batches import BatchHeader
 from gralha.protocol.errors import InvalidRecordError
 from gralha.protocol.records import read_varint, wrapping_sum
 
-# Beyond these, a time in microseconds does not fit into 64 bits.
+# A time outside of these does not fit into 64 bits as microseconds.
 _MILLISECONDS_MAX: Final[i64] = 9223372036854775
 _MILLISECONDS_MIN: Final[i64] = -9223372036854775
 
 
 @final
 class RecordColumns:
-    """Columns in the making: little-endian numbers, as Arrow's buffers have them."""
+    """Columns of little-endian numbers, in the format of Arrow's buffers."""
 
     def __init__(self, with_headers: bool = False) -> None:
         self.with_headers: bool = with_headers
@@ -46,7 +46,7 @@ class RecordColumns:
         # int64: offsets, and microseconds since 1970
         self.offsets: BytesWriter = BytesWriter()
         self.timestamps: BytesWriter = BytesWriter()
-        # int32: for each record, how many headers there were before it; for each header, its bounds
+        # int32: the number of headers before each record, and the bounds of each header
         self.header_count: i64 = 0
         self.null_header_values: i64 = 0
         self.header_starts: BytesWriter = BytesWriter()
@@ -57,13 +57,13 @@ class RecordColumns:
     def add_records(
         self, data: bytes, position: i64, end: i64, header: BatchHeader, first: i64, until: i64, shift: i64
     ) -> None:
-        """Add the records of a batch, which lie uncompressed between two positions.
+        """Adds the records of a batch, which are uncompressed and between two positions.
 
-        Only offsets from `first` to `until` (exclusive) are taken. `shift` is added to all bounds.
-        INVALID_RECORD for malformed records: none of the batch is added then.
+        Only offsets from `first` to `until` (exclusive) are added. `shift` is added to all bounds. Raises
+        INVALID_RECORD for malformed records; then no record of the batch is added.
         """
         if end > len(data):
-            raise InvalidRecordError("The record batch is cut short")
+            raise InvalidRecordError("The record batch is truncated")
         count = self.count
         nulls = (self.null_keys, self.null_values, self.null_header_values)
         header_count = self.header_count
@@ -77,7 +77,7 @@ class RecordColumns:
             raise InvalidRecordError("The batch ends before the last of its records") from None
 
     def _truncate(self, count: i64, header_count: i64) -> None:
-        """Forget all records and headers after the first so many."""
+        """Removes all records and headers after this many."""
         self.count = count
         self.header_count = header_count
         self.bounds.truncate(16 * count)
@@ -114,7 +114,9 @@ class RecordColumns:
                 timestamp = microseconds(wrapping_sum(base_timestamp, delta))
             delta, position = read_varint(data, position)
             if delta < 0 or delta > last_delta:
-                raise InvalidRecordError(f"A record has the offset delta {delta}, the last one {last_delta}")
+                raise InvalidRecordError(
+                    f"A record has the offset delta {delta}, but the last one is {last_delta}"
+                )
             offset = base_offset + delta
             if offset >= first and offset < until:
                 position = self._add_fields(data, position, record_end, shift)
@@ -125,10 +127,10 @@ class RecordColumns:
                     self._add_headers(data, position, record_end, shift)
             position = record_end
         if position != end:
-            raise InvalidRecordError("The batch goes on after the last of its records")
+            raise InvalidRecordError("The batch has bytes after its last record")
 
     def _add_fields(self, data: bytes, position: i64, end: i64, shift: i64) -> i64:
-        """Add the bounds of a record's key and value; the position after them."""
+        """Adds the bounds of a record's key and value. Returns the position after them."""
         bounds = self.bounds
         length, start = read_varint(data, position)
         if length > end - start:
@@ -142,7 +144,7 @@ class RecordColumns:
             self.null_keys += 1
         write_i32_le(bounds, i32(start + shift))
         length, start = read_varint(data, start)
-        # A null at the very end may have been read from beyond it.
+        # The length of a null value may have been read from after the end of the record.
         if length > end - start or start > end:
             raise bad_size(length, end - start)
         write_i32_le(bounds, i32(start + shift))
@@ -187,7 +189,7 @@ class RecordColumns:
 
 
 def microseconds(timestamp_ms: i64) -> i64:
-    """A time in Arrow's unit; what does not fit is the last time that does."""
+    """A time in Arrow's unit. A time that does not fit becomes the nearest one that does."""
     if timestamp_ms > _MILLISECONDS_MAX:
         timestamp_ms = _MILLISECONDS_MAX
     elif timestamp_ms < _MILLISECONDS_MIN:

@@ -1,12 +1,12 @@
-"""What a client of the bulk lane may be told: the settings of Kafka's own clients, by their names.
+"""The settings of a client of the bulk lane, with the names of Kafka's clients.
 
-`ClientSettings.from_kafka` takes names and values as text, as they stand in a properties file or after
-`kafka.` in an option of Spark. A wrong value is a SettingsError that says what is allowed. Names that
-Kafka's clients know and the bulk lane has no use for are accepted in silence, because whole files of them
-are passed around; names that nobody knows are listed in `unknown`, for a warning.
+`ClientSettings.from_kafka` takes names and values as text, as in a properties file or after `kafka.` in a
+Spark option. A wrong value raises a SettingsError that says what is allowed. Names that Kafka's clients know
+but the bulk lane does not use are accepted silently, because people reuse whole files. Unknown names are
+listed in `unknown`, for a warning.
 
-Some defaults are larger than Kafka's (`batch.size`, `max.partition.fetch.bytes`, `linger.ms` has no
-meaning): a bulk job asks for throughput, and Kafka's are chosen for one record at a time.
+Some defaults are larger than Kafka's (`batch.size`, `max.partition.fetch.bytes`), because a bulk job needs
+throughput. `linger.ms` has no effect.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ _LEVEL_NAMES: Final = {
 
 @dataclass(frozen=True)
 class ClientSettings:
-    """How to reach a cluster, to read from it and to write to it."""
+    """How to connect to a cluster, to read from it and to write to it."""
 
     bootstrap_servers: str
     client_id: str = "gralha"
@@ -56,7 +56,7 @@ class ClientSettings:
     delivery_timeout_ms: int = 120_000
     enable_idempotence: bool = True
     max_in_flight_requests: int = 5
-    # Names that no client of Kafka knows, as they were given.
+    # Names that no Kafka client knows, as given.
     unknown: tuple[str, ...] = ()
 
     @property
@@ -64,7 +64,7 @@ class ClientSettings:
         return self.isolation_level == READ_COMMITTED
 
     def hurried(self, timeout_ms: int) -> "ClientSettings":
-        """The same for somebody who does not wait longer than that, for a connection or for an answer."""
+        """The same settings, with timeouts of at most this long for connections and answers."""
         return replace(
             self,
             connect_timeout_ms=min(self.connect_timeout_ms, timeout_ms),
@@ -73,12 +73,12 @@ class ClientSettings:
 
     @staticmethod
     def from_kafka(options: Mapping[str, str]) -> "ClientSettings":
-        """Settings by Kafka's names; SettingsError when one of the values cannot be."""
+        """Settings from Kafka's names. Raises SettingsError if a value is wrong."""
         return _Parser(options).settings()
 
 
 class _Parser:
-    """Takes one setting after the other out of the options."""
+    """Takes the settings from the options, one after another."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._options = {name.strip(): str(value).strip() for name, value in options.items()}
@@ -127,8 +127,8 @@ class _Parser:
         protocol = self._options.get("security.protocol", "PLAINTEXT").upper()
         if protocol != "PLAINTEXT":
             raise SettingsError(
-                f"security.protocol={protocol} is not possible yet: connections are made in PLAINTEXT only. "
-                "Leave the setting out, and use a listener of the cluster that is a PLAINTEXT one."
+                f"security.protocol={protocol} is not supported yet: only PLAINTEXT is. "
+                "Remove the setting, and connect to a PLAINTEXT listener."
             )
 
     def _bootstrap_servers(self) -> str:
@@ -146,7 +146,7 @@ class _Parser:
         return ACKS[text]
 
     def _idempotence(self, acks: int, in_flight: int) -> bool:
-        """On unless another setting rules it out; an error when both are asked for, as in Kafka."""
+        """On unless another setting excludes it. Both together are an error, as in Kafka."""
         is_possible = acks == -1 and in_flight <= 5
         wanted = self._boolean("enable.idempotence", is_possible)
         if wanted and acks != -1:
@@ -193,4 +193,4 @@ class _Parser:
         return text
 
     def _wrong(self, name: str, allowed: str) -> SettingsError:
-        return SettingsError(f"{name}={self._options[name]} is not possible: {allowed}.")
+        return SettingsError(f"{name}={self._options[name]} is not allowed: {allowed}.")

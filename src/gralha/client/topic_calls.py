@@ -40,7 +40,7 @@ DEFAULT_PAGE_PARTITIONS = 2000
 
 
 class TopicCalls(Calls):
-    """List, describe, create, change and delete topics."""
+    """Calls that list, describe, create, change and delete topics."""
 
     def list_topics(self) -> list[TopicListing]:
         """All topics, ordered by name."""
@@ -53,9 +53,9 @@ class TopicCalls(Calls):
     def describe_topics(
         self, names: Iterable[str], *, page_partitions: int = DEFAULT_PAGE_PARTITIONS
     ) -> dict[str, TopicDescription | KafkaError]:
-        """Topics with their partitions, in pages of so many partitions."""
+        """Topics with their partitions. Responses have at most `page_partitions` partitions."""
         wanted = list(names)
-        # Also this question finds nobody while the broker restarts, and is asked again.
+        # This request fails too while a broker restarts, so it is repeated as well.
         if self.cluster.once(lambda: self.cluster.any_connection().serves(ApiKey.DESCRIBE_TOPIC_PARTITIONS)):
             described = self.cluster.once(lambda: self._describe_in_pages(wanted, page_partitions))
         else:
@@ -66,7 +66,7 @@ class TopicCalls(Calls):
     def _describe_in_pages(self, names: list[str], limit: int) -> dict[str, TopicDescription | KafkaError]:
         described: dict[str, TopicDescription | KafkaError] = {}
         cursor: Cursor | None = None
-        # Without a name the request means all topics.
+        # A request without names would mean all topics.
         while names:
             response = self.cluster.send_to_any(
                 DescribeTopicPartitionsRequest(
@@ -96,7 +96,7 @@ class TopicCalls(Calls):
     def create_topics(
         self, topics: Iterable[NewTopic], *, validate_only: bool = False
     ) -> dict[str, KafkaError | None]:
-        """Create topics; None for each that is there now."""
+        """Creates topics. The result is None for each created topic."""
         wanted = {topic.name: topic for topic in topics}
 
         def attempt(names: list[str]) -> dict[str, KafkaError | None]:
@@ -113,7 +113,7 @@ class TopicCalls(Calls):
         return self.cluster.each(wanted, attempt, is_change=True)
 
     def delete_topics(self, names: Iterable[str]) -> dict[str, KafkaError | None]:
-        """Delete topics; None for each that is gone."""
+        """Deletes topics. The result is None for each deleted topic."""
 
         def attempt(pending: list[str]) -> dict[str, KafkaError | None]:
             request = DeleteTopicsRequest(
@@ -132,7 +132,7 @@ class TopicCalls(Calls):
     def create_partitions(
         self, wanted: Mapping[str, NewPartitions], *, validate_only: bool = False
     ) -> dict[str, KafkaError | None]:
-        """Give topics more partitions; None for each that has them now."""
+        """Adds partitions to topics. The result is None for each success."""
 
         def attempt(names: list[str]) -> dict[str, KafkaError | None]:
             request = CreatePartitionsRequest(
@@ -191,7 +191,7 @@ def _from_metadata(topic: MetadataResponseTopic) -> TopicDescription | KafkaErro
 def _add_page(
     described: dict[str, TopicDescription | KafkaError], topic: DescribeTopicPartitionsResponseTopic
 ) -> None:
-    """A topic with many partitions comes in several pages."""
+    """Adds a page of partitions to a topic. A topic with many partitions has several pages."""
     name = topic.name or ""
     if topic.error_code != ErrorCode.NONE:
         described[name] = error_for(topic.error_code)

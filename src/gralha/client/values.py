@@ -1,4 +1,4 @@
-"""What calls of the client take and give: plain values, free of protocol versions."""
+"""The values of the client's calls, independent of protocol versions."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -12,7 +12,7 @@ from gralha.protocol.special_timestamps import MAX_TIMESTAMP as MAX_TIMESTAMP
 
 
 class TopicPartition(NamedTuple):
-    """One partition of one topic; prints as `topic-partition`, as Kafka does."""
+    """A partition of a topic, printed as `topic-partition`, as in Kafka."""
 
     topic: str
     partition: int
@@ -22,7 +22,7 @@ class TopicPartition(NamedTuple):
 
 
 class OffsetRange(NamedTuple):
-    """Some offsets of one partition. With a topic id the topic must still be that one."""
+    """A range of offsets of one partition. With a topic id, the topic must have that id."""
 
     topic: str
     partition: int
@@ -35,7 +35,7 @@ class OffsetRange(NamedTuple):
 
 
 class TopicListing(NamedTuple):
-    """A topic's name, without its partitions."""
+    """A topic without its partitions."""
 
     name: str
     topic_id: bytes
@@ -43,7 +43,9 @@ class TopicListing(NamedTuple):
 
 
 class PartitionDescription(NamedTuple):
-    """Where a partition is; eligible leader replicas (KIP-966) are None where the broker does not tell."""
+    """The replicas of a partition. Eligible leader replicas (KIP-966) are None if the broker does not tell
+    them.
+    """
 
     partition: int
     leader: int | None
@@ -63,7 +65,7 @@ class TopicDescription(NamedTuple):
 
 
 class NewTopic(NamedTuple):
-    """A topic to create: replicas are placed by the cluster, or as `assignments` says for each partition."""
+    """A topic to create. `assignments` has the brokers of each partition, or the cluster chooses them."""
 
     name: str
     partitions: int = -1
@@ -73,14 +75,14 @@ class NewTopic(NamedTuple):
 
 
 class NewPartitions(NamedTuple):
-    """How many partitions a topic shall have, and where the new ones go (None: the cluster decides)."""
+    """The new number of partitions, and the brokers of the new ones (None: the cluster decides)."""
 
     total: int
     assignments: list[list[int]] | None = None
 
 
 class ResourceType(IntEnum):
-    """What can have settings."""
+    """The types of resources with configs."""
 
     TOPIC = 2
     BROKER = 4
@@ -90,14 +92,14 @@ class ResourceType(IntEnum):
 
 
 class ConfigResource(NamedTuple):
-    """Something that has settings. A broker without a name stands for all brokers."""
+    """A resource with configs. A broker without a name means all brokers."""
 
     type: ResourceType
     name: str
 
 
 class ConfigSource(IntEnum):
-    """Where a setting's value comes from, named as Kafka prints it."""
+    """The source of a config's value, with Kafka's name."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -111,7 +113,7 @@ class ConfigSource(IntEnum):
 
 
 class ConfigSynonym(NamedTuple):
-    """Another place that could give a setting its value."""
+    """A place where a config is set."""
 
     name: str
     value: str | None
@@ -119,7 +121,7 @@ class ConfigSynonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """A setting; the value of a sensitive one is None."""
+    """A config. The value of a sensitive config is None."""
 
     name: str
     value: str | None
@@ -135,7 +137,7 @@ class ConfigEntry(NamedTuple):
 
 
 class ListedOffset(NamedTuple):
-    """The answer to a question for an offset; -1 when no record fits."""
+    """The answer to a request for an offset. -1 if no record matches."""
 
     offset: int
     timestamp_ms: int
@@ -143,7 +145,7 @@ class ListedOffset(NamedTuple):
 
 
 class ReplicaSize(NamedTuple):
-    """How much of a partition lies in a data folder."""
+    """The size of a partition in a data folder."""
 
     partition: TopicPartition
     size_bytes: int
@@ -152,7 +154,7 @@ class ReplicaSize(NamedTuple):
 
 
 class LogDir(NamedTuple):
-    """A data folder of a broker; `error_code` is 0 while it works."""
+    """A data folder of a broker. `error_code` is 0 while it works."""
 
     path: str
     error_code: int
@@ -162,7 +164,7 @@ class LogDir(NamedTuple):
 
 
 class ClusterNode(NamedTuple):
-    """A broker or a controller, at the address that it advertises."""
+    """A broker or a controller with its advertised address."""
 
     id: int
     host: str
@@ -172,7 +174,7 @@ class ClusterNode(NamedTuple):
 
 
 class ClusterDescription(NamedTuple):
-    """A cluster's id, its active controller (or a broker that speaks for it) and its nodes, ordered by id."""
+    """A cluster's id, its active controller (or a broker that forwards to it) and its nodes by id."""
 
     cluster_id: str
     controller_id: int
