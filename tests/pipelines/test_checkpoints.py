@@ -68,7 +68,7 @@ def test_a_batch_that_was_begun_is_done_again(folder: LocalFolder) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "sentence"),
     [
-        ("manifest.json", None, "has no manifest.json: no pipeline of Gralha wrote it."),
+        ("manifest.json", None, "has no manifest.json: Gralha did not write it."),
         ("manifest.json", "{", "manifest.json cannot be read ("),
         ("checkpoint/metadata", None, "is broken: its file checkpoint/metadata is missing or empty."),
         ("checkpoint/metadata", "", "is broken: its file checkpoint/metadata is missing or empty."),
@@ -78,21 +78,21 @@ def test_a_batch_that_was_begun_is_done_again(folder: LocalFolder) -> None:
         (
             "checkpoint/offsets/6",
             "",
-            "its file checkpoint/offsets/6 is missing, empty or cut off.",
+            "its file checkpoint/offsets/6 is missing, empty or truncated.",
         ),
-        ("checkpoint/offsets/6", ENTRY[:-3], "its file checkpoint/offsets/6 is missing, empty or cut off."),
+        ("checkpoint/offsets/6", ENTRY[:-3], "its file checkpoint/offsets/6 is missing, empty or truncated."),
         # Cut at the end of a line: the offsets of the source are gone.
-        ("checkpoint/offsets/6", ENTRY[:26], "its file checkpoint/offsets/6 is missing, empty or cut off."),
-        ("checkpoint/offsets/5", None, "its file checkpoint/offsets/5 is missing, empty or cut off."),
-        ("checkpoint/offsets/5", "", "its file checkpoint/offsets/5 is missing, empty or cut off."),
+        ("checkpoint/offsets/6", ENTRY[:26], "its file checkpoint/offsets/6 is missing, empty or truncated."),
+        ("checkpoint/offsets/5", None, "its file checkpoint/offsets/5 is missing, empty or truncated."),
+        ("checkpoint/offsets/5", "", "its file checkpoint/offsets/5 is missing, empty or truncated."),
         (
             "checkpoint/offsets/6",
             "\udcff\udcfe",
-            "its file checkpoint/offsets/6 is missing, empty or cut off.",
+            "its file checkpoint/offsets/6 is missing, empty or truncated.",
         ),
         ("manifest.json", "\udcff\udcfe", "manifest.json cannot be read ("),
-        ("checkpoint/commits/6", "", "its file checkpoint/commits/6 is missing, empty or cut off."),
-        ("checkpoint/state/0/1/7.changelog", None, "its folder checkpoint/state is gone or empty"),
+        ("checkpoint/commits/6", "", "its file checkpoint/commits/6 is missing, empty or truncated."),
+        ("checkpoint/state/0/1/7.changelog", None, "its folder checkpoint/state is missing or empty"),
     ],
 )
 def test_broken_checkpoints(folder: LocalFolder, name: str, text: str | None, sentence: str) -> None:
@@ -109,7 +109,7 @@ def test_broken_checkpoints(folder: LocalFolder, name: str, text: str | None, se
 
 def test_state_that_is_gone(folder: LocalFolder) -> None:
     shutil.rmtree(file(folder, "checkpoint/state"))
-    assert "checkpoint/state is gone" in (inspect(folder).broken or "")
+    assert "checkpoint/state is missing" in (inspect(folder).broken or "")
     folder.write("manifest.json", STATELESS.to_json())
     assert inspect(folder).broken is None
 
@@ -129,7 +129,7 @@ def test_state_without_offsets_is_no_new_checkpoint(folder: LocalFolder) -> None
 
 def test_a_second_source_has_a_line_of_its_own(folder: LocalFolder) -> None:
     folder.write("manifest.json", replace(STATEFUL, sources=(("sales",), ("orders",))).to_json())
-    assert "offsets/6 is missing, empty or cut off" in (inspect(folder).broken or "")
+    assert "offsets/6 is missing, empty or truncated" in (inspect(folder).broken or "")
 
 
 def test_a_checkpoint_is_put_aside_whole(folder: LocalFolder) -> None:

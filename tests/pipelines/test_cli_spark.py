@@ -127,7 +127,7 @@ def test_a_plan_says_what_cannot_start(
         screen = terminal.screen
     assert "Traceback" not in screen
     good = screen.partition("\n\n")[0]
-    assert f"reads       sales: topic {sales}, 3 partitions\n" in good
+    assert f"reads         sales: topic {sales}, 3 partitions\n" in good
     assert re.search(rf"writes +topic {copy}, does not exist yet, append mode", good)
     assert "checkpoint" in good
     problems = re.findall(r"^Cannot start: .*$", screen, re.MULTILINE)

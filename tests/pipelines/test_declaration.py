@@ -66,7 +66,7 @@ def test_inputs_and_outputs() -> None:
         ({"output_mode": "apend"}, "output_mode is 'apend'; it can be"),
         ({"output": to_table("/x"), "output_mode": "update"}, "cannot be written to /x"),
         ({"trigger": "often"}, "trigger is 'often'; it can be an interval"),
-        ({"dead_letters": "a/b"}, "no name for a topic"),
+        ({"dead_letters": "a/b"}, "not a valid topic name"),
         ({"dead_letters": "sales"}, "it would read its own dead letters"),
     ],
 )
@@ -79,9 +79,9 @@ def test_a_declaration_that_makes_no_sense_says_where_and_why(arguments: dict[st
 
 @pytest.mark.parametrize("topic", ["", "a b", ".", "x" * 250, 7])
 def test_names_that_no_topic_has(topic: Any) -> None:
-    with pytest.raises(DeclarationError, match="is no name for a topic"):
+    with pytest.raises(DeclarationError, match="is not a valid topic name"):
         from_topic(topic)
-    with pytest.raises(DeclarationError, match="is no name for a topic"):
+    with pytest.raises(DeclarationError, match="is not a valid topic name"):
         to_topic(topic)
 
 

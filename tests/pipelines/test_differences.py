@@ -26,14 +26,12 @@ def test_only_the_named_columns_are_compared() -> None:
 
 def test_nothing_expected_is_an_expectation() -> None:
     assert difference([], []) is None
-    assert (
-        difference([TEA], []) == "1 row came (+) that nobody expected:\n    product  total\n  + tea      5.0"
-    )
+    assert difference([TEA], []) == "1 row unexpected (+):\n    product  total\n  + tea      5.0"
 
 
 def test_a_difference_shows_what_came_in_place_of_what() -> None:
     assert difference([CAKE, {"product": "tea", "total": 4.0}], [TEA, CAKE]) == (
-        "1 row expected (-) did not come, 1 row came (+) that nobody expected:\n"
+        "1 row missing (-), 1 row unexpected (+):\n"
         "    product  total\n"
         "  - tea      5.0\n"
         "  + tea      4.0\n"

@@ -77,10 +77,10 @@ def test_functions_travel_to_workers_that_have_no_such_file(
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("x = (1,\n", "1: this is not Python: '(' was never closed."),
+        ("x = (1,\n", "1: syntax error: '(' was never closed."),
         (HEAD + "\n\nprint(undefined)\n", "4: NameError: name 'undefined' is not defined"),
         ("import gralha_no_such_thing\n", "1: ModuleNotFoundError: No module named 'gralha_no_such_thing'"),
-        (HEAD + "\nfrom_topic('a b')\n", "3: 'a b' is no name for a topic"),
+        (HEAD + "\nfrom_topic('a b')\n", "3: 'a b' is not a valid topic name"),
         ("raise SystemExit('go away')\n", "1: SystemExit: go away"),
     ],
 )
@@ -95,7 +95,9 @@ def test_a_wrong_declaration_names_the_function(tmp_path: Path) -> None:
     path = file(tmp_path, HEAD + ONE.replace("def copy(sales)", "def copy(orders)"))
     with pytest.raises(DeclarationError) as error:
         load(path)
-    assert str(error.value).startswith(f"{path}:3: pipeline copy: its parameters must be named as its inputs")
+    assert str(error.value).startswith(
+        f"{path}:3: pipeline copy: its parameters must be named like its inputs"
+    )
 
 
 def test_files_without_pipelines(tmp_path: Path) -> None:
@@ -103,7 +105,7 @@ def test_files_without_pipelines(tmp_path: Path) -> None:
         load(tmp_path / "nothing.py")
     with pytest.raises(LoadError, match="is a folder"):
         load(tmp_path)
-    with pytest.raises(LoadError, match="has no pipeline in it: decorate a function"):
+    with pytest.raises(LoadError, match="has no pipelines: decorate a function"):
         load(file(tmp_path, "x = 1\n"))
     twice = ONE.replace("(inputs", '(name="twice", inputs') + TWO.replace("(inputs", '(name="twice", inputs')
     with pytest.raises(LoadError, match=r"two pipelines are called twice \(lines 3 and 7\)"):

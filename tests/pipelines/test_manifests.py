@@ -87,7 +87,7 @@ def test_nothing_changed() -> None:
         (
             STATEFUL,
             {"stateful": (replace(SUM, keys=("window of 5 minutes", "product STRING")),)},
-            "now it would be of aggregate by window of 5 minutes, product STRING: sum(amount) DOUBLE.",
+            "now it would be aggregate by window of 5 minutes, product STRING: sum(amount) DOUBLE.",
             False,
         ),
         (STATEFUL, {"state_store": "HDFSBackedStateStoreProvider"}, "cannot read it", False),
@@ -102,7 +102,7 @@ def test_nothing_changed() -> None:
         ),
         (TABLE, {"outputs": ("table /other (orc)",)}, "was table /data and is table /other now", True),
         (replace(TABLE, outputs=("table /data",)), {"outputs": ("table /data (orc)",)}, None, True),
-        (STATELESS, {"cluster_id": "two"}, "with the cluster one, and this is two:", False),
+        (STATELESS, {"cluster_id": "two"}, "with the cluster one, but this is two:", False),
         (STATELESS, {"cluster_id": ""}, None, True),
         (STATELESS, {"output_schema": "struct<p:string>"}, "product is gone; p STRING is new", True),
         (STATELESS, {"output_mode": "update"}, "output_mode was 'append' and is 'update' now.", True),
@@ -111,7 +111,7 @@ def test_nothing_changed() -> None:
         (STATELESS, {"spark": "4.10.0"}, "Spark was 4.3.0 and is 4.10.0 now.", True),
         (STATELESS, {"spark": "4.3.1"}, "Spark was 4.3.0 and is 4.3.1 now.", True),
         (STATELESS, {"gralha": "0.2.0"}, "Gralha was 0.1.0 and is 0.2.0 now.", True),
-        (STATEFUL, {"shuffle_partitions": 8}, "lies in 2 partitions and keeps them", True),
+        (STATEFUL, {"shuffle_partitions": 8}, "has 2 partitions and keeps them", True),
         (STATELESS, {"shuffle_partitions": 8}, None, True),
     ],
 )

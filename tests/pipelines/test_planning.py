@@ -109,7 +109,7 @@ def test_an_unreachable_broker(runner: Runner, topic: str) -> None:
         ("product", "cannot be read: Syntax error at or near end of input"),
         (
             "_key STRING",
-            "a column _key, which is taken: it tells where a record comes from.",
+            "a column _key, but Gralha uses this name for the origin of records.",
         ),
         ("a INT, A INT", "input sales: the schema has the column a twice."),
     ],
@@ -126,7 +126,7 @@ def test_a_wrong_schema(runner: Runner, topic: str, schema: str, words: str) -> 
         (lambda sales: sales.select("amout"), "name `amout` cannot be resolved. Did you mean one of"),
         (lambda sales: None, "must return a DataFrame; it returned NoneType. Is a `return` missing?"),
         (lambda sales: 1, "must return a DataFrame; it returned int."),
-        (lambda sales: sales.sparkSession.range(5), "must make what it returns out of its inputs."),
+        (lambda sales: sales.sparkSession.range(5), "must return a DataFrame that it makes from its inputs."),
         (lambda sales: [][1], "IndexError: list index out of range."),
         (
             lambda sales: sales.groupBy("product").count(),
@@ -164,7 +164,7 @@ def test_a_setting_that_spark_does_not_take(
 ) -> None:
     before = runner.spark.conf.get(name, None)
     sentence = problem(runner, simple(topic, lambda sales: sales, conf={name: value}))
-    assert sentence.startswith(f"pipeline copy: Spark does not take conf={{{name!r}: {value!r}}}")
+    assert sentence.startswith(f"pipeline copy: Spark refuses conf={{{name!r}: {value!r}}}")
     assert words in sentence
     assert runner.spark.conf.get(name, None) == before
 
@@ -188,10 +188,10 @@ def test_a_checkpoint_that_does_not_fit_any_more(runner: Runner, bootstrap: str,
     assert (again.verdict, again.can_start, again.changes) == ("resume", True, ())
     assert again.next_batch >= 1
     assert problem(runner, sums(topic, window="5 minutes")) == (
-        f"pipeline {topic}-sums: The state was of aggregate by window of 1 minute, product STRING: "
-        "sum(amount) DOUBLE; now it would be of aggregate by window of 5 minutes, product STRING: "
-        "sum(amount) DOUBLE. The checkpoint does not fit any more. Begin anew with --fresh (the old "
-        "checkpoint is put aside), or change the pipeline back."
+        f"pipeline {topic}-sums: The state was aggregate by window of 1 minute, product STRING: "
+        "sum(amount) DOUBLE, now it would be aggregate by window of 5 minutes, product STRING: "
+        "sum(amount) DOUBLE. The checkpoint does not fit any more. Start again with --fresh (it moves "
+        "the old checkpoint away), or change the pipeline back."
     )
 
     check_a_broken_checkpoint(runner, topic)
@@ -204,7 +204,7 @@ def check_a_broken_checkpoint(runner: Runner, topic: str) -> None:
         if file.name.isdigit():
             file.write_text("")
     sentence = problem(runner, sums(topic))
-    assert "is missing, empty or cut off. Begin anew with --fresh" in sentence
+    assert "is missing, empty or truncated. Start again with --fresh" in sentence
     assert text
 
     fresh = made(runner, sums(topic), fresh=True)

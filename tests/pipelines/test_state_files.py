@@ -94,6 +94,6 @@ def test_pipelines_are_listed_by_name(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    sentence = "cannot be written to: Not a directory. Name another one with --checkpoints."
+    sentence = "cannot be written to: Not a directory. Choose another one with --checkpoints."
     with pytest.raises(PipelineError, match=sentence):
         StateFile(tmp_path / "file" / "checkpoints", "totals").hold(state())

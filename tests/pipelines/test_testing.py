@@ -140,7 +140,7 @@ def test_an_error_of_the_function_says_where(spark: SparkSession) -> None:
 
 
 def test_a_difference_is_an_assertion_with_a_table() -> None:
-    with pytest.raises(AssertionError, match="1 row expected") as failure:
+    with pytest.raises(AssertionError, match="1 row missing") as failure:
         check([{"product": "tea", "total": 4.0}], [{"product": "tea", "total": 5.0}])
     assert "  - tea      5.0\n  + tea      4.0" in str(failure.value)
 

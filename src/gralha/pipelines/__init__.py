@@ -1,4 +1,4 @@
-"""Data pipelines: functions from topics to topics and tables, run on Spark. See `declaration.py` first."""
+"""Data pipelines: functions from topics to topics and tables, run on Spark. Begin with `declaration.py`."""
 
 from gralha.pipelines.declaration import (
     Pipeline,

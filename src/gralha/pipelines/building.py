@@ -1,6 +1,6 @@
-"""Puts a pipeline together on a session: reads its inputs, calls its function, checks what comes back.
+"""Builds a pipeline on a session: reads its inputs, calls its function, checks the result.
 
-Nothing runs yet. Planning and running build in the same way, so what a plan says is what runs.
+This starts no query. Planning and running use the same code, so a plan shows what will run.
 """
 
 from collections.abc import Mapping
@@ -25,13 +25,13 @@ class Built:
 
     pipeline: Pipeline
     rows: DataFrame
-    # The columns of each input's values, as declared.
+    # The declared columns of each input's values.
     schemas: Mapping[str, StructType]
     unfit: Counter
 
 
 def build(pipeline: Pipeline, session: SparkSession, kafka: Mapping[str, str]) -> Built:
-    """Build a pipeline; PipelineError, with file and line, when it makes no sense to Spark."""
+    """Builds a pipeline. Raises PipelineError with file and line if Spark cannot run it."""
     unfit = Counter(session)
     schemas: dict[str, StructType] = {}
     frames: dict[str, DataFrame] = {}
@@ -49,7 +49,7 @@ def build(pipeline: Pipeline, session: SparkSession, kafka: Mapping[str, str]) -
 
 
 def call(pipeline: Pipeline, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """Call the function of a pipeline; what goes wrong in it is said with its line."""
+    """Calls the function of a pipeline. An error in it is reported with its line."""
     try:
         rows: object = pipeline.function(**frames)
     except Exception as error:
@@ -60,12 +60,12 @@ def call(pipeline: Pipeline, frames: Mapping[str, DataFrame]) -> DataFrame:
         what = f"the function must return a DataFrame; it returned {type(rows).__name__}"
         raise complaint(pipeline, f"{what}. Is a `return` missing?" if rows is None else f"{what}.")
     if any(frame.isStreaming for frame in frames.values()) and not rows.isStreaming:
-        raise complaint(pipeline, "the function must make what it returns out of its inputs.")
+        raise complaint(pipeline, "the function must return a DataFrame that it makes from its inputs.")
     return rows
 
 
 def complaint(pipeline: Pipeline, what: str, line: int | None = None) -> PipelineError:
-    """An error that says which pipeline, and where to look."""
+    """An error with the pipeline, the file and the line."""
     try:
         file = str(Path(pipeline.file).relative_to(Path.cwd()))
     except ValueError:
@@ -90,7 +90,7 @@ def _check_outputs(pipeline: Pipeline, rows: DataFrame) -> None:
 
 
 def _check_mode(pipeline: Pipeline, rows: DataFrame) -> None:
-    """Let Spark say now what it would say at the start of the query."""
+    """Makes the checks now that Spark would make at the start of the query."""
     jvm = rows.sparkSession._jvm
     assert jvm is not None
     mode = getattr(jvm.org.apache.spark.sql.streaming.OutputMode, pipeline.output_mode.capitalize())()

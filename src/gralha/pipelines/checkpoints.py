@@ -1,12 +1,13 @@
-"""The folder of a pipeline's checkpoint: what is in it, whether it is whole, and what comes next.
+"""The folder of a pipeline's checkpoint: its content, its damage, and the next batch.
 
-    <checkpoints>/<pipeline>/manifest.json     what made it (manifests.py)
-    <checkpoints>/<pipeline>/checkpoint/       Spark's: metadata, offsets/, commits/, sources/, state/
+    <checkpoints>/<pipeline>/manifest.json     describes the pipeline (manifests.py)
+    <checkpoints>/<pipeline>/checkpoint/       Spark's files: metadata, offsets/, commits/, sources/, state/
 
-Spark writes the offsets of a batch before it runs and a commit after it. So the newest offset is the newest
-commit, or the one after it: then that batch is done again. Anything else is a broken checkpoint: files were
-lost, or two programs wrote to it. Spark would fail with a stack trace, or go on and skip rows. It reads the
-newest offsets and those before them; a file of offsets has a version, settings, and a line for each source.
+Spark writes the offsets of a batch before the batch and a commit after it. So the newest offsets have the
+number of the newest commit, or the next number: then Spark repeats that batch. Any other combination means a
+broken checkpoint: files were lost, or two programs wrote to it. Spark would fail with a stack trace, or
+continue and skip rows. Spark reads the newest offsets and those before them. A file of offsets has a version,
+settings, and a line for each source.
 """
 
 import json
@@ -19,21 +20,21 @@ from gralha.pipelines.manifests import Manifest
 
 MANIFEST: Final = "manifest.json"
 SPARK: Final = "checkpoint"
-# What Spark's two state stores call their files.
+# The file names of Spark's two state stores.
 STATE_FILES: Final = (".zip", ".changelog", ".delta", ".snapshot")
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What is known of a checkpoint without starting Spark's query."""
+    """A checkpoint, as far as it is known without Spark."""
 
-    # None when there is none yet, or when it is broken.
+    # None if there is none yet, or if it is broken.
     manifest: Manifest | None = None
-    # The batch that a query would begin with; 0 when nothing was done yet.
+    # The first batch of the next query. 0 if no batch is done yet.
     next_batch: int = 0
-    # Whether that batch was begun before: its offsets are fixed, it will be done again.
+    # True if that batch was started before. Its offsets are fixed, and it is repeated.
     is_repeated: bool = False
-    # What is broken, in a sentence.
+    # A sentence that says what is broken, or None.
     broken: str | None = None
 
     @property
@@ -42,16 +43,18 @@ class Checkpoint:
 
 
 def inspect(folder: Folder) -> Checkpoint:
-    """Look into the folder of a pipeline's checkpoint."""
+    """Reads the folder of a pipeline's checkpoint."""
     text = folder.read(MANIFEST)
     offsets, commits = _numbers(folder, "offsets"), _numbers(folder, "commits")
     if not offsets and not commits:
         if _has_state(folder):
-            lost = "it has state, but its folders checkpoint/offsets and checkpoint/commits are empty or gone"
+            lost = (
+                "it has state, but its folders checkpoint/offsets and checkpoint/commits are empty or missing"
+            )
             return Checkpoint(broken=f"The checkpoint {folder.path} is broken: {lost}.")
-        return Checkpoint()  # a query that never began its first batch left nothing worth keeping
+        return Checkpoint()  # a query that never started its first batch
     if text is None:
-        return Checkpoint(broken=f"{folder.path} has no {MANIFEST}: no pipeline of Gralha wrote it.")
+        return Checkpoint(broken=f"{folder.path} has no {MANIFEST}: Gralha did not write it.")
     try:
         manifest = Manifest.from_json(text)
     except ValueError as error:
@@ -64,14 +67,14 @@ def inspect(folder: Folder) -> Checkpoint:
 
 
 def put_aside(folder: Folder, now: datetime) -> str | None:
-    """Move a checkpoint out of the way, for a pipeline that begins anew; returns where it is now."""
+    """Moves a checkpoint away, for a pipeline that starts again. Returns its new path."""
     if not folder.names():
         return None
     return folder.move_aside(now.strftime(".before-%Y%m%d-%H%M%S"))
 
 
 def _damage(folder: Folder, manifest: Manifest, offsets: list[int], commits: list[int]) -> str | None:
-    """What is wrong with Spark's files, if anything."""
+    """Returns what is wrong with Spark's files, or None."""
     if not _is_metadata(folder.read(f"{SPARK}/metadata")):
         return "its file checkpoint/metadata is missing or empty"
     newest = offsets[-1] if offsets else -1
@@ -84,14 +87,14 @@ def _damage(folder: Folder, manifest: Manifest, offsets: list[int], commits: lis
     lines = {"offsets": 2 + max(1, len(manifest.sources)), "commits": 2}
     for kind, number in (("offsets", newest), ("offsets", newest - 1), ("commits", committed)):
         if number >= 0 and not _is_log_entry(folder.read(f"{SPARK}/{kind}/{number}"), lines[kind]):
-            return f"its file checkpoint/{kind}/{number} is missing, empty or cut off"
+            return f"its file checkpoint/{kind}/{number} is missing, empty or truncated"
     if manifest.stateful and committed >= 0 and not _has_state(folder):
-        return "its folder checkpoint/state is gone or empty, and with it all that was remembered"
+        return "its folder checkpoint/state is missing or empty, so the state is lost"
     return None
 
 
 def _has_state(folder: Folder) -> bool:
-    """Whether there is a file of state, in the folder of a partition or in one below it (joins)."""
+    """Returns True if there is a state file, in the folder of a partition or one below it (joins)."""
     for operator in folder.names(f"{SPARK}/state"):
         for partition in folder.names(f"{SPARK}/state/{operator}"):
             place = f"{SPARK}/state/{operator}/{partition}"
@@ -113,7 +116,7 @@ def _is_metadata(text: str | None) -> bool:
 
 
 def _is_log_entry(text: str | None, lines_min: int) -> bool:
-    """Whether a file of Spark's logs is whole: a version, then lines of JSON or a dash."""
+    """Returns True if a file of Spark's logs is complete: a version, then lines of JSON or a dash."""
     lines = (text or "").splitlines()
     if len(lines) < lines_min or not lines[0].startswith("v"):
         return False

@@ -1,4 +1,4 @@
-"""Spark's settings for pipelines, and Kafka's: what holds for one query and not for the whole session."""
+"""The Spark and Kafka settings of one query."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 STATE_STORE: Final = "spark.sql.streaming.stateStore.providerClass"
 SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
-# RocksDB keeps state outside of the heap, and `transformWithState` works with nothing else; with a changelog
-# a batch saves what changed and not the whole.
+# RocksDB keeps state outside of the heap, and `transformWithState` needs it. With a changelog a batch saves
+# only what has changed.
 DEFAULTS: Final = {
     STATE_STORE: "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
@@ -25,18 +25,20 @@ DEFAULTS: Final = {
 
 
 def conf_of(pipeline: Pipeline, session: SparkSession) -> dict[str, str]:
-    """Spark's settings for a pipeline; a query keeps those that hold when it starts."""
+    """The Spark settings of a pipeline. A query keeps the settings of its start."""
     return {SHUFFLE_PARTITIONS: session.conf.get(SHUFFLE_PARTITIONS) or "200", **DEFAULTS, **pipeline.conf}
 
 
 def kafka_settings(options: "RunOptions") -> dict[str, str]:
-    """Settings of Kafka's clients for everything that a run connects to."""
+    """The settings of Kafka clients for all connections of a run."""
     return {**options.kafka, "bootstrap.servers": options.bootstrap_servers}
 
 
 @contextmanager
 def configured(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Settings of the session for a while; afterwards it is as it was. PipelineError if Spark refuses one."""
+    """Changes settings of the session and restores them afterwards. Raises PipelineError if Spark refuses
+    one.
+    """
     before: dict[str, str | None] = {}
     try:
         for name, value in conf.items():
@@ -51,13 +53,13 @@ def configured(session: SparkSession, conf: Mapping[str, str]) -> Iterator[None]
 
 
 def _set(session: SparkSession, name: str, value: str) -> dict[str, str | None]:
-    """Change a setting; gives what it was."""
+    """Changes a setting. Returns its old value."""
     try:
         old: str | None = session.conf.get(name, None)
         session.conf.set(name, value)
     except PySparkException as error:
         raise PipelineError(
-            f"Spark does not take conf={{{name!r}: {value!r}}} of a pipeline: {short(error)} "
-            f"What holds for all of Spark is given with --conf {name}=..."
+            f"Spark refuses conf={{{name!r}: {value!r}}} of a pipeline: {short(error)} "
+            f"Settings of the whole session are set with --conf {name}=..."
         ) from error
     return {name: old}

@@ -1,16 +1,15 @@
-"""Records that do not fit their schema: they go to a topic of their own, and the query goes on.
+"""Dead letters: records that do not fit their schema go to their own topic, and the query continues.
 
-How it is done, and why so. A streaming query has one sink, and behind an aggregate the unfit records are
-gone; a second query, or a union of two halves, would read every input twice. So the records are sorted in
-the stage that reads them: Spark marks those that do not fit (`inputs.py`), and a Python function over Arrow
-batches writes them to the dead-letter topic. Its argument is null for every record that fits, so good records
-cost a null bit and not a copy of their bytes.
+A streaming query has one sink, and after an aggregate the bad records are gone. A second query, or a union of
+two halves, would read every input twice. So the stage that reads the records also separates them: Spark marks
+the bad ones (`inputs.py`), and a Python function over Arrow batches writes them to the dead-letter topic. Its
+argument is null for every good record, so a good record costs a null bit and not a copy of its bytes.
 
-Delivery: the function answers only after the brokers have acknowledged the dead letters of its batch. A task
-cannot finish before, so no offset is committed whose dead letters are not written. A task or batch that is
-done again writes them again: at least once, and the headers say which are the same. The function counts as
-not deterministic, so Spark neither moves a user's filter in front of it nor calls it twice for one scan; a
-function that uses an input twice (a self-join) scans it twice, and then dead letters come twice.
+The function returns only after the brokers have acknowledged the dead letters of its batch. A task cannot
+finish before that, so no offset is committed before its dead letters are written. A repeated task or batch
+writes them again: delivery is at least once, and the headers identify duplicates. The function is declared as
+not deterministic, so Spark neither moves a user's filter before it nor calls it twice for one scan. A
+pipeline that uses an input twice (a self-join) scans it twice, and writes its dead letters twice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +19,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import StructType
 
@@ -34,27 +33,27 @@ FITS: Final = "__gralha_fits"
 ORIGIN: Final = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 HEADER_TYPE: Final = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 LETTER_SCHEMA: Final = pa.schema([("key", pa.binary()), ("value", pa.binary()), ("headers", HEADER_TYPE)])
-# A dead letter is its record and some headers more: the topic takes what another one just took.
+# A dead letter is a record that another topic accepted, with a few more headers. So this topic accepts more.
 TOPIC_MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
-# How a topic with another limit says that a letter is too large for it.
+# The errors of a topic for which a letter is too large.
 TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
-# How many headers tell where a dead letter is from; they come last.
+# The number of headers with the origin of a dead letter. They come last.
 STORY_HEADERS: Final = 6
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class DeadLetters:
-    """Where the unfit records of one input go, and what is said of them. Travels to Spark's workers."""
+    """Writes the bad records of one input to their topic. It is sent to Spark's workers."""
 
     pipeline: str
     topic: str
     schema: StructType
-    # Settings of Kafka's clients; secrets in them are references until a worker connects.
+    # Settings of Kafka clients. Secrets in them are references until a worker connects.
     kafka: Mapping[str, str]
 
     def write(self, records: Sequence[Mapping[str, Any]]) -> None:
-        """Write records as dead letters; returns when the brokers have them."""
+        """Writes records as dead letters. Returns when the brokers have acknowledged them."""
         settings = client_settings(
             {"max.request.size": str(TOPIC_MESSAGE_BYTES_MAX), **self.kafka, "acks": "all"}
         )
@@ -68,7 +67,7 @@ class DeadLetters:
                 self._write_one(settings, letter)
 
     def _write_one(self, settings: ClientSettings, letter: dict[str, Any]) -> None:
-        """A record that is too large even here leaves something behind; where it is from is always told."""
+        """Writes a letter. If it is too large, parts are left out, but never its origin."""
         *longer, shortest = _shortened(letter)
         for one in longer:
             try:
@@ -81,7 +80,7 @@ class DeadLetters:
         _send(settings, self.topic, [shortest])
 
     def letter(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """A dead letter: key, value and headers as they were, and headers that tell its story."""
+        """A dead letter: the record's key, value and headers, and headers with its origin."""
         story = [
             _header("gralha.pipeline", self.pipeline),
             _header("gralha.reason", reason(record["value"], self.schema)),
@@ -98,7 +97,7 @@ class DeadLetters:
 
 
 class Counter:
-    """How many records did not fit, counted on the workers and read on the driver."""
+    """Counts bad records on the workers. The driver reads the number."""
 
     def __init__(self, session: SparkSession) -> None:
         self.accumulator = session.sparkContext.accumulator(0)
@@ -109,7 +108,7 @@ class Counter:
 
 
 def sorter(counter: Counter, letters: DeadLetters | None) -> Sorter:
-    """What leaves out unfit records, counts them and, unless `letters` is None, writes them."""
+    """A function that removes bad records and counts them. Unless `letters` is None, it writes them."""
     accumulator = counter.accumulator
 
     def fits(unfit: pa.Array) -> pa.Array:
@@ -131,7 +130,7 @@ def sorter(counter: Counter, letters: DeadLetters | None) -> Sorter:
 
 
 def origins(unfit: pa.StructArray) -> list[dict[str, Any]]:
-    """The records as Python has them; times are microseconds, for Python's own end with the year 9999."""
+    """The records as Python values. Times are microseconds, because Python's end with the year 9999."""
     batch = pa.RecordBatch.from_struct_array(unfit)
     place = batch.schema.get_field_index("timestamp")
     times = batch.column(place).cast(pa.int64())
@@ -140,7 +139,7 @@ def origins(unfit: pa.StructArray) -> list[dict[str, Any]]:
 
 
 def _send(settings: ClientSettings, topic: str, letters: list[dict[str, Any]]) -> None:
-    from gralha.client.bulk_writer import BulkWriter  # most workers never meet a misfit
+    from gralha.client.bulk_writer import BulkWriter  # most workers never have a dead letter
 
     with BulkWriter(settings, topic=topic, waits_for_first_answer=True) as writer:
         writer.write(pa.RecordBatch.from_pylist(letters, schema=LETTER_SCHEMA))
@@ -148,12 +147,12 @@ def _send(settings: ClientSettings, topic: str, letters: list[dict[str, Any]]) -
 
 
 def _is_too_large(error: ClientError) -> bool:
-    """Whether a letter was refused for its size: by the topic, or by the client before it was sent."""
+    """Returns True if the topic or the client refused a letter because of its size."""
     return isinstance(error, RowsError) or (isinstance(error, DeliveryError) and error.code in TOO_LARGE)
 
 
 def _shortened(letter: dict[str, Any]) -> list[dict[str, Any]]:
-    """A letter as it is, without its value, and without the record's key and headers as well."""
+    """The letter, the letter without its value, and the letter without key and headers of the record."""
     story = letter["headers"][-STORY_HEADERS:]
     value, key = (_header(f"gralha.{one}", "left out: too large for this topic") for one in ("value", "key"))
     without_value = {**letter, "value": None, "headers": [*letter["headers"], value]}

@@ -1,4 +1,4 @@
-"""What a user writes: a function from DataFrames to a DataFrame, and where its rows come from and go to.
+"""The declaration of a pipeline: a function from DataFrames to a DataFrame, with its inputs and outputs.
 
 ```python
 @pipeline(
@@ -11,9 +11,9 @@ def totals(sales: DataFrame) -> DataFrame:
     return sales.groupBy(F.window("at", "1 minute"), "product").agg(F.sum("amount").alias("total"))
 ```
 
-A declaration is a value: making one neither starts Spark nor connects to anything, and a `Pipeline` can still
-be called like the function that it decorates. Everything that can be checked without Spark is checked here,
-and complained about with the file and the line of the function.
+A declaration neither starts Spark nor connects to anything, and a `Pipeline` can be called like the function
+that it decorates. Everything that can be checked without Spark is checked here. An error names the file and
+the line of the function.
 """
 
 import inspect
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 OutputMode = Literal["append", "update", "complete"]
 OUTPUT_MODES: Final = ("append", "update", "complete")
 
-# The columns that tell where a record came from; every input has them beside the columns of its schema.
+# The columns with the origin of a record. Every input has them, in addition to the columns of its schema.
 RECORD_COLUMNS: Final = ("_key", "_topic", "_partition", "_offset", "_timestamp", "_headers")
 
-# A pipeline's name is a consumer group, a folder and part of a topic's name.
+# The name of a pipeline is also a consumer group, a folder and a part of a topic name.
 NAME: Final = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,199}")
 TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 AVAILABLE_NOW: Final = "available-now"
@@ -44,7 +44,7 @@ INTERVAL: Final = re.compile(r"\d+ *(millisecond|second|minute|hour|day|week)s?"
 
 @dataclass(frozen=True)
 class TopicInput:
-    """Rows out of one or more topics: made by `from_topic`."""
+    """Rows from one or more topics. Made by `from_topic`."""
 
     topics: tuple[str, ...]
     schema: "str | StructType | None" = None
@@ -55,7 +55,7 @@ class TopicInput:
 
 @dataclass(frozen=True)
 class TopicOutput:
-    """Rows into a topic, as JSON: made by `to_topic`."""
+    """Rows to a topic, as JSON. Made by `to_topic`."""
 
     topic: str
     key: tuple[str, ...] = ()
@@ -68,7 +68,7 @@ class TopicOutput:
 
 @dataclass(frozen=True)
 class TableOutput:
-    """Rows into a folder of files: made by `to_table`."""
+    """Rows to a folder of files. Made by `to_table`."""
 
     path: str
     format: str = "parquet"
@@ -84,27 +84,27 @@ Output = TopicOutput | TableOutput
 
 @dataclass(frozen=True, eq=False)
 class Pipeline:
-    """A declared pipeline: call it like the function that it decorates."""
+    """A declared pipeline. It can be called like the function that it decorates."""
 
     name: str
     function: "Callable[..., DataFrame]"
     inputs: Mapping[str, TopicInput]
     outputs: tuple[Output, ...]
     output_mode: OutputMode = "append"
-    # An interval ("1 second"), "available-now" (all there is, then end), or None: as fast as batches come.
+    # An interval ("1 second"), "available-now" (all records that exist, then stop), or None: without a pause.
     trigger: str | None = None
-    # The topic for records that do not fit their schema; None: they are dropped, and only counted.
+    # The topic for records that do not fit their schema. With None they are dropped and counted.
     dead_letters: str | None = None
-    # Spark's settings for this pipeline alone.
+    # Spark settings for this pipeline alone.
     conf: Mapping[str, str] = field(default_factory=dict)
-    # Its tests, functions of `run`: see `test` and testing.py.
+    # Its tests, functions with the parameter `run`: see `test` and testing.py.
     tests: list[Callable[[Any], None]] = field(default_factory=list)
 
     def __call__(self, *arguments: "DataFrame", **named: "DataFrame") -> "DataFrame":
         return self.function(*arguments, **named)
 
     def test(self, function: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Declare the function below as a test: `gralha pipeline test` calls it (see testing.py)."""
+        """Declares the function below as a test. `gralha pipeline test` calls it (see testing.py)."""
         self.tests.append(function)
         return function
 
@@ -115,18 +115,18 @@ class Pipeline:
 
     @property
     def line(self) -> int:
-        """The line at which the function begins."""
+        """The first line of the function."""
         return self._code.co_firstlineno
 
     @property
     def _code(self) -> CodeType:
-        """The function's own code, also below decorators of other modules (`functools.wraps`)."""
+        """The code of the function itself, without decorators of other modules (`functools.wraps`)."""
         code: CodeType = inspect.unwrap(self.function).__code__
         return code
 
     @property
     def topics(self) -> list[str]:
-        """All topics that it reads, each once."""
+        """All topics that the pipeline reads, each once."""
         return list(dict.fromkeys(topic for one in self.inputs.values() for topic in one.topics))
 
 
@@ -137,15 +137,15 @@ def from_topic(
     starting_offsets: str = "earliest",
     options: Mapping[str, str] | None = None,
 ) -> TopicInput:
-    """Read the records of a topic, or of several that hold the same kind of values.
+    """Reads the records of a topic, or of several with the same kind of values.
 
     - `schema`: the columns of the JSON values, `"product STRING NOT NULL, amount DOUBLE"` or a `StructType`.
       Records that do not fit go to the dead-letter topic. Without a schema there is one column, `value`
-      (BINARY), and nothing to complain about.
+      (BINARY), and every record fits.
     - `watermark`: a column of the schema (or `_timestamp`) and how late a record may come, for example
       `("at", "10 seconds")`.
-    - `starting_offsets`: `earliest`, `latest` or Spark's JSON; for the first start only.
-    - `options`: anything else that `format("gralha")` takes, for example `maxOffsetsPerTrigger`.
+    - `starting_offsets`: `earliest`, `latest` or Spark's JSON. It counts only for the first start.
+    - `options`: any other option of `format("gralha")`, for example `maxOffsetsPerTrigger`.
     """
     if not topics:
         raise DeclarationError('from_topic needs the name of a topic: from_topic("sales").')
@@ -161,13 +161,13 @@ def to_topic(
     partitions: int | None = None,
     options: Mapping[str, str] | None = None,
 ) -> TopicOutput:
-    """Write every row to a topic as a JSON object.
+    """Writes every row to a topic as a JSON object.
 
-    - `key`: the column that is the record's key, as text; several columns make a JSON object. Without it, the
-      records keep the key of the input where the function kept the column `_key`, else they have none.
-    - `partitions`: how many the topic gets when it does not exist yet; otherwise the broker's default.
+    - `key`: the column with the record's key, as text. Several columns make a JSON object. Without it,
+      records get the key of the input if the function has kept the column `_key`, otherwise none.
+    - `partitions`: the number of partitions if the topic does not exist yet. By default the broker decides.
 
-    A column `_headers` becomes the record's headers; the other columns of `RECORD_COLUMNS` are not written.
+    A column `_headers` becomes the record's headers. The other columns of `RECORD_COLUMNS` are not written.
     """
     _check_topic(topic)
     return TopicOutput(topic, _names(key), partitions, dict(options or {}))
@@ -180,7 +180,7 @@ def to_table(
     partition_by: str | Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> TableOutput:
-    """Append every row to a folder of files, in a format of Spark's: parquet, orc, json, csv."""
+    """Appends every row to a folder of files, in one of Spark's formats: parquet, orc, json, csv."""
     return TableOutput(str(path), format, _names(partition_by), dict(options or {}))
 
 
@@ -194,10 +194,11 @@ def pipeline(
     dead_letters: str | None = "",
     conf: Mapping[str, str] | None = None,
 ) -> "Callable[[Callable[..., DataFrame]], Pipeline]":
-    """Declare the function below as a pipeline. The names of its parameters are the names of the inputs.
+    """Declares the function below as a pipeline. The names of its parameters are the names of the inputs.
 
-    `name` is the function's unless given; it names the consumer group, the checkpoint and the dead-letter
-    topic, `<name>.dead-letters` unless `dead_letters` says otherwise (None: drop what does not parse).
+    The default of `name` is the name of the function. It is also the name of the consumer group, of the
+    checkpoint, and the first part of the dead-letter topic, `<name>.dead-letters`. `dead_letters` sets
+    another topic; with None, bad records are dropped.
     """
 
     def declare(function: "Callable[..., DataFrame]") -> Pipeline:
@@ -222,7 +223,7 @@ def pipeline(
 
 
 def _complaint(declared: Pipeline) -> str | None:
-    """What is wrong with a declaration, if anything; the first thing is enough."""
+    """Returns the first error in a declaration, or None."""
     checks = (_bad_name, _bad_inputs, _bad_outputs, _bad_mode, _bad_trigger, _bad_dead_letters)
     return next((found for check in checks if (found := check(declared))), None)
 
@@ -242,7 +243,7 @@ def _bad_inputs(declared: Pipeline) -> str | None:
     parameters = list(inspect.signature(declared.function).parameters)
     if sorted(parameters) != sorted(declared.inputs):
         return (
-            f"its parameters must be named as its inputs: the function takes ({', '.join(parameters)}), "
+            f"its parameters must be named like its inputs: the function takes ({', '.join(parameters)}), "
             f"the inputs are ({', '.join(declared.inputs)})."
         )
     return None
@@ -268,8 +269,8 @@ def _bad_mode(declared: Pipeline) -> str | None:
     tables = [one for one in declared.outputs if isinstance(one, TableOutput)]
     if tables and mode != "append":
         return (
-            f"a table keeps the rows it has, so output_mode={mode!r} cannot be written to {tables[0].path}: "
-            "use output_mode='append' (aggregates need a watermark then), or write the changes to a topic."
+            f"a table only gets new rows, so output_mode={mode!r} cannot be written to {tables[0].path}: "
+            "use output_mode='append' (aggregates then need a watermark), or write the changes to a topic."
         )
     return None
 
@@ -285,13 +286,13 @@ def _bad_dead_letters(declared: Pipeline) -> str | None:
     topic = declared.dead_letters
     if topic is None or TOPIC.fullmatch(topic):
         return None if topic not in declared.topics else f"it would read its own dead letters, topic {topic}."
-    return f"dead_letters is {topic!r}, which is no name for a topic."
+    return f"dead_letters is {topic!r}, which is not a valid topic name."
 
 
 def _check_topic(topic: str) -> None:
     if not isinstance(topic, str) or not TOPIC.fullmatch(topic) or topic in (".", ".."):
         raise DeclarationError(
-            f"{topic!r} is no name for a topic: use letters, digits, '.', '_' and '-', at most 249 of them."
+            f"{topic!r} is not a valid topic name: use at most 249 letters, digits, '.', '_' and '-'."
         )
 
 

@@ -1,7 +1,7 @@
-"""Compares the rows that a pipeline gave with those that a test expects, and shows where they differ.
+"""Compares the rows of a pipeline with the rows that a test expects, and shows the differences.
 
-Rows are dicts of plain values. Their order does not matter: Spark promises none. Only the columns that the
-expected rows name are compared. Times are text in UTC (`plain`), numbers may differ by rounding.
+Rows are dicts of plain values. Their order does not matter, because Spark guarantees none. Only columns of
+the expected rows are compared. Times are text in UTC (`plain`), and numbers may differ by rounding.
 """
 
 import datetime
@@ -16,7 +16,7 @@ NO_COLUMN = "(no such column)"
 
 
 def plain(value: Any) -> Any:
-    """A value as tests write it: times and dates as text, binary as text where it is some."""
+    """A value as tests write it: times and dates as text, and binary values as text if they are text."""
     if isinstance(value, datetime.datetime):
         utc = value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo else value
         return utc.isoformat(sep=" ")
@@ -39,7 +39,7 @@ def _text(value: bytes) -> str | bytes:
 
 
 def difference(actual: Sequence[Row], expected: Sequence[Row]) -> str | None:
-    """A table of what is missing (-) and what came unasked (+), or None when the rows agree."""
+    """A table of missing (-) and unexpected (+) rows, or None if there are none."""
     wanted = [plain(row) for row in expected]
     columns = _columns(wanted) or _columns(actual)
     got = [{name: plain(row.get(name, NO_COLUMN)) for name in columns} for row in actual]
@@ -56,7 +56,7 @@ def _columns(rows: Iterable[Row]) -> list[str]:
 
 
 def _matched(got: Sequence[Row], wanted: Sequence[Row]) -> tuple[list[Row], list[Row], list[Row]]:
-    """The rows of both, those that were only wanted, those that only came."""
+    """The rows of both, the rows that are missing, and the rows that are unexpected."""
     left = list(got)
     same: list[Row] = []
     missing: list[Row] = []
@@ -87,7 +87,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _same_time(one: str, other: str) -> bool:
-    """Whether both are times, and the same one: `2026-01-01 10:00` and `2026-01-01T10:00:00Z`."""
+    """Returns True if both are the same time, such as `2026-01-01 10:00` and `2026-01-01T10:00:00Z`."""
     try:
         return bool(
             plain(datetime.datetime.fromisoformat(one)) == plain(datetime.datetime.fromisoformat(other))
@@ -97,7 +97,7 @@ def _same_time(one: str, other: str) -> bool:
 
 
 def _pairs(missing: list[Row], unasked: list[Row]) -> list[tuple[str, Row]]:
-    """Each missing row, with the one below it that came most likely in its place."""
+    """Each missing row, followed by the most similar unexpected row."""
     left = list(unasked)
     lines: list[tuple[str, Row]] = []
     for row in missing:
@@ -116,9 +116,9 @@ def _alikeness(one: Row, other: Row) -> int:
 def _headline(missing: int, unasked: int) -> str:
     parts = []
     if missing:
-        parts.append(f"{_rows(missing)} expected (-) did not come")
+        parts.append(f"{_rows(missing)} missing (-)")
     if unasked:
-        parts.append(f"{_rows(unasked)} came (+) that nobody expected")
+        parts.append(f"{_rows(unasked)} unexpected (+)")
     return ", ".join(parts) + ":"
 
 
@@ -137,7 +137,7 @@ def _table(columns: list[str], lines: list[tuple[str, Row]]) -> list[str]:
 
 
 def shown(value: Any) -> str:
-    """A value in a table: text as it is, null for None."""
+    """A value in a table. Text is unchanged, None is null."""
     if value is None:
         return "null"
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""What happens to pipelines while they run, as values for whoever watches: a terminal, metrics, state files.
+"""The events of running pipelines, for terminals, metrics and state files.
 
 `run(..., on_event=...)` calls back on the thread that called `run`, never from two threads at once.
 """
@@ -10,12 +10,12 @@ from gralha.pipelines.progress import Progress
 
 @dataclass(frozen=True)
 class Started:
-    """The query of a pipeline runs; `attempt` counts from 1 and grows with every restart."""
+    """The query of a pipeline runs. `attempt` begins with 1 and grows with every restart."""
 
     pipeline: str
     attempt: int
     query_id: str
-    # Whether it goes on from a checkpoint.
+    # True if the query continues from a checkpoint.
     resumes: bool
 
 
@@ -29,7 +29,7 @@ class Progressed:
 
 @dataclass(frozen=True)
 class Restarting:
-    """The query failed and will be started again after a pause."""
+    """The query failed and will be restarted after a pause."""
 
     pipeline: str
     reason: str
@@ -39,7 +39,7 @@ class Restarting:
 
 @dataclass(frozen=True)
 class Failed:
-    """The query failed and stays down: `reason` is a sentence for a person."""
+    """The query failed for good. `reason` is a sentence for a person."""
 
     pipeline: str
     reason: str
@@ -47,7 +47,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Stopped:
-    """The query ended as it was asked to, or because all there was is done (available now)."""
+    """The query ended on request, or because all records are processed (available now)."""
 
     pipeline: str
 

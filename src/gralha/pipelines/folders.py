@@ -1,7 +1,7 @@
-"""The folder of a checkpoint, wherever it is: on this machine, or on any file system that Spark reaches.
+"""The folder of a checkpoint, on this machine or on a file system that Spark can reach.
 
-A path without a scheme, or with `file:`, is read and written by Python; any other (hdfs://, s3a://, ...) goes
-through Hadoop's file system in Spark's JVM, with Spark's settings and credentials.
+A path without a scheme, or with `file:`, is read and written by Python. Any other path (hdfs://, s3a://, ...)
+goes through Hadoop's file system in Spark's JVM, with Spark's settings and credentials.
 """
 
 import os
@@ -20,43 +20,43 @@ from gralha.pipelines.spark_errors import short
 
 
 class Folder(Protocol):
-    """A folder with text files and folders in it; paths inside are relative, with slashes."""
+    """A folder with text files and folders. Paths inside are relative, with slashes."""
 
     path: str
 
     def names(self, inside: str = "") -> list[str]:
-        """What a folder holds, sorted; empty when it does not exist."""
+        """The names in a folder, sorted. Empty if it does not exist."""
 
     def read(self, name: str) -> str | None:
-        """The text of a file; None when it does not exist."""
+        """The text of a file. None if it does not exist."""
 
     def write(self, name: str, text: str) -> None:
-        """Write a file so that a crash leaves the old text or the new one, never half of it."""
+        """Writes a file. After a crash it has the old text or the new one."""
 
     def move_aside(self, suffix: str) -> str:
-        """Rename the folder by a suffix; returns its new path."""
+        """Renames the folder by a suffix. Returns its new path."""
 
 
 def folder(path: str, session: SparkSession) -> Folder:
-    """The folder at a path, which need not exist yet."""
+    """The folder at a path. It need not exist."""
     return LocalFolder(full_path(path)) if is_on_this_machine(path) else HadoopFolder(path, session)
 
 
 def full_path(path: str) -> str:
-    """A path as messages and Spark name it."""
+    """A path as messages and Spark have it."""
     if is_on_this_machine(path):
         return os.path.abspath(path.removeprefix("file://").removeprefix("file:"))
     return path.rstrip("/")
 
 
 def is_on_this_machine(path: str) -> bool:
-    """Whether other machines see another folder under the same path."""
+    """Returns True if the path is on this machine only."""
     return urlsplit(path).scheme in ("", "file")
 
 
 @contextmanager
 def usable(path: str) -> Iterator[None]:
-    """PipelineError, in a sentence, when a folder cannot be read or written."""
+    """Raises PipelineError, as a sentence, if a folder cannot be read or written."""
     try:
         yield
     except (OSError, Py4JError, PySparkException) as error:
@@ -85,7 +85,7 @@ class LocalFolder:
 
     def read(self, name: str) -> str | None:
         try:
-            # Bytes that are no text are for the reader to complain about.
+            # The reader of the text reports bytes that are not UTF-8.
             return (self._root / name).read_text("utf-8", "replace")
         except FileNotFoundError:
             return None
@@ -106,7 +106,7 @@ class LocalFolder:
 
 
 class HadoopFolder:
-    """A folder of a file system that Spark's JVM speaks to."""
+    """A folder on a file system of Spark's JVM."""
 
     def __init__(self, path: str, session: SparkSession) -> None:
         self.path = path.rstrip("/")
@@ -123,7 +123,7 @@ class HadoopFolder:
         return sorted(str(status.getPath().getName()) for status in self._files.listStatus(place))
 
     def read(self, name: str) -> str | None:
-        # Not every file system replaces a file in one step: the new text may still wait under its first name.
+        # Not every file system replaces a file in one step: the new text may still have its temporary name.
         places = [self._at(name), self._at(f".{name}.new")]
         place = next((one for one in places if self._files.exists(one)), None)
         if place is None:

@@ -1,8 +1,8 @@
-"""Tells a pipeline's consumer group how far the pipeline is.
+"""Commits the progress of a pipeline to its consumer group.
 
-The source itself commits when Spark asks it for the next batch: with a long trigger that is much later than
-the end of the last one, and after a stop it is never. Until then the group's lag would be wrong. Whoever
-watches the query hears at once that a batch is done, and commits that here.
+The source itself commits when Spark asks it for the next batch. With a long trigger that is much later than
+the end of the previous batch, and after a stop it never happens. Until then the lag of the group would be
+wrong. The run sees at once that a batch is done, and commits its offsets here.
 """
 
 import logging
@@ -15,14 +15,14 @@ from gralha.spark.progress_commits import commit_progress
 logger = logging.getLogger(__name__)
 
 INTERVAL_SECONDS: Final = 1.0
-# A cluster that is away would hold up whoever watches for seconds each time.
+# If the cluster is away, each attempt takes seconds and blocks the run.
 RETRY_SECONDS: Final = 30.0
 
 Offsets = Mapping[str, Mapping[str, int]]
 
 
 class GroupProgress:
-    """How far one pipeline is, and what of that its group has been told."""
+    """The offsets that one pipeline has reached, and those that are committed."""
 
     def __init__(self, group: str, kafka: Mapping[str, str]) -> None:
         self._group = group
@@ -32,16 +32,16 @@ class GroupProgress:
         self._due = 0.0
 
     def reached(self, offsets: Offsets) -> None:
-        """A batch is done, and the next one begins at these offsets."""
+        """A batch is done. The next one begins at these offsets."""
         self._reached = offsets
 
     def step(self, now: float) -> None:
-        """Commit what is new, unless that was done a moment ago."""
+        """Commits new offsets, unless the last commit is too recent."""
         if self._reached != self._committed and now >= self._due:
             self._due = now + (INTERVAL_SECONDS if self._commit() else RETRY_SECONDS)
 
     def finish(self) -> None:
-        """The query has ended: commit what is left."""
+        """The query has ended. Commits the remaining offsets."""
         if self._reached != self._committed:
             self._commit()
 

@@ -1,13 +1,12 @@
-"""From the records of topics to the typed rows that a pipeline's function gets.
+"""Converts the records of topics to the typed rows that a pipeline's function gets.
 
-A value is JSON, and Spark's `from_json` reads it. A record fits when its value is one JSON object, in UTF-8,
-whose fields have the declared types, and when the fields that are declared NOT NULL are there; fields that
-nobody declared are left out. A record without a value (a tombstone) fits: its columns are all null, and
-`_key` says whose.
+A value is JSON, and Spark's `from_json` parses it. A record fits if its value is one JSON object in UTF-8, if
+its fields have the declared types, and if all fields that are declared NOT NULL exist. Undeclared fields are
+ignored. A record without a value (a tombstone) fits: all its columns are null, and `_key` has its key.
 
-`from_json` stops at the end of the first object and does not see what follows. So it gets the value as the
-only item of an array, in an object of ours with another field behind it. If the value is not one object, the
-whole is no JSON, or the array has not one item, or that last field is not found.
+`from_json` stops at the end of the first object and ignores what follows. So it gets the value as the only
+item of an array, inside an object with another field after it. If the value is not one object, then the text
+is not JSON, or the array does not have one item, or the last field is missing.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +15,7 @@ from typing import Final, cast
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -35,7 +34,7 @@ from gralha.pipelines.spark_errors import short
 from gralha.spark.schema import HEADERS
 
 VALUE: Final = StructType([StructField("value", BinaryType())])
-# What every input has beside the columns of its value.
+# The columns of every input, in addition to the columns of its value.
 RECORD_FIELDS: Final = (
     StructField("_key", StringType()),
     StructField("_topic", StringType()),
@@ -44,26 +43,26 @@ RECORD_FIELDS: Final = (
     StructField("_timestamp", TimestampType()),
     StructField("_headers", HEADERS),
 )
-# Columns of ours that live between two steps; no user's column is called so.
+# Temporary columns. A user's column cannot have these names.
 PARSED: Final = "__gralha_parsed"
 UNFIT: Final = "__gralha_unfit"
 # The fields of the object around a value.
 ITEMS: Final = "values"
 END: Final = "end"
 
-# Takes records that have the column UNFIT, gives those that fit: without side effects, or with dead letters.
+# Takes records with the column UNFIT and returns those that fit, with or without writing dead letters.
 Sorter = Callable[[DataFrame], DataFrame]
 
 
 def value_schema(declared: TopicInput, session: SparkSession) -> StructType:
-    """The columns of the values, without those of the record; `value BINARY` when none are declared."""
+    """The columns of the values, without those of the record. Without a schema it is `value BINARY`."""
     if declared.schema is None:
         return VALUE
     if isinstance(declared.schema, StructType):
         schema = declared.schema
     else:
         try:
-            # Parsing needs a session; `fromDDL` takes the active one.
+            # `fromDDL` needs a session and takes the active one.
             schema = cast(StructType, StructType.fromDDL(declared.schema))
         except PySparkException as error:
             raise PipelineError(f"the schema {declared.schema!r} cannot be read: {short(error)}") from error
@@ -72,12 +71,12 @@ def value_schema(declared: TopicInput, session: SparkSession) -> StructType:
 
 
 def row_schema(declared: TopicInput, session: SparkSession) -> StructType:
-    """All columns of the DataFrame that the function gets."""
+    """All columns of the function's DataFrame."""
     return StructType([*value_schema(declared, session).fields, *RECORD_FIELDS])
 
 
 def read(declared: TopicInput, session: SparkSession, *, group: str, kafka: Mapping[str, str]) -> DataFrame:
-    """The records of the topics as a stream; `kafka` are settings of the client, without "kafka."."""
+    """The records of the topics as a stream. `kafka` has client settings without "kafka."."""
     options = {
         "subscribe": ",".join(declared.topics),
         "startingOffsets": declared.starting_offsets,
@@ -92,10 +91,10 @@ def read(declared: TopicInput, session: SparkSession, *, group: str, kafka: Mapp
 def typed(
     records: DataFrame, declared: TopicInput, session: SparkSession, sort_out: Sorter | None = None
 ) -> DataFrame:
-    """Typed rows, with their watermark, out of records with Spark's columns for Kafka, headers included.
+    """Typed rows with their watermark, from records with the columns of Spark's Kafka source and headers.
 
-    Works on a stream and on a batch alike, so that tests give rows of their own. Records that do not fit
-    are left out, unless `sort_out` does something better with them (see `dead_letters.py`).
+    Works on a stream and on a batch, so that tests can use their own rows. Records that do not fit are
+    removed, unless `sort_out` handles them (see `dead_letters.py`).
     """
     schema = value_schema(declared, session)
     if declared.schema is None:
@@ -131,7 +130,7 @@ def _is_unfit(schema: StructType) -> Column:
         | parsed.getField(END).isNull()
         | parsed.getField(UNFIT).isNotNull()
     )
-    # What is not UTF-8 would be read with question marks in it.
+    # Spark would replace bytes that are not UTF-8 with question marks.
     is_no_text = ~F.is_valid_utf8(F.col("value").cast("string"))
     return F.col("value").isNotNull() & reduce(Column.__or__, required, is_other_json | is_no_text)
 
@@ -155,7 +154,7 @@ def _check_names(schema: StructType) -> None:
     taken = next((name for name in schema.names if name in RECORD_COLUMNS), None)
     if taken:
         raise PipelineError(
-            f"the schema has a column {taken}, which is taken: it tells where a record comes from"
+            f"the schema has a column {taken}, but Gralha uses this name for the origin of records"
         )
     names = [name.lower() for name in schema.names]
     twice = next((name for name in names if names.count(name) > 1), None)

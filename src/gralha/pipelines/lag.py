@@ -1,7 +1,7 @@
-"""How far a pipeline is behind, now: the ends of its topics as brokers say, less what its last batch read.
+"""The current lag of a pipeline: the ends of its topics, less the offsets of its last batch.
 
-Spark's own report has the ends as they were when the batch began. A batch that takes a minute, or never ends,
-would show no lag at all; so the brokers are asked when somebody looks.
+Spark's report has the ends from the start of the batch. A batch that takes a minute, or never ends, would
+show no lag. So the brokers are asked whenever the lag is shown.
 """
 
 import threading
@@ -16,12 +16,12 @@ from gralha.client.values import LATEST, ListedOffset, TopicPartition
 from gralha.pipelines.progress import Progress
 from gralha.spark.secrets import client_settings
 
-# Who looks does not wait long: a lag that is not known is better than a terminal that stands still.
+# The caller does not wait long: an unknown lag is better than a terminal that does not react.
 PATIENCE_MS: Final = 2_000
 
 
 class LagMeter:
-    """Asks the brokers; any thread may. What cannot be found out is None."""
+    """Asks the brokers, from any thread. An unknown lag is None."""
 
     def __init__(self, bootstrap_servers: str, kafka: Mapping[str, str]) -> None:
         self._kafka = {**kafka, "bootstrap.servers": bootstrap_servers}
@@ -29,7 +29,7 @@ class LagMeter:
         self._admin: Admin | None = None
 
     def lag(self, progress: Progress) -> int | None:
-        """Records behind what the pipeline's last batch read to."""
+        """The number of records after the end of the pipeline's last batch."""
         read_to = {
             TopicPartition(topic, int(partition)): offset
             for topic, partitions in progress.read_to.items()
@@ -43,7 +43,7 @@ class LagMeter:
         return sum(known) if len(known) == len(read_to) else None
 
     def close(self) -> None:
-        """Disconnect."""
+        """Closes the connection."""
         with self._lock:
             self._forget()
 

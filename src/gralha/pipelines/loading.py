@@ -1,11 +1,10 @@
 """Loads the pipelines of a Python file.
 
-The file is an ordinary module; its pipelines are the decorated functions at its top level, in their order.
-It may import the modules that lie beside it. What goes wrong while it is loaded is said with the file and the
-line that a person has to look at.
+The file is an ordinary module. Its pipelines are the decorated functions at its top level, in their order. It
+may import modules from its folder. An error is reported with the file and the line to look at.
 
-Spark's workers have no copy of the file: its functions and classes travel to them by value, and so do those
-of the modules beside it.
+Spark's workers do not have the file, so its functions and classes are sent to them by value, together with
+those of modules from its folder.
 """
 
 import hashlib
@@ -24,24 +23,24 @@ EXAMPLE = 'decorate a function with @pipeline(inputs={"sales": from_topic("sales
 
 
 def load(path: str | Path) -> list[Pipeline]:
-    """The pipelines of a file, at least one; LoadError or DeclarationError when something is wrong."""
+    """The pipelines of a file, at least one. Raises LoadError or DeclarationError."""
     file = Path(path)
     if not file.exists():
         raise LoadError(f"There is no file {file}.")
     if file.is_dir():
-        raise LoadError(f"{file} is a folder; name the Python file with the pipelines.")
+        raise LoadError(f"{file} is a folder. Give the Python file with the pipelines.")
     module = _run(file.resolve(), str(file))
     found = [value for value in vars(module).values() if isinstance(value, Pipeline)]
-    # A file that imports a pipeline of another file does not run it.
+    # Pipelines that the file imports from other files do not count.
     own = list(dict.fromkeys(one for one in found if Path(one.file).resolve() == file.resolve()))
     if not own:
-        raise LoadError(f"{file} has no pipeline in it: {EXAMPLE}.")
+        raise LoadError(f"{file} has no pipelines: {EXAMPLE}.")
     _check_names(own, str(file))
     return own
 
 
 def named(pipelines: Sequence[Pipeline], name: str) -> Pipeline:
-    """The pipeline of that name, or a sentence that says which there are."""
+    """The pipeline with this name. Raises LoadError with all names if there is none."""
     for one in pipelines:
         if one.name == name:
             return one
@@ -50,7 +49,7 @@ def named(pipelines: Sequence[Pipeline], name: str) -> Pipeline:
 
 
 def where(error: BaseException, file: str) -> int | None:
-    """The line of a file at which an error left it: the last one on the way that belongs to the file."""
+    """The last line of a file in the traceback of an error."""
     lines = [
         frame.lineno
         for frame in traceback.extract_tb(error.__traceback__)
@@ -60,7 +59,7 @@ def where(error: BaseException, file: str) -> int | None:
 
 
 def _run(file: Path, shown: str) -> ModuleType:
-    # A name of its own for every path, so that two files called pipeline.py get on with each other.
+    # Every path has its own module name, so that two files called pipeline.py do not collide.
     name = f"gralha_pipeline_{file.stem}_{hashlib.sha1(str(file).encode()).hexdigest()[:8]}"
     spec = spec_from_file_location(name, file, loader=SourceFileLoader(name, str(file)))
     assert spec is not None
@@ -81,7 +80,7 @@ def _run(file: Path, shown: str) -> ModuleType:
 
 def _explained(error: BaseException, file: Path, shown: str) -> BaseException:
     if isinstance(error, SyntaxError) and Path(error.filename or "") == file:
-        return LoadError(f"{shown}:{error.lineno}: this is not Python: {error.msg}.")
+        return LoadError(f"{shown}:{error.lineno}: syntax error: {error.msg}.")
     if isinstance(error, DeclarationError):
         return error if str(file) in str(error) else LoadError(f"{shown}:{where(error, str(file))}: {error}")
     if not isinstance(error, Exception | SystemExit):
@@ -96,11 +95,11 @@ def _check_names(pipelines: list[Pipeline], shown: str) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         lines = " and ".join(str(one.line) for one in pipelines if one.name == twice)
-        raise LoadError(f"{shown}: two pipelines are called {twice} (lines {lines}); give one another name.")
+        raise LoadError(f"{shown}: two pipelines are called {twice} (lines {lines}); rename one of them.")
 
 
 def _neighbours(folder: Path) -> list[ModuleType]:
-    """The modules that were loaded from a folder, but for installed ones."""
+    """The modules that were loaded from a folder, except installed ones."""
     found = []
     for name, module in list(sys.modules.items()):
         file = Path(getattr(module, "__file__", None) or "/")
@@ -114,5 +113,5 @@ def _send_by_value(module: ModuleType) -> None:
     try:
         from pyspark import cloudpickle
     except ImportError:
-        return  # whoever only looks at declarations needs no Spark
+        return  # without Spark, declarations can still be read
     cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]

@@ -1,8 +1,8 @@
-"""What a checkpoint was made by, and whether it still fits: the manifest beside Spark's checkpoint.
+"""The manifest beside a checkpoint: it describes the pipeline that wrote the checkpoint.
 
-Spark starts from a checkpoint whatever the query has become since, and finds out later, in its own words, or
-not at all. A manifest is written when a pipeline starts; before the next start it is compared with what the
-pipeline is now. Every difference is a sentence, and says whether the checkpoint can be resumed from.
+Spark continues from a checkpoint even if the query has changed, and fails later, or never notices. A manifest
+is written when a pipeline starts. Before the next start it is compared with the current pipeline. Every
+difference becomes a sentence, and says whether the pipeline can continue from the checkpoint.
 """
 
 import json
@@ -25,7 +25,7 @@ VERSION: Final = 1
 
 @dataclass(frozen=True)
 class Change:
-    """Something that changed since the last run, in a sentence, and whether the checkpoint still fits."""
+    """A difference since the last run: a sentence, and whether the checkpoint still fits."""
 
     sentence: str
     can_resume: bool
@@ -33,7 +33,7 @@ class Change:
 
 @dataclass(frozen=True)
 class InputManifest:
-    """An input as it was."""
+    """An input at the time of the manifest."""
 
     name: str
     topics: tuple[str, ...]
@@ -44,7 +44,7 @@ class InputManifest:
 
 @dataclass(frozen=True)
 class Manifest:
-    """All that a checkpoint depends on."""
+    """Everything that a checkpoint depends on."""
 
     pipeline: str
     inputs: tuple[InputManifest, ...]
@@ -54,13 +54,13 @@ class Manifest:
     output_schema: str
     shuffle_partitions: int
     state_store: str
-    # The topics of each source, in Spark's order (sources.py): the offsets in the checkpoint have no names.
+    # The topics of each source, in Spark's order (sources.py). The offsets in the checkpoint have no names.
     sources: Sources = ()
-    # The cluster of the topics; "" when it is not known.
+    # The id of the cluster. "" if it is not known.
     cluster_id: str = ""
     gralha: str = gralha.__version__
     spark: str = pyspark.__version__
-    # A name for the life of the checkpoint: folders of tables carry it.
+    # An id of the checkpoint. The folders of tables have it in their names.
     checkpoint_id: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
 
     def to_json(self) -> str:
@@ -69,11 +69,11 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """What `to_json` wrote; ValueError when it is something else."""
+        """Parses the text of `to_json`. Raises ValueError if it is something else."""
         try:
             values = json.loads(text)
             if values.pop("version") != VERSION:
-                raise ValueError("it has another version")
+                raise ValueError("its version is not supported")
             values["inputs"] = tuple(_input(one) for one in values["inputs"])
             values["stateful"] = tuple(_operator(one) for one in values["stateful"])
             values["outputs"] = tuple(values["outputs"])
@@ -83,12 +83,12 @@ class Manifest:
             raise ValueError(f"{type(error).__name__}: {error}") from error
 
     def after(self, old: Self) -> Self:
-        """The same for a checkpoint that exists; a cluster that tells no id stays the one it was."""
+        """The manifest for an existing checkpoint. If the cluster has no id, the old id stays."""
         return replace(self, checkpoint_id=old.checkpoint_id, cluster_id=self.cluster_id or old.cluster_id)
 
 
 def manifest(built: Built, conf: Mapping[str, str], cluster_id: str = "") -> Manifest:
-    """The manifest of a pipeline that is built; `conf` are Spark's settings as they will be."""
+    """The manifest of a built pipeline. `conf` has the Spark settings of the start."""
     pipeline = built.pipeline
     return Manifest(
         pipeline=pipeline.name,
@@ -114,7 +114,7 @@ def manifest(built: Built, conf: Mapping[str, str], cluster_id: str = "") -> Man
 
 
 def describe(output: Output) -> str:
-    """An output as the manifest names it: `topic sums`, `table /data (parquet, partitioned by day)`."""
+    """An output in the manifest: `topic sums`, `table /data (parquet, partitioned by day)`."""
     if isinstance(output, TopicOutput):
         return f"topic {output.topic}"
     by = f", partitioned by {_list(output.partition_by)}" if output.partition_by else ""
@@ -122,7 +122,7 @@ def describe(output: Output) -> str:
 
 
 def compare(old: Manifest, new: Manifest) -> list[Change]:
-    """What changed from one manifest to the other, what matters most first."""
+    """The differences between two manifests. Those that prevent a start come first."""
     parts = (_inputs(old, new), _state(old, new), _output(old, new), _environment(old, new))
     changes = [change for part in parts for change in part]
     return sorted(changes, key=lambda change: change.can_resume)
@@ -131,8 +131,8 @@ def compare(old: Manifest, new: Manifest) -> list[Change]:
 def _inputs(old: Manifest, new: Manifest) -> Iterator[Change]:
     if old.cluster_id and new.cluster_id and old.cluster_id != new.cluster_id:
         yield Change(
-            f"The checkpoint was made with the cluster {old.cluster_id}, and this is {new.cluster_id}: "
-            "offsets of one say nothing about the other. Is --bootstrap-server right?",
+            f"The checkpoint was made with the cluster {old.cluster_id}, but this is {new.cluster_id}: "
+            "offsets of one cluster mean nothing in another. Is --bootstrap-server right?",
             can_resume=False,
         )
     before, after = [one.name for one in old.inputs], [one.name for one in new.inputs]
@@ -151,7 +151,7 @@ def _inputs(old: Manifest, new: Manifest) -> Iterator[Change]:
 
 def _order(was: Sources, now: Sources) -> Iterator[Change]:
     fits = len(was) == len(now) and all(set(one) <= set(other) for one, other in zip(was, now, strict=True))
-    if was and not fits:  # a manifest of an older Gralha does not say it
+    if was and not fits:  # manifests of older versions do not have it
         before, after = (", then ".join(_list(one) for one in some) for some in (was, now))
         yield Change(
             f"The query read {before} and now reads {after}: "
@@ -162,7 +162,7 @@ def _order(was: Sources, now: Sources) -> Iterator[Change]:
 
 def _input_changes(was: InputManifest, now: InputManifest, *, is_stateful: bool) -> Iterator[Change]:
     if was.topics != now.topics:
-        # Topics that are only added begin at their start; offsets of a topic that is gone lead nowhere.
+        # New topics are read from their start. A checkpoint with a removed topic cannot be used.
         yield Change(
             f"Input {now.name} read {_list(was.topics)} and now reads {_list(now.topics)}"
             + (": the new ones are read from their start." if set(was.topics) < set(now.topics) else "."),
@@ -179,12 +179,12 @@ def _input_changes(was: InputManifest, now: InputManifest, *, is_stateful: bool)
         yield Change(
             f"The watermark of input {now.name} was {_watermark(was.watermark)} and is "
             f"{_watermark(now.watermark)} now"
-            + ("; it holds for the rows that come." if is_stateful else "."),
+            + ("; the new one counts for new rows." if is_stateful else "."),
             can_resume=not is_stateful or bool(was.watermark and now.watermark),
         )
     if was.starting_offsets != now.starting_offsets:
         yield Change(
-            f"Input {now.name} would start from {now.starting_offsets}, but its checkpoint goes on.",
+            f"Input {now.name} would start from {now.starting_offsets}, but its checkpoint counts.",
             can_resume=True,
         )
 
@@ -193,16 +193,17 @@ def _state(old: Manifest, new: Manifest) -> Iterator[Change]:
     if len(old.stateful) != len(new.stateful):
         before, after = _operators(old.stateful), _operators(new.stateful)
         yield Change(
-            f"What is remembered between batches changed: it was {before}, now it is {after}.",
+            f"The state between batches changed: it was {before}, now it is {after}.",
             can_resume=False,
         )
         return
     for was, now in zip(old.stateful, new.stateful, strict=True):
         if was != now:
-            yield Change(f"The state was of {was}; now it would be of {now}.", can_resume=False)
+            yield Change(f"The state was {was}, now it would be {now}.", can_resume=False)
     if new.stateful and old.state_store != new.state_store:
         yield Change(
-            f"The state is kept by {old.state_store}, and {new.state_store} cannot read it.", can_resume=False
+            f"The state was written by {old.state_store}, and {new.state_store} cannot read it.",
+            can_resume=False,
         )
 
 
@@ -212,7 +213,7 @@ def _output(old: Manifest, new: Manifest) -> Iterator[Change]:
     if before.keys() != after.keys():
         yield Change(
             f"The output was {_list(sorted(before))} and is {_list(sorted(after))} now: "
-            "what was written before stays where it is.",
+            "rows that were written before stay there.",
             can_resume=True,
         )
     if old.output_schema != new.output_schema:
@@ -226,18 +227,18 @@ def _output(old: Manifest, new: Manifest) -> Iterator[Change]:
 
 
 def _tables(before: dict[str, str], after: dict[str, str]) -> Iterator[Change]:
-    """Tables that stay where they are, but would get other files or folders than they have."""
+    """Tables with the same path, but with another format or other partition columns."""
     for path in before.keys() & after.keys():
         if before[path] and before[path] != after[path]:
             yield Change(
                 f"The {path} was {before[path]} and would be {after[path]} now; "
-                "nobody can read it with both in it.",
+                "a table with both cannot be read.",
                 can_resume=False,
             )
 
 
 def _by_path(outputs: tuple[str, ...]) -> dict[str, str]:
-    """What `describe` says of each output behind its path; nothing of a topic, or in an older manifest."""
+    """The format of each output by its path. Empty for topics, and for outputs of older manifests."""
     parts = (one.rpartition(" (") if one.endswith(")") else (one, "", "") for one in outputs)
     return {path: shape.removesuffix(")") for path, _, shape in parts}
 
@@ -254,14 +255,14 @@ def _environment(old: Manifest, new: Manifest) -> Iterator[Change]:
         yield Change(f"Gralha was {old.gralha} and is {new.gralha} now.", can_resume=True)
     if new.stateful and old.shuffle_partitions != new.shuffle_partitions:
         yield Change(
-            f"The state lies in {old.shuffle_partitions} partitions and keeps them; "
+            f"The state has {old.shuffle_partitions} partitions and keeps them; "
             f"spark.sql.shuffle.partitions={new.shuffle_partitions} has no effect here.",
             can_resume=True,
         )
 
 
 def _columns_changed(was: str, now: str) -> str:
-    """Two struct types, as Spark writes them, by the columns that differ."""
+    """The differences between the columns of two struct types."""
     before, after = columns_of(was), columns_of(now)
     gone = [name for name in before if name not in after]
     new = [f"{name} {after[name]}" for name in after if name not in before]
@@ -275,7 +276,7 @@ def _columns_changed(was: str, now: str) -> str:
 
 
 def columns_of(struct: str) -> dict[str, str]:
-    """The columns of `struct<a:int,b:struct<c:string>>`, the outer ones."""
+    """The outer columns of `struct<a:int,b:struct<c:string>>`."""
     inner = struct.removeprefix("struct<").removesuffix(">")
     columns: list[str] = [""]
     depth = 0

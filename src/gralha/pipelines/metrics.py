@@ -1,7 +1,7 @@
-"""Numbers of running pipelines for Prometheus: `GET /metrics`, in its text format.
+"""The metrics of running pipelines for Prometheus: `GET /metrics`, in its text format.
 
-`Metrics` keeps the newest progress of each pipeline and adds up what only grows; `serve` answers HTTP from a
-thread of its own. The text format is a few lines of code, so no client library is needed.
+`Metrics` has the newest progress of each pipeline and the sums of counters. `MetricsServer` answers HTTP
+requests from its own thread. The text format needs a few lines of code, so there is no client library.
 """
 
 import threading
@@ -35,9 +35,15 @@ GAUGES = [
 COUNTERS = [
     Metric("input_rows_total", "Rows read.", lambda one: one.input_rows),
     Metric("late_rows_dropped_total", "Rows behind the watermark.", lambda one: one.late_rows_dropped),
-    Metric("dead_letters_total", "Records that did not parse.", lambda one: one.dead_letters),
-    Metric("data_losses_total", "Times that records were gone unread.", lambda one: one.data_losses),
-    Metric("lost_records_total", "Records that were gone unread.", lambda one: one.lost_records),
+    Metric("dead_letters_total", "Records that did not fit their schema.", lambda one: one.dead_letters),
+    Metric(
+        "data_losses_total",
+        "Times that records were deleted before they were read.",
+        lambda one: one.data_losses,
+    ),
+    Metric(
+        "lost_records_total", "Records that were deleted before they were read.", lambda one: one.lost_records
+    ),
 ]
 RESTARTS = ("restarts_total", "Restarts after a failure.")
 LAG = ("lag_records", "Records in the topics that were not read yet.")
@@ -45,10 +51,10 @@ UP = ("up", "1 while the pipeline runs, 0 while it waits for a restart or has en
 
 
 class Metrics:
-    """What is known of the pipelines of this process. Any thread may call any of it."""
+    """The metrics of the pipelines of this process. All methods may be called from any thread."""
 
     def __init__(self, measure_lag: Callable[[Progress], int | None] = lambda one: one.lag) -> None:
-        # Called for every answer, so that the lag grows while a batch does not end.
+        # Called for every scrape, so that the lag grows even if a batch does not end.
         self._measure_lag = measure_lag
         self._lock = threading.Lock()
         self._newest: dict[str, Progress] = {}
@@ -57,24 +63,24 @@ class Metrics:
         self._up: dict[str, bool] = {}
 
     def started(self, pipeline: str) -> None:
-        """The pipeline runs, for the first time or again."""
+        """The pipeline has been started or restarted."""
         with self._lock:
             self._up[pipeline] = True
             self._restarts.setdefault(pipeline, 0)
 
     def restarting(self, pipeline: str) -> None:
-        """The pipeline failed and will be started again."""
+        """The pipeline failed and will be restarted."""
         with self._lock:
             self._up[pipeline] = False
             self._restarts[pipeline] = self._restarts.get(pipeline, 0) + 1
 
     def ended(self, pipeline: str) -> None:
-        """The pipeline ended, well or not."""
+        """The pipeline has ended, with or without an error."""
         with self._lock:
             self._up[pipeline] = False
 
     def add(self, progress: Progress) -> None:
-        """Count a batch."""
+        """Counts a batch."""
         with self._lock:
             self._newest[progress.pipeline] = progress
             for metric in COUNTERS:
@@ -120,7 +126,7 @@ def _label(value: str) -> str:
 
 
 class MetricsServer:
-    """Answers GET /metrics until it is closed; port 0 lets the system choose one."""
+    """Answers GET /metrics until it is closed. With port 0 the operating system chooses a port."""
 
     def __init__(self, metrics: Metrics, port: int, host: str = "localhost") -> None:
         class Handler(BaseHTTPRequestHandler):
@@ -134,7 +140,7 @@ class MetricsServer:
                 self.wfile.write(body)
 
             def log_message(self, *_arguments: object) -> None:
-                """No line for every scrape."""
+                """Logs nothing for a scrape."""
 
         self._server = ThreadingHTTPServer((host, port), Handler)
         self._server.daemon_threads = True
@@ -145,7 +151,7 @@ class MetricsServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop answering and free the port."""
+        """Stops the server and frees the port."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -1,7 +1,7 @@
-"""Says why a JSON value does not fit a schema: the reason that a dead letter carries.
+"""Explains why a JSON value does not fit a schema. The reason is a header of the dead letter.
 
-Spark's `from_json` knows that a value does not fit, but not why. Misfits are rare, so the few that there are
-get parsed once more, here, to find the sentence that helps: which field, what it holds, what was expected.
+Spark's `from_json` knows that a value does not fit, but not why. Bad values are rare, so they are parsed
+again here to name the field, its value, and the expected type.
 """
 
 import json
@@ -19,17 +19,17 @@ from pyspark.sql.types import (
 )
 
 SHOWN_CHARACTERS = 60
-# Keys of a map are named in full, and there is no limit to them.
+# A sentence has whole keys of maps, which may be long.
 SENTENCE_CHARACTERS = 500
 DOES_NOT_FIT = "the value does not fit the schema"
 
 
 def reason(value: bytes, schema: StructType) -> str:
-    """Why a value does not fit a schema, in a sentence that can be written as UTF-8; raises for no value."""
+    """Why a value does not fit a schema, as valid UTF-8. The value must not be None."""
     try:
-        # JSON may hold half a character ("\\ud800"), which is no text.
+        # JSON may have half of a surrogate pair ("\\ud800"), which is not valid text.
         return _told(value, schema)[:SENTENCE_CHARACTERS].encode("utf-8", "replace").decode()
-    except Exception:  # whoever wrote the value must not be able to stop the query
+    except Exception:  # a value must never be able to stop the query
         return DOES_NOT_FIT
 
 
@@ -66,7 +66,7 @@ def _misfit(value: dict[str, Any], schema: StructType, path: str) -> str | None:
 
 
 def _wrong(value: Any, expected: DataType, name: str) -> str | None:
-    """What is wrong with one value, if that can be told from its kind."""
+    """What is wrong with one value, if its kind shows it."""
     complaint = f"the field {name} is {_kind(value)}, not {expected.simpleString().upper()}: {_shown(value)}"
     match expected:
         case StructType():
@@ -82,7 +82,7 @@ def _wrong(value: Any, expected: DataType, name: str) -> str | None:
             items = [_wrong(one, expected.valueType, f"{name}.{key}") for key, one in value.items() if one]
             return next((one for one in items if one), None)
         case StringType():
-            return None  # Spark turns anything into text
+            return None  # Spark converts anything to text
         case BooleanType():
             return None if isinstance(value, bool) else complaint
         case IntegralType():
@@ -92,7 +92,7 @@ def _wrong(value: Any, expected: DataType, name: str) -> str | None:
             number = isinstance(value, int | float) and not isinstance(value, bool)
             return None if number or value in ("NaN", "Infinity", "-Infinity") else complaint
         case _:
-            # Dates, timestamps, binary: they are read from text, and Spark alone knows its formats.
+            # Dates, timestamps and binary values are parsed from text, and only Spark knows the formats.
             return (
                 complaint if isinstance(value, bool | list | dict) or _unreadable(value, expected) else None
             )
@@ -104,7 +104,7 @@ def _in_range(value: int, expected: IntegralType) -> bool:
 
 
 def _unreadable(value: Any, expected: DataType) -> bool:
-    """Whether a text holds no date where one is expected; only a hint, Spark has judged already."""
+    """Returns True if a text is not the expected date or time. This is a hint: Spark has decided already."""
     if expected.simpleString() not in ("timestamp", "timestamp_ntz", "date") or not isinstance(value, str):
         return False
     from datetime import datetime

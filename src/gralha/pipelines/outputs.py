@@ -1,28 +1,28 @@
-"""From the rows that a pipeline's function returns to records of a topic and files of a table.
+"""Writes the rows of a pipeline's function to topics and tables.
 
-One topic is appended to by the streaming sink of `format("gralha")`. Tables, several outputs of one pipeline,
+The streaming sink of `format("gralha")` appends to a single topic. Tables, several outputs of one pipeline,
 and topics in the modes update and complete are written batch by batch (`foreachBatch`): the batch is computed
-once, kept, and given to every output. A table has one folder per batch, `batch=<checkpoint>-<number>`, so a
-batch that is done again replaces what it wrote, and nobody sees a row twice; Spark and others read the name
-as one more column. Topics get a batch that is done again once more: at least once.
+once, cached, and written to every output. A table has one folder per batch, `batch=<checkpoint>-<number>`. A
+repeated batch replaces its folder, so no row appears twice. Spark and other readers see the folder's name as
+one more column. A repeated batch is written to topics again: delivery is at least once.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
+from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from pyspark.sql.types import BinaryType
 
 from gralha.pipelines.declaration import RECORD_COLUMNS, Output, TopicOutput
 from gralha.pipelines.errors import PipelineError
 
-# A field that is null is written as null: a reader sees every column of every row.
+# Null fields are written as null, so that a reader sees every column of every row.
 JSON_OPTIONS: Final = {"ignoreNullFields": "false"}
 
 
 def records(rows: DataFrame, output: TopicOutput) -> DataFrame:
-    """The rows as records: key, value and, where the rows have them, headers."""
+    """The rows as records: key, value and headers, if the rows have them."""
     values = [name for name in rows.columns if name not in RECORD_COLUMNS]
     if not values:
         raise PipelineError(f"there is no column to write to topic {output.topic}")
@@ -36,7 +36,7 @@ def records(rows: DataFrame, output: TopicOutput) -> DataFrame:
 
 
 def check(rows: DataFrame, output: Output) -> None:
-    """Complain about columns that the output names and the rows do not have."""
+    """Raises PipelineError if the output names a column that the rows do not have."""
     wanted = output.key if isinstance(output, TopicOutput) else output.partition_by
     missing = next((name for name in wanted if name not in rows.columns), None)
     if missing is not None:
@@ -54,7 +54,7 @@ def check(rows: DataFrame, output: Output) -> None:
 def batch_writer(
     outputs: tuple[Output, ...], *, checkpoint_id: str, kafka: Mapping[str, str]
 ) -> Callable[[DataFrame, int], None]:
-    """What `foreachBatch` calls: writes one batch to every output."""
+    """The function for `foreachBatch`. It writes a batch to every output."""
 
     def write(batch: DataFrame, number: int) -> None:
         name = f"{checkpoint_id}-{number:06d}"
@@ -63,7 +63,7 @@ def batch_writer(
             return
         batch.persist()
         try:
-            # Computes the whole batch, once; most batches of a quiet stream end here.
+            # This computes the whole batch once. Empty batches end here.
             if batch.count():
                 for output in outputs:
                     _write(batch, output, name, kafka)
@@ -105,7 +105,9 @@ def _key(rows: DataFrame, output: TopicOutput) -> Column | None:
 
 
 def _has_one(rows: DataFrame, name: str) -> bool:
-    """Whether there is one such column: a join of two inputs has the columns of records twice."""
+    """Returns True if there is exactly one such column. A join of two inputs has the columns of records
+    twice.
+    """
     return rows.columns.count(name) == 1
 
 

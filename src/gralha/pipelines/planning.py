@@ -1,8 +1,8 @@
-"""What a pipeline would do, found out without running it: `gralha pipeline plan` prints it.
+"""Plans a pipeline without running it. `gralha pipeline plan` prints the plan.
 
-The plan is made of the same pieces that run: the topics are looked up, the function is called with streaming
-DataFrames, Spark analyses the result, the checkpoint is looked at. A problem is a sentence; a plan with
-problems cannot start. All problems are found at once, so that nobody mends them one start at a time.
+The plan uses the same code as a run: it looks up the topics, calls the function with streaming DataFrames,
+lets Spark analyse the result, and reads the checkpoint. A problem is a sentence, and a plan with problems
+cannot start. All problems are found at once, so that a person can fix them together.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ __all__ = ["Change", "InputPlan", "OutputPlan", "Plan", "StatefulOperator", "Top
 
 @dataclass(frozen=True)
 class TopicPlan:
-    """A topic that a pipeline reads or writes; `partitions` is None when it does not exist yet."""
+    """A topic that a pipeline reads or writes. `partitions` is None if it does not exist yet."""
 
     topic: str
     partitions: int | None
@@ -41,7 +41,7 @@ class TopicPlan:
 
 @dataclass(frozen=True)
 class InputPlan:
-    """An input as it will be read: `schema` is the DDL of the columns that the function gets."""
+    """An input of the plan. `schema` is the DDL of the columns that the function gets."""
 
     name: str
     topics: tuple[TopicPlan, ...]
@@ -51,7 +51,7 @@ class InputPlan:
 
 @dataclass(frozen=True)
 class OutputPlan:
-    """An output; `topic` is None when it is a table."""
+    """An output of the plan. `topic` is None for a table."""
 
     description: str
     topic: TopicPlan | None
@@ -59,7 +59,7 @@ class OutputPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is known of a pipeline before it runs."""
+    """The plan of a pipeline."""
 
     pipeline: Pipeline
     inputs: tuple[InputPlan, ...] = ()
@@ -69,14 +69,14 @@ class Plan:
     stateful: tuple[StatefulOperator, ...] = ()
     checkpoint: str = ""
     verdict: Verdict = "new"
-    # The batch that a resumed query begins with.
+    # The first batch of a query that continues.
     next_batch: int = 0
     changes: tuple[Change, ...] = ()
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = field(default=())
-    # What will stand beside the checkpoint; None when the pipeline could not be built.
+    # The new manifest. None if the pipeline could not be built.
     manifest: Manifest | None = None
-    # The pipeline as it was built for the plan: the first start takes it as it is.
+    # The pipeline that was built for the plan. The first start uses it.
     built: Built | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -85,7 +85,7 @@ class Plan:
 
 
 def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Plan:
-    """Find out what a pipeline would do. Never raises for what a person can mend: see `problems`."""
+    """Makes the plan of a pipeline. Errors that a person can fix do not raise: see `problems`."""
     problems: list[str] = []
     kafka = kafka_settings(options)
     cluster_id, partitions = _partitions(pipeline, kafka, problems)
@@ -120,7 +120,7 @@ def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Pl
 def _partitions(
     pipeline: Pipeline, kafka: Mapping[str, str], problems: list[str]
 ) -> tuple[str, dict[str, int | None]]:
-    """The cluster's id and all topics' partitions; adds a sentence for every input topic that is missing."""
+    """The cluster's id and the partitions of all topics. Adds a problem for every missing input topic."""
     try:
         with topics_of(kafka) as topics:
             found = topics.partitions([*pipeline.topics, *written_topics(pipeline)])
@@ -139,7 +139,7 @@ def _built(
     kafka: Mapping[str, str],
     problems: list[str],
 ) -> Built | None:
-    """The pipeline on the session; None, and a sentence more, when it cannot be built."""
+    """The pipeline on the session. None, with a problem, if it cannot be built."""
     try:
         with configured(session, conf):
             return _build(pipeline, session, kafka, problems)
@@ -161,7 +161,7 @@ def _build(
 def _checkpoint(
     pipeline: Pipeline, session: SparkSession, options: "RunOptions", problems: list[str]
 ) -> Checkpoint:
-    """The checkpoint as it is; a new one, and a sentence more, when its folder cannot be looked into."""
+    """The checkpoint. A new one, with a problem, if its folder cannot be read."""
     try:
         with usable(options.checkpoints):
             place = folder(_path(pipeline, options), session)
@@ -176,7 +176,7 @@ def _path(pipeline: Pipeline, options: "RunOptions") -> str:
 
 
 def written_topics(pipeline: Pipeline) -> list[str]:
-    """The topics that a pipeline writes to, dead letters included."""
+    """The topics that a pipeline writes to, with dead letters."""
     names = [one.topic for one in pipeline.outputs if isinstance(one, TopicOutput)]
     if pipeline.dead_letters is not None and _has_schema(pipeline):
         names.append(pipeline.dead_letters)
@@ -195,7 +195,7 @@ def _inputs(
         try:
             schema = _ddl(row_schema(declared, session).simpleString())
         except PipelineError:
-            schema = str(declared.schema)  # building says what is wrong with it
+            schema = str(declared.schema)  # building reports what is wrong with it
         topics = tuple(TopicPlan(topic, partitions.get(topic)) for topic in declared.topics)
         plans.append(InputPlan(name, topics, schema, declared.watermark))
     return tuple(plans)
@@ -213,9 +213,9 @@ def _changes(checkpoint: Checkpoint, new: Manifest | None) -> list[Change]:
 
 
 def _checkpoint_problems(pipeline: Pipeline, checkpoint: Checkpoint, changes: list[Change]) -> list[str]:
-    advice = "Begin anew with --fresh (the old checkpoint is put aside)"
+    advice = "Start again with --fresh (it moves the old checkpoint away)"
     if checkpoint.broken is not None:
-        return [f"pipeline {pipeline.name}: {checkpoint.broken} {advice}, or bring back a copy of it."]
+        return [f"pipeline {pipeline.name}: {checkpoint.broken} {advice}, or restore a copy of it."]
     return [
         f"pipeline {pipeline.name}: {change.sentence} The checkpoint does not fit any more. "
         f"{advice}, or change the pipeline back."
@@ -237,11 +237,11 @@ def _warnings(
     warnings = []
     if is_on_this_machine(options.checkpoints) and not master_is_here(str(session.sparkContext.master)):
         warnings.append(
-            f"{options.checkpoints} is a folder of this machine; on a Spark cluster it must be one that all "
-            "machines share: name a mount of them all, or hdfs://, s3a:// and the like, with --checkpoints."
+            f"{options.checkpoints} is a folder of this machine. On a Spark cluster all machines must "
+            "share it: use a shared mount, hdfs://, s3a:// or the like with --checkpoints."
         )
     if checkpoint.is_repeated:
-        warnings.append(f"Batch {checkpoint.next_batch} was begun and not finished; it is done again.")
+        warnings.append(f"Batch {checkpoint.next_batch} was started and not finished. It will be repeated.")
     if new is not None and any(not one.keys and one.kind == "aggregate" for one in new.stateful):
         warnings.append("One aggregate over all rows is computed by a single task.")
     return warnings

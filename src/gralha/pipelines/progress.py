@@ -1,8 +1,8 @@
-"""What one batch of a pipeline did, in numbers: rates, lag, state, late rows.
+"""The numbers of one batch of a pipeline: rates, lag, state, late rows.
 
-Spark reports a batch as a tree of JSON (`StreamingQueryProgress`). `Progress.of` keeps what a person watches,
-and `text` is the line that a terminal shows. A restart begins to count late rows and dead letters anew, so
-both are numbers of one batch; who wants totals adds them up (`metrics.py` does).
+Spark reports a batch as a tree of JSON (`StreamingQueryProgress`). `Progress.of` keeps the interesting
+numbers, and `text` is the line for a terminal. Late rows and dead letters are numbers of one batch, because a
+restart resets Spark's counters. `metrics.py` adds them up.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
-# As gralha.spark.offsets writes it, which would bring Arrow along: `gralha pipeline status` is to be quick.
+# The same as in gralha.spark.offsets, whose import needs Arrow: `gralha pipeline status` must be quick.
 DATA_LOSS: Final = "@dataLoss"
 
 
@@ -24,26 +24,26 @@ class Progress:
     input_rows: int = 0
     input_rows_per_second: float = 0.0
     processed_rows_per_second: float = 0.0
-    # Records between what the batch read and the end of the topics when it began (`lag.py` measures the lag
-    # of now); None when the source did not say.
+    # Records between the end of the batch and the end of the topics when the batch began (`lag.py` measures
+    # the current lag). None if the source did not report it.
     lag: int | None = None
     state_rows: int = 0
     state_bytes: int = 0
     late_rows_dropped: int = 0
-    # Records that did not fit their schema. Spark does not know of them: whoever counted them sets it.
+    # Records that did not fit their schema. Spark does not know this number: the run sets it.
     dead_letters: int = 0
-    # With failOnDataLoss=false: how often something was gone before it was read, and as far as that can be
-    # known how many records (of a topic that was created anew nobody knows).
+    # With failOnDataLoss=false: how often records were gone before they were read, and how many, as far as
+    # known. The number is not known for a topic that was created again.
     data_losses: int = 0
     lost_records: int = 0
     batch_duration_ms: int = 0
     watermark: str | None = None
-    # The offset that comes next in each partition of each topic: what `lag.py` measures from.
+    # The next offset of each partition of each topic. `lag.py` measures from here.
     read_to: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pipeline: str, report: Mapping[str, Any]) -> Self:
-        """The numbers of a report of Spark's (`query.lastProgress`, or its JSON)."""
+        """The numbers of Spark's report (`query.lastProgress`, or its JSON)."""
         sources = report.get("sources") or []
         states = report.get("stateOperators") or []
         event_time = report.get("eventTime") or {}
@@ -67,16 +67,16 @@ class Progress:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The progress that `to_json` wrote; names of other versions are left out."""
+        """Parses the values of `to_json`. Unknown names of other versions are ignored."""
         known = cls.__dataclass_fields__
         return cls(**{name: value for name, value in values.items() if name in known})
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object with every number."""
+        """All numbers as a JSON object."""
         return asdict(self)
 
     def text(self) -> str:
-        """The line of a terminal; what is zero and rarely is not stays out of it."""
+        """The line for a terminal. Numbers that are usually zero appear only if they are not."""
         parts = [
             f"batch {self.batch}",
             f"in {count(self.input_rows_per_second)}/s",
@@ -96,13 +96,13 @@ class Progress:
 
 
 def lag(sources: list[Mapping[str, Any]]) -> int | None:
-    """Records that the sources have not read yet; None when one of them does not tell."""
+    """The number of records that the sources have not read yet. None if one of them does not report it."""
     behind = [_lag_of_source(source) for source in sources]
     return None if not behind or None in behind else sum(one for one in behind if one is not None)
 
 
 def _read_to(sources: list[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    """Where the sources go on; of a topic that two of them read, where the one that is behind does."""
+    """The next offsets of the sources. If two sources read a topic, the smaller offset counts."""
     found: dict[str, dict[str, int]] = {}
     for source in sources:
         for topic, partitions in (_offsets(source.get("endOffset")) or {}).items():
@@ -122,7 +122,7 @@ def _lag_of_source(source: Mapping[str, Any]) -> int | None:
 
 
 def _lost(sources: list[Mapping[str, Any]], name: str) -> int:
-    """What a batch found to be lost. Our source counts that in its offsets, from the query's beginning."""
+    """The losses of one batch. Our source counts losses in its offsets, since the start of the query."""
     total = 0
     for source in sources:
         before, after = (_offsets(source.get(key)) or {} for key in ("startOffset", "endOffset"))
@@ -132,7 +132,7 @@ def _lost(sources: list[Mapping[str, Any]], name: str) -> int:
 
 
 def _offsets(value: Any) -> dict[str, Any] | None:
-    """Offsets as Spark reports them: JSON, or what was JSON already."""
+    """The offsets in Spark's report, as JSON text or parsed."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -142,10 +142,10 @@ def _offsets(value: Any) -> dict[str, Any] | None:
 
 
 def _behind(end: Mapping[str, Any], latest: Mapping[str, Any]) -> int:
-    """The difference of all numbers that stand in the same place; a new partition counts from its start."""
+    """The sum of the differences between two trees of offsets. A new partition counts from its start."""
     total = 0
     for name, newest in latest.items():
-        # What our source keeps beside the topics (see gralha.spark.offsets) are no offsets.
+        # Entries that begin with "@" are not offsets (see gralha.spark.offsets).
         if name.startswith("@"):
             continue
         if isinstance(newest, dict):
@@ -158,7 +158,7 @@ def _behind(end: Mapping[str, Any], latest: Mapping[str, Any]) -> int:
 
 
 def _total(parts: list[Mapping[str, Any]], name: str) -> float:
-    """The sum over sources or operators; Spark says NaN where nothing was measured."""
+    """The sum over sources or operators. Spark reports NaN if nothing was measured."""
     values = [float(part.get(name) or 0) for part in parts]
     return sum(value for value in values if value == value)  # NaN is not equal to itself
 
@@ -169,7 +169,7 @@ def _duration_ms(report: Mapping[str, Any]) -> int:
 
 
 def count(number: float) -> str:
-    """A number that keeps its width: 7, 940, 1.2k, 3.4M."""
+    """A number with few characters: 7, 940, 1.2k, 3.4M."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
         if number >= limit:
             scale = 1e3 if unit == "k" else limit
@@ -178,7 +178,7 @@ def count(number: float) -> str:
 
 
 def size(size_bytes: float) -> str:
-    """Bytes as people say them."""
+    """A size in KiB, MiB or GiB."""
     for limit, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if size_bytes >= limit:
             return f"{size_bytes / limit:.1f} {unit}"

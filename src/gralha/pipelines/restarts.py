@@ -1,13 +1,13 @@
-"""When a failed query is started again, and when that is of no use.
+"""Decides whether a failed query is restarted.
 
-Pauses double from a second to a minute, with jitter, so that many pipelines do not come back at once; a query
-that works again begins from a second. Errors fall in three kinds:
+Pauses double from a second to a minute, with jitter, so that many pipelines do not restart at once. After a
+successful batch the pause is a second again. There are three kinds of errors:
 
-- passing: a broker or an executor is away. Tried for ever.
+- passing: a broker or an executor is away. The query is restarted for ever.
 - hopeless: records are gone, a topic refuses rows, the query does not fit its state, the executors lack
-  Gralha. Not tried at all.
-- unknown: perhaps a bug in the pipeline that meets the same record again and again. Given up when the same
-  error comes several times in a row, or some more of any text, and no batch was done between.
+  Gralha. The query is not restarted.
+- unknown: for example a bug in the pipeline that fails at the same record again and again. The query is given
+  up after several equal errors, or a few more different ones, without a successful batch between.
 """
 
 import random
@@ -24,17 +24,17 @@ PAUSE_SECONDS: Final = 1.0
 PAUSE_SECONDS_MAX: Final = 60.0
 JITTER: Final = 0.2
 SAME_ERRORS_MAX: Final = 3
-# Texts of errors may differ each time, by a number in them.
+# The texts of one error may differ, for example in a number.
 UNKNOWN_ERRORS_MAX: Final = 5
 
-# What a broker answers when the same request may succeed later.
+# A broker's errors that may disappear when the request is repeated.
 RETRIABLE: Final = "|".join(sorted(one.__name__ for one in KafkaError.__subclasses__() if one().retriable))
 PASSING: Final = re.compile(
     r"ConnectionFailedError|UnansweredError|RequestTimeoutError|DeliveryError"
     rf"|gralha\.protocol\.errors\.(?:{RETRIABLE})\b|SourceError: [^\n]* cannot be read"
     r"|java\.net\.\w*Exception|ConnectionRefused|ConnectionResetError|BrokenPipeError"
     r"|ExecutorLostFailure|FetchFailed|failed to connect back|Master removed our application"
-    # A machine that has too much to do: Spark gives a Python process ten seconds to start.
+    # A busy machine: Spark gives a Python process ten seconds to start.
     r"|Python worker failed to connect back|port number from pyspark\.daemon"
 )
 HOPELESS: Final = re.compile(
@@ -46,7 +46,7 @@ HOPELESS: Final = re.compile(
 
 
 def kind_of(text: str) -> Kind:
-    """What kind of error the text of a failed query tells of."""
+    """The kind of error in the text of a failed query."""
     if HOPELESS.search(text):
         return "hopeless"
     return "passing" if PASSING.search(text) else "unknown"
@@ -63,13 +63,13 @@ class BackOff:
     _unknown: int = 0
 
     def worked(self) -> None:
-        """A batch was done: what failed before is forgotten."""
+        """A batch was successful. Earlier failures do not count any more."""
         self._failures, self._same, self._unknown, self._last = 0, 0, 0, ""
 
     def pause_after(self, text: str, sentence: str) -> float | None:
-        """How many seconds to wait after a failure; None: give up."""
+        """The seconds to wait after a failure. None means to give up."""
         kind = kind_of(text)
-        if kind == "unknown":  # what passes meanwhile says nothing about it
+        if kind == "unknown":  # passing errors between unknown ones do not count
             self._same = self._same + 1 if sentence == self._last else 1
             self._last = sentence
             self._unknown += 1

@@ -1,8 +1,8 @@
-"""Runs pipelines on a Spark session: start, watch, restart with back-off, stop cleanly.
+"""Runs pipelines on a Spark session: starts, watches, restarts and stops their queries.
 
 `run` blocks until every pipeline has ended or `stop` is set. It polls its queries from one thread, so that
-whoever watches (`on_event`) needs no locks. A query that fails is started again from its checkpoint
-(`restarts.py` says when), while the others run on.
+`on_event` needs no locks. A failed query is restarted from its checkpoint (`restarts.py` decides when), while
+the others continue.
 """
 
 import random
@@ -37,25 +37,26 @@ STOP_POLL_SECONDS: Final = 0.02
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How to run: the same for all pipelines of a run."""
+    """The options of a run, for all its pipelines."""
 
     bootstrap_servers: str = "localhost:9092"
-    # A folder with one folder per pipeline: manifest.json and Spark's own `checkpoint/` in it. On a Spark
-    # cluster it must be one that all machines reach (hdfs://, s3a://, a shared mount).
+    # A folder with one folder per pipeline, which has manifest.json and Spark's `checkpoint/`. On a Spark
+    # cluster all machines must be able to reach it (hdfs://, s3a://, a shared mount).
     checkpoints: str = "checkpoints"
-    # Process all there is now, then end, whatever the trigger of the pipeline says.
+    # Process all records that exist now, then stop. Overrides the trigger of the pipeline.
     available_now: bool = False
-    # Put the old checkpoint aside and begin anew.
+    # Move the old checkpoint away and start again.
     fresh: bool = False
-    # Further settings of Kafka's clients, without "kafka.".
+    # More settings of Kafka clients, without "kafka.".
     kafka: Mapping[str, str] = field(default_factory=dict)
-    # How long a batch may take to its end when asked to stop; then it is cut off, and done again next time.
+    # How long a stop waits for the end of a batch. Then the batch is cancelled, and repeated at the next
+    # start.
     stop_timeout_seconds: float = 20.0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a pipeline ended: `error` is None when it ended as it should."""
+    """The end of a pipeline. `error` is None if it ended without an error."""
 
     pipeline: str
     restarts: int
@@ -71,9 +72,9 @@ def run(
     stop: threading.Event | None = None,
     chooser: random.Random | None = None,
 ) -> list[Outcome]:
-    """Run pipelines until they end, fail for good, or `stop` is set.
+    """Runs pipelines until they end, fail for good, or `stop` is set.
 
-    All are planned first: CannotStartError, before anything runs, when one of them cannot start.
+    All are planned first. Raises CannotStartError, before anything runs, if one of them cannot start.
     """
     asked = stop or threading.Event()
     plans = plan_all(pipelines, session, options)
@@ -97,7 +98,7 @@ def run(
 
 
 def plan_all(pipelines: Sequence[Pipeline], session: SparkSession, options: RunOptions) -> list[Plan]:
-    """The plan of each pipeline: what `run` would do, and whether it can."""
+    """The plan of each pipeline."""
     return [plan(one, session, options) for one in pipelines]
 
 
@@ -124,10 +125,10 @@ class _Watch:
         self._due = 0.0
         self._attempt = 0
         self._error: str | None = None
-        # The time stamp of the last report that was passed on, and the misfits that were.
+        # The timestamp of the last report that was passed on, and the number of dead letters until then.
         self._reported = ""
         self._counted = 0
-        # Whether the query begins no batch after the one that it works on.
+        # True if the query starts no batch after the current one.
         self._is_last = False
 
     @property
@@ -135,7 +136,7 @@ class _Watch:
         return Outcome(self.name, max(0, self._attempt - 1), self._error)
 
     def step(self, now: float) -> None:
-        """Do what there is to do: start, pass on progress, notice the end."""
+        """Does the next step: starts the query, passes on progress, or notices its end."""
         if self.is_done:
             return
         try:
@@ -144,7 +145,7 @@ class _Watch:
             elif now >= self._due:
                 self._start()
         except PipelineError as error:
-            self._fail(str(error))  # it has been planned, so it changed meanwhile: a person has to look
+            self._fail(str(error))  # the plan was good, so something has changed: a person has to look
         except PySparkException as error:
             self._after_failure(f"{type(error).__name__}: {error}", short(error), now)
         except (Py4JError, ConnectionError) as error:
@@ -159,7 +160,7 @@ class _Watch:
 
     def _look(self, running: Running, now: float) -> None:
         query = running.query
-        is_active = query.isActive  # asked first, so that nothing is reported after the last look
+        is_active = query.isActive  # asked first, so that the last report is not missed
         self._report(running)
         if is_active:
             self._group.step(now)
@@ -174,7 +175,7 @@ class _Watch:
             self._after_failure(text, of_query(text), now)
 
     def _report(self, running: Running) -> None:
-        """Pass on the reports of Spark's that came since the last look."""
+        """Passes on Spark's reports since the last call."""
         last = running.query.lastProgress
         if last is None or last["timestamp"] == self._reported:
             return
@@ -182,7 +183,7 @@ class _Watch:
         unfit = running.unfit.value
         for one in new:
             self._reported = one["timestamp"]
-            # Workers tell the sum, not the batch: what is new belongs to the latest one.
+            # Workers report a sum for all batches. The new ones are counted for the newest batch.
             letters, self._counted = (unfit - self._counted, unfit) if one is new[-1] else (0, self._counted)
             progress = replace(Progress.of(self.name, _values(one)), dead_letters=letters)
             if progress.batch_duration_ms and "addBatch" in (one["durationMs"] or {}):
@@ -208,7 +209,7 @@ class _Watch:
     # The end
 
     def is_between_batches(self) -> bool:
-        """Whether the query works on no batch; if it does, this becomes its last one."""
+        """Returns True if the query works on no batch. Otherwise its current batch becomes the last."""
         running = self._running
         if running is None or not running.query.status["isTriggerActive"]:
             return True
@@ -217,7 +218,7 @@ class _Watch:
         return False
 
     def end(self) -> None:
-        """Stop the query; tell what it did last."""
+        """Stops the query and passes on its last report."""
         if self.is_done:
             return
         if self._running is not None:
@@ -230,10 +231,11 @@ class _Watch:
 
 
 def _stop_all(watches: Sequence[_Watch], timeout_seconds: float) -> None:
-    """Let every query finish the batch that it works on, within the time; then stop it.
+    """Lets every query finish its current batch within the time, then stops it.
 
-    Spark stops a query by cutting it off, and what a batch wrote to a topic until then is written again when
-    it is repeated. So the query is kept from another batch, and the end of this one is waited for.
+    Spark stops a query by interrupting it. Rows that the batch has written to a topic would be written again
+    when it is repeated. So the query is told to start no other batch, and this waits for the end of the
+    current one.
     """
     deadline = time.monotonic() + timeout_seconds
     try:
@@ -247,9 +249,9 @@ def _stop_all(watches: Sequence[_Watch], timeout_seconds: float) -> None:
                 watch.end()
             pending = [watch for watch in pending if not watch.is_done]
     except (Py4JError, ConnectionError):
-        return  # Spark is gone, and with it the queries
+        return  # Spark is gone, and its queries with it
 
 
 def _values(report: Any) -> Mapping[str, Any]:
-    """A report of Spark's as plain values."""
+    """Spark's report as plain values."""
     return report if isinstance(report, Mapping) else dict(report)

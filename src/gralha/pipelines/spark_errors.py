@@ -1,4 +1,4 @@
-"""Spark's errors, made short: the one sentence that a person needs out of pages of plans and stack traces."""
+"""Shortens Spark's errors from pages of plans and stack traces to one sentence."""
 
 import re
 from typing import Final
@@ -7,11 +7,11 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
-# Where Spark stops to say what is wrong and begins to draw: the query's context, its plan, its stack.
+# The end of Spark's message. After it come the query's context, its plan and its stack.
 END_OF_MESSAGE: Final = re.compile(
     r"(;\s*\n|\n== |\n===|\nJVM stacktrace|\s*SQLSTATE: \w+|\n\tat |\n\nDriver stacktrace)"
 )
-# What comes before the message: classes of Java's, the task that failed (with numbers), a class of errors.
+# The part before the message: Java classes, the failed task (with numbers), an error class.
 BEFORE_MESSAGE: Final = re.compile(
     r"^(?:[a-z]\w*(?:\.[\w$]+)+: )*"
     r"(?:Job aborted due to stage failure: .*?most recent failure: Lost task [^:]*: (?:[\w.$]+: )?)?"
@@ -24,7 +24,7 @@ PYTHON_ERROR: Final = re.compile(
     r"^(?P<type>[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt))(?:: (?P<text>.*))?$"
 )
 PYTHON_FRAME: Final = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in ')
-# What Python's, Spark's and our own files are called on the way to the line that matters.
+# Parts of the file names of Python, Spark and Gralha, which are not the user's files.
 NOT_THE_USERS: Final = (
     "/pyspark/",
     "/pyspark.zip/",
@@ -33,13 +33,13 @@ NOT_THE_USERS: Final = (
     "/src/gralha/",
     "<frozen",
 )
-# What Python says on machines that do not have us.
+# Python's message on machines without Gralha.
 NO_GRALHA: Final = "No module named 'gralha"
 PLAN: Final = "=== Streaming Query ==="
 
 
 def short(error: BaseException) -> str:
-    """What an error says, without what Spark draws around it."""
+    """The message of an error, without Spark's plans and stacks."""
     if isinstance(error, PySparkException):
         return first_sentence(str(error.getMessage() or error))
     if isinstance(error, Py4JError):
@@ -50,9 +50,9 @@ def short(error: BaseException) -> str:
 
 
 def failure(query: StreamingQuery) -> str | None:
-    """What Spark says of a query that failed, without its plan; None when it did not fail.
+    """The text of a failed query, without its plan. None if the query did not fail.
 
-    `query.exception()` would say the same, and write pages of JSON to the terminal.
+    `query.exception()` has the same text, but it also writes pages of JSON to the terminal.
     """
     found = query._jsq.exception()
     return None if found.isEmpty() else str(found.get().toString()).partition(PLAN)[0]
@@ -61,20 +61,20 @@ def failure(query: StreamingQuery) -> str | None:
 def of_query(text: str) -> str:
     """The sentence in the text of a failed query.
 
-    When Python code failed, its own error is what counts: a sentence of ours stands alone, an error of the
-    user's code gets its file and line.
+    If Python code failed, its error counts. The message of a Gralha error is the whole sentence. An error in
+    the user's code gets its file and line.
     """
     return python_error(text) or first_sentence(text)
 
 
 def first_sentence(text: str) -> str:
-    """A message of Spark's up to its first drawing, on one line, without what stands before it."""
+    """Spark's message on one line, without the parts before and after it."""
     message = BEFORE_MESSAGE.sub("", text.strip(), count=1)
     return " ".join(END_OF_MESSAGE.split(message, maxsplit=1)[0].split())
 
 
 def python_error(text: str) -> str | None:
-    """The error of a Python traceback within a text: of the last one, which comes of all others."""
+    """The error of the last Python traceback in a text, which caused all others."""
     _before, found, traceback = text.rpartition(TRACEBACK)
     if not found:
         return None
@@ -91,13 +91,13 @@ def python_error(text: str) -> str | None:
 
 
 def _said(kind: str, text: str, place: str, after: str) -> str:
-    """An error of Python's in a sentence; `after` is what follows its line."""
+    """A Python error as a sentence. `after` is the text after its line."""
     if kind.startswith("gralha.") and text:
         return text
     if text.startswith(NO_GRALHA):
-        return "Spark's executors lack Gralha: pip install 'gralha[spark]' there, or send it along by --ship"
+        return "Spark's executors lack Gralha: pip install 'gralha[spark]' there, or send it with --ship"
     if kind.startswith("py4j.") and after.startswith(": "):
-        # Java failed, and Python only says which call of its own it was, by a number.
+        # Java failed, and Python only has the number of its call.
         return place + _javas(after.removeprefix(": "))
     if kind.startswith("pyspark."):
         return place + first_sentence(f"{text}\n{after}")
@@ -105,5 +105,5 @@ def _said(kind: str, text: str, place: str, after: str) -> str:
 
 
 def _javas(trace: str) -> str:
-    """What a stack trace of Java's says of its first cause."""
+    """The message of the first cause in a Java stack trace."""
     return first_sentence(trace.rpartition("Caused by: ")[2])

@@ -1,4 +1,4 @@
-"""Starts the query of a pipeline: the topics that it writes to, the manifest, the writer, the trigger."""
+"""Starts the query of a pipeline: its output topics, the manifest, the writer, the trigger."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Running:
-    """A query that was started, and the count of records that did not fit."""
+    """A started query, and the counter of its bad records."""
 
     query: StreamingQuery
     unfit: Counter
 
 
 def prepare(plan: Plan, session: SparkSession, options: "RunOptions") -> None:
-    """Make what a query needs before its first start: topics to write to, and the manifest."""
+    """Creates what a query needs before its first start: output topics, and the manifest."""
     wanted = _topics(plan)
     if wanted:
         with topics_of(kafka_settings(options)) as topics:
@@ -42,7 +42,7 @@ def prepare(plan: Plan, session: SparkSession, options: "RunOptions") -> None:
 
 
 def start(plan: Plan, session: SparkSession, options: "RunOptions", *, is_first: bool) -> Running:
-    """Start the query of a pipeline: the first time as it was planned, after a failure built anew."""
+    """Starts the query of a pipeline: first the planned one, after a failure a new one."""
     pipeline = plan.pipeline
     kafka = kafka_settings(options)
     with configured(session, conf_of(pipeline, session)):
@@ -53,7 +53,7 @@ def start(plan: Plan, session: SparkSession, options: "RunOptions", *, is_first:
 
 
 def _topics(plan: Plan) -> list[NewTopic]:
-    """The topics that are written to and do not exist yet."""
+    """The output topics that do not exist yet."""
     missing = {
         output.topic.topic for output in plan.outputs if output.topic and output.topic.partitions is None
     }
@@ -71,7 +71,7 @@ def _topics(plan: Plan) -> list[NewTopic]:
 
 def _writer(plan: Plan, rows: DataFrame, kafka: Mapping[str, str]) -> DataStreamWriter:
     only = plan.pipeline.outputs[0]
-    # Spark lets a sink that is written in Python append only; other modes go batch by batch.
+    # In Spark a sink in Python can only append. Other modes are written batch by batch.
     appends = plan.pipeline.output_mode == "append" and len(plan.pipeline.outputs) == 1
     if appends and isinstance(only, TopicOutput):
         options = outputs.topic_options(only, kafka)

@@ -1,11 +1,11 @@
-"""Who runs a pipeline, and how it goes: one small JSON file per pipeline beside its checkpoint.
+"""The state files of pipelines: one small JSON file per pipeline beside its checkpoint.
 
 `gralha pipeline status` and `stop` read these files. The process that runs a pipeline holds a lock beside the
-file for as long as it lives: the system frees it when the process ends, however it ends, so a second run of
-the same pipeline is refused, and a process that was killed is never taken for one that runs.
+file. The operating system releases the lock when the process ends in any way. So a second run of the same
+pipeline is refused, and a killed process does not count as running.
 
     checkpoints/totals/               Spark's checkpoint and the manifest
-    checkpoints/totals.state.json     this file
+    checkpoints/totals.state.json     the state file
     checkpoints/totals.lock
 """
 
@@ -30,18 +30,18 @@ RUNNING = "running"
 RESTARTING = "restarting"
 STOPPED = "stopped"
 FAILED = "failed"
-# What a file says whose process is gone without having written how it ended.
+# The condition of a pipeline whose process ended without writing how.
 KILLED = "killed"
 ALIVE = (STARTING, RUNNING, RESTARTING)
 
 
 class AlreadyRunningError(Exception):
-    """The pipeline runs already, in this process or in another one."""
+    """The pipeline is running already, in this process or another one."""
 
 
 @dataclass(frozen=True)
 class State:
-    """What is known of the last run of a pipeline."""
+    """The state of the last run of a pipeline."""
 
     pipeline: str
     file: str
@@ -52,18 +52,18 @@ class State:
     started_s: float = field(default_factory=time.time)
     changed_s: float = 0.0
     condition: str = STARTING
-    # Why it failed or restarts, in a sentence.
+    # A sentence that says why it failed or restarts.
     message: str = ""
     restarts: int = 0
     progress: Progress | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object; the progress inside is one, too."""
+        """A JSON object, also of the progress inside."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
-        """The state that `to_json` wrote; names of other versions are left out."""
+        """Parses the values of `to_json`. Unknown names of other versions are ignored."""
         known = {one.name for one in fields(cls)}
         given = {name: value for name, value in values.items() if name in known}
         if isinstance(given.get("progress"), Mapping):
@@ -72,7 +72,7 @@ class State:
 
 
 class StateFile:
-    """The file of one pipeline; `hold` makes this process the one that runs it."""
+    """The state file of one pipeline. After `hold` this process runs the pipeline."""
 
     def __init__(self, folder: Path, pipeline: str) -> None:
         self.pipeline = pipeline
@@ -81,9 +81,10 @@ class StateFile:
         self._lock: int | None = None
 
     def hold(self, state: State) -> None:
-        """Take the lock and write the first state; AlreadyRunningError when another process has it.
+        """Takes the lock and writes the first state.
 
-        PipelineError when the folder cannot be made or written to.
+        Raises AlreadyRunningError if another process has the lock, and PipelineError if the folder cannot be
+        created or written to.
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,7 +92,7 @@ class StateFile:
         except OSError as error:
             raise PipelineError(
                 f"The folder {self.path.parent} cannot be written to: {error.strerror or error}. "
-                "Name another one with --checkpoints."
+                "Choose another one with --checkpoints."
             ) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -110,20 +111,22 @@ class StateFile:
         )
 
     def write(self, state: State) -> None:
-        """Replace the file in one step: a reader sees the old state or the new one."""
+        """Replaces the file in one step, so that a reader sees the old state or the new one."""
         stamped = replace(state, changed_s=time.time())
         temporary = self.path.with_suffix(".tmp")
         temporary.write_text(json.dumps(stamped.to_json(), indent=1))
         temporary.replace(self.path)
 
     def release(self) -> None:
-        """Let others run the pipeline. The file stays: it says how the run ended."""
+        """Releases the lock. The file stays, because it has the result of the run."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
     def read(self) -> State | None:
-        """What the file says, or None when there is none; a running state without a process is `killed`."""
+        """The state in the file, or None if there is none. A running state without a process becomes
+        `killed`.
+        """
         try:
             state = State.from_json(json.loads(self.path.read_text()))
         except FileNotFoundError:
@@ -135,7 +138,7 @@ class StateFile:
         return state
 
     def is_held(self) -> bool:
-        """Whether some process runs the pipeline."""
+        """Returns True if a process runs the pipeline."""
         if self._lock is not None:
             return True
         try:
@@ -152,7 +155,7 @@ class StateFile:
 
 
 def state_folder(checkpoints: str) -> Path:
-    """Where the files of a checkpoint folder are: in it, or on this machine when it is somewhere else."""
+    """The folder of the state files: the checkpoint folder, or one on this machine if that is remote."""
     if "://" not in checkpoints:
         return Path(checkpoints.removeprefix("file:"))
     if checkpoints.startswith("file://"):
@@ -162,5 +165,5 @@ def state_folder(checkpoints: str) -> Path:
 
 
 def state_files(folder: Path) -> list[StateFile]:
-    """The files of all pipelines with checkpoints in the folder, by name."""
+    """The state files of all pipelines with checkpoints in the folder, by name."""
     return [StateFile(folder, path.name.removesuffix(SUFFIX)) for path in sorted(folder.glob(f"*{SUFFIX}"))]

@@ -1,9 +1,9 @@
-"""Finds what a query remembers between batches, in the plan that Spark has analysed.
+"""Finds the stateful operators of a query, in Spark's analysed plan.
 
-The state of a query lies in its checkpoint and fits only operators of the same kind, with the same keys and
-values, in the same order. Spark compares the types that it stored. It does not notice that a window of one
-minute became one of five, or that a sum became a maximum: it goes on with numbers that mean something else.
-So the operators are put into words here, kept in the manifest and compared before a start.
+The state of a query is in its checkpoint. It fits only operators of the same kind, with the same keys and
+values, in the same order. Spark compares only the stored types. It does not notice that a window of one
+minute became a window of five, or that a sum became a maximum: it continues with wrong numbers. So this
+module describes the operators in words. The manifest has the description, and it is compared before a start.
 """
 
 import re
@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
-# Ids of columns ("amount#12", "count#3L") and marks of watermarks ("at#4-T10000ms") differ with every run.
+# Column ids ("amount#12", "count#3L") and watermarks ("at#4-T10000ms") differ in every run.
 IDS: Final = re.compile(r"#\d+L?(-T\d+ms)?")
-# So do the seeds of what is random: "rand(-8800311636925407752)", "uuid(Some(42))".
+# Random seeds differ, too: "rand(-8800311636925407752)", "uuid(Some(42))".
 SEEDS: Final = re.compile(r"\b(randn?|uuid)\((?:-?\d+|Some\(-?\d+\))\)")
 WINDOW_START_AND_SLIDE: Final = re.compile(r"LongType\) - (-?\d+)\) % (\d+)\)")
 WINDOW_DURATION: Final = re.compile(r"END\) - 0\) \+ (\d+)\), LongType, Timestamp")
@@ -41,7 +41,7 @@ KINDS: Final = {
 
 @dataclass(frozen=True)
 class StatefulOperator:
-    """Something that remembers rows between batches: its kind, by what, and what."""
+    """An operator with state: its kind, its keys and its values."""
 
     kind: str
     keys: tuple[str, ...] = ()
@@ -98,7 +98,7 @@ def _operator(node: Any) -> StatefulOperator:
 
 
 def _key(expression: Any, aggregate: Any) -> str:
-    """A grouping key; a window says how long it is, which its type does not."""
+    """A grouping key. For a window it includes the length, which its type does not have."""
     text = _typed(expression)
     name = text.partition(" ")[0]
     if "window" not in name and WINDOW_TYPE not in text:
@@ -108,11 +108,11 @@ def _key(expression: Any, aggregate: Any) -> str:
 
 
 def _made_below(node: Any, name: str) -> str | None:
-    """How long the window of that name is: from the expressions that make it, below its aggregate."""
+    """The length of a window, from the expressions below its aggregate."""
     while True:
         text = str(node.simpleString(1_000))
         if str(node.nodeName()) in ("Project", "Expand") and "precisetimestampconversion" in text:
-            # A window that has no words here is what Spark calls it: longer, and as good for comparing.
+            # A window that cannot be described is compared by Spark's text.
             return _window(text) or _plain(text.partition(f" AS {name}")[0])
         children = _items(node.children())
         if len(children) != 1 or node.isStateful():
@@ -148,13 +148,13 @@ def _columns(node: Any) -> str:
 
 
 def _text(expression: Any) -> str:
-    """An expression without the name that it gets: renaming a column changes no state."""
+    """An expression without its alias, because the name of a column does not matter for state."""
     is_alias = str(expression.getClass().getSimpleName()) == "Alias"
     return _plain(str((expression.child() if is_alias else expression).toString()))
 
 
 def _plain(text: str) -> str:
-    """A text of Spark's without what differs with every run."""
+    """Spark's text without the parts that differ in every run."""
     return SEEDS.sub(r"\1()", IDS.sub("", text))
 
 

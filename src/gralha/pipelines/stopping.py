@@ -1,9 +1,10 @@
-"""Lets a query end by itself after the batch that it works on.
+"""Lets a query end by itself after its current batch.
 
-Spark's own `stop` interrupts a query wherever it is, and under load the next batch has begun before anybody
-sees that the last one is done. Before every batch a query looks whether it is still meant to run. So it is
-told that it is not, and is stopped only when no batch is under way any more. It looks once more between the
-planning of a batch and its work, and would drop it there; so it is told while jobs of the batch run.
+Spark's own `stop` interrupts a query at any point, and under load the next batch begins before anybody sees
+that the previous one is done. Before every batch a query checks whether it should still run. So this module
+tells the query that it should not, and the query is stopped when no batch is under way. A query makes the
+same check between the planning of a batch and its work, and would drop the batch. So it is told only while
+jobs of the batch run.
 """
 
 from typing import Any
@@ -14,13 +15,13 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 
 def has_jobs(query: StreamingQuery, session: SparkSession) -> bool:
-    """Whether the query works on a batch that is planned."""
+    """Returns True if the query works on a batch that is already planned."""
     tracker = session.sparkContext.statusTracker()
     return not set(tracker.getActiveJobsIds()).isdisjoint(tracker.getJobIdsForGroup(str(query.runId)))
 
 
 def begin_no_batch_after_this(query: StreamingQuery, session: SparkSession) -> bool:
-    """Tell a query to begin no other batch; False when this Spark cannot be told."""
+    """Tells a query to start no other batch. Returns False if this version of Spark does not allow that."""
     jvm: Any = session._jvm
     try:
         execution = query._jsq.streamingQuery()
@@ -30,6 +31,6 @@ def begin_no_batch_after_this(query: StreamingQuery, session: SparkSession) -> b
         terminated = jvm.java.lang.Class.forName(f"{package}.TERMINATED$", True, loader)
         state.set(terminated.getField("MODULE$").get(None))
     except (Py4JError, TypeError):
-        # These are Spark's inner parts, and another version may have others.
+        # These are internals of Spark, and another version may differ.
         return False
     return True

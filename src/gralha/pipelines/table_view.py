@@ -1,4 +1,4 @@
-"""Text for terminals: tables of rows, and lines that stay in place while they change."""
+"""Text for terminals: tables, and lines that change in place."""
 
 import shutil
 import sys
@@ -10,7 +10,7 @@ CLEAR_LINE = "\x1b[2K"
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
-    """Lines with a header; numbers stand to the right."""
+    """Lines with a header. Numbers are right-aligned."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
     right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(columns))]
@@ -34,7 +34,7 @@ def _is_number(value: Any) -> bool:
 
 
 class LiveLines:
-    """Lines at the bottom of a terminal that are drawn again and again; what is said appears above them."""
+    """Lines at the bottom of a terminal that are drawn again and again. Other output appears above them."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
@@ -43,23 +43,23 @@ class LiveLines:
         self._drawn = 0
 
     def draw(self, lines: Sequence[str]) -> None:
-        """Put these lines in the place of the last ones; nothing where there is no terminal."""
+        """Replaces the lines. Does nothing without a terminal."""
         self._lines = list(lines)
         if not self.is_terminal:
             return
         size = shutil.get_terminal_size()
-        # What is wider or higher than the terminal would break, and could not be drawn over again.
+        # Lines outside of the terminal would wrap or scroll, and could not be replaced.
         shown = [line[: size.columns - 1] for line in self._lines[: size.lines - 1]]
         self._write(self._erased() + "".join(f"{line}\n" for line in shown))
         self._drawn = len(shown)
 
     def say(self, text: str) -> None:
-        """Print something that stays."""
+        """Prints a line that stays."""
         self._write(f"{self._erased()}{text}\n")
         self.draw(self._lines)
 
     def end(self) -> None:
-        """Leave the lines as they are; what is printed next comes below them."""
+        """Keeps the lines on the terminal. The next output comes below them."""
         self._drawn = 0
         self._lines = []
 

@@ -1,6 +1,6 @@
-"""Tests of pipelines: rows in, rows out, through the same stream that runs in production.
+"""Tests of pipelines: rows in, rows out, with the same stream as in production.
 
-Beside the pipeline, for `gralha pipeline test FILE`:
+In the file of the pipeline, for `gralha pipeline test FILE`:
 
 ```python
 from gralha.pipelines.testing import check
@@ -14,15 +14,15 @@ def adds_up_each_product(run):
     )
 ```
 
-In pytest it is the same with `run_rows(totals, sales=[...])`. No broker is needed. The rows become records
-with JSON values in a folder of files that Spark reads as a stream, so that parsing, watermarks, state and
-output modes are the real ones. A list of lists is one batch after another:
+In pytest, use `run_rows(totals, sales=[...])` instead. No broker is needed. The rows become records with JSON
+values in a folder of files that Spark reads as a stream. So parsing, watermarks, state and output modes are
+real. A list of lists is one batch after another:
 
     run(sales=[[{...}, {...}], [{"at": "an hour later", ...}]])
 
-A row may also say `_key`, `_timestamp`, `_topic`, `_partition`, `_headers`, as the function sees them. Text
-or bytes in place of a row are a record's value as it is, for example one that does not parse; None is a
-record without a value. What did not fit its schema is in the result's `dead_letters`.
+A row may also have `_key`, `_timestamp`, `_topic`, `_partition`, `_headers`, as the function sees them. Text
+or bytes in place of a row are the value of a record, for example one that does not parse. None is a record
+without a value. Records that did not fit their schema are in the result's `dead_letters`.
 """
 
 import datetime
@@ -56,9 +56,9 @@ RECORD_DDL: Final = (
     "key BINARY, value BINARY, topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP, "
     "timestampType INT, headers ARRAY<STRUCT<key: STRING, value: BINARY>>"
 )
-# Records have this time unless a row says otherwise: a test must not depend on the clock.
+# The time of records, unless a row has one. A test must not depend on the clock.
 EPOCH: Final = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-# A test has a handful of rows: more tasks than one, or generated code, only cost time. Half of it, in fact.
+# A test has few rows. Several tasks, or generated code, would double its time.
 QUICK: Final = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
@@ -66,7 +66,7 @@ QUICK: Final = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.streaming.stateStore.providerClass": ROCKS_DB,
 }
-# A session for tests: what it saves is the start, and the first batch.
+# The settings of a session for tests. They make its start and the first batch faster.
 SMALL_MASTER: Final = "local[2]"
 SMALL: Final = {
     "spark.ui.enabled": "false",
@@ -76,7 +76,7 @@ SMALL: Final = {
 
 
 class Result(list[dict[str, Any]]):
-    """The rows that came out, in the order of the batches; `batches` has those of each batch."""
+    """The output rows in the order of the batches. `batches` has the rows of each batch."""
 
     def __init__(
         self,
@@ -91,12 +91,12 @@ class Result(list[dict[str, Any]]):
 
     @cached_property
     def dead_letters(self) -> list[dict[str, Any]]:
-        """The records that did not fit: input, value, reason. Looked for only when somebody asks."""
+        """The records that did not fit: input, value, reason. They are computed when this is called."""
         return self._find_dead_letters()
 
 
 def check(actual: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[str, Any]]) -> None:
-    """Compare rows, in any order, by the columns that the expected rows name: AssertionError with a table."""
+    """Compares rows in any order, by the columns of the expected rows. Raises AssertionError with a table."""
     __tracebackhide__ = True
     found = difference(actual, expected)
     if found is not None:
@@ -104,10 +104,10 @@ def check(actual: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[str, A
 
 
 def run_rows(pipeline: Pipeline, *, session: "SparkSession | None" = None, **inputs: Rows) -> Result:
-    """The rows that the pipeline makes of the given ones; an input that is not named has none.
+    """The rows that the pipeline makes from the given ones. An input that is not given has no rows.
 
     Rows are plain values: times are text in UTC, `2026-01-01 10:00:00`. With output_mode="complete" they are
-    those of the last batch, otherwise of all batches. The running session is taken, or a small one started.
+    the rows of the last batch, otherwise of all batches. Uses the running session, or starts a small one.
     """
     unknown = sorted(inputs.keys() - pipeline.inputs.keys())
     if unknown:
@@ -133,12 +133,12 @@ def run_rows(pipeline: Pipeline, *, session: "SparkSession | None" = None, **inp
 
 
 def small_session() -> "SparkSession":
-    """The running session, or one that starts as quickly as Spark can."""
+    """The running session, or one that starts as quickly as possible."""
     return spark_session(SMALL_MASTER, "gralha pipeline test", SMALL)
 
 
 def _session_of_its_own(session: "SparkSession", pipeline: Pipeline) -> "SparkSession":
-    """The same Spark with settings of its own: what the pipeline declares, and what makes tests quick."""
+    """The same Spark with its own settings: those of the pipeline, and those that make tests fast."""
     own = session.newSession()
     for name, value in {**QUICK, **pipeline.conf}.items():
         own.conf.set(name, value)
@@ -147,18 +147,18 @@ def _session_of_its_own(session: "SparkSession", pipeline: Pipeline) -> "SparkSe
 
 def _batches(rows: Rows) -> list[list[GivenRow]]:
     if rows and all(isinstance(one, list | tuple) for one in rows):
-        return [list(batch) for batch in rows]  # type: ignore[arg-type]  # as was just found
+        return [list(batch) for batch in rows]  # type: ignore[arg-type]  # checked above
     return [list(rows)]  # type: ignore[arg-type]
 
 
 def _records(batches: list[list[GivenRow]], declared: TopicInput) -> list[list[Record]]:
-    """The rows of each batch as records, with offsets that go on."""
+    """The rows of each batch as records. The offsets continue from batch to batch."""
     offsets = itertools.count()
     return [[_record(row, next(offsets), declared) for row in batch] for batch in batches]
 
 
 def _write(folder: Path, batches: list[list[Record]], count: int) -> None:
-    """One file for each batch, with times that tell Spark their order."""
+    """One file for each batch. The times of the files give Spark their order."""
     import pyarrow.parquet
 
     folder.mkdir(parents=True)
@@ -229,7 +229,7 @@ def _time(value: Any) -> datetime.datetime:
 
 
 def _collect(output: "DataFrame", pipeline: Pipeline, checkpoint: Path) -> list[list[dict[str, Any]]]:
-    """Run the stream to its end and keep the rows of every batch; Spark's error when it fails."""
+    """Runs the stream to its end and returns the rows of every batch. Raises Spark's error if it fails."""
     batches: list[list[dict[str, Any]]] = []
     lock = threading.Lock()
 
@@ -255,7 +255,7 @@ def _collect(output: "DataFrame", pipeline: Pipeline, checkpoint: Path) -> list[
 def _dead_letters(
     pipeline: Pipeline, session: "SparkSession", records: Mapping[str, list[list[Record]]]
 ) -> list[dict[str, Any]]:
-    """What the pipeline would write to its dead-letter topic."""
+    """The dead letters of the pipeline."""
     import pyarrow
 
     letters = []
@@ -279,7 +279,7 @@ def _dead_letters(
 
 
 def _unfit(records: "DataFrame", declared: TopicInput, session: "SparkSession") -> "DataFrame":
-    """The records that `typed` leaves out."""
+    """The records that `typed` removes."""
     marked: list[DataFrame] = []
 
     def keep(parsed: "DataFrame") -> "DataFrame":

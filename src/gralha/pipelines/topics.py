@@ -1,4 +1,4 @@
-"""What a pipeline asks a cluster before it starts: do its topics exist, and may the missing ones be made."""
+"""Looks up the topics of a pipeline in the cluster, and creates missing ones."""
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,7 +12,7 @@ from gralha.client.values import NewTopic, TopicDescription
 from gralha.pipelines.errors import PipelineError
 from gralha.spark.secrets import client_settings
 
-# Before a start somebody waits in front of a terminal.
+# A person waits at a terminal for the start.
 PATIENCE_MS: Final = 15_000
 
 
@@ -24,14 +24,14 @@ class Topics:
         self._bootstrap_servers = bootstrap_servers
 
     def cluster_id(self) -> str:
-        """The id of the cluster; "" when it does not tell."""
+        """The id of the cluster. "" if it is not known."""
         try:
             return self._admin.describe_cluster().cluster_id
         except (UnsupportedApiError, KafkaError):
             return ""
 
     def partitions(self, names: Iterable[str]) -> dict[str, int | None]:
-        """How many partitions each topic has; None when it does not exist."""
+        """The number of partitions of each topic. None if it does not exist."""
         wanted = list(dict.fromkeys(names))
         described = self._admin.describe_topics(wanted) if wanted else {}
         found: dict[str, int | None] = {}
@@ -41,7 +41,7 @@ class Topics:
         return found
 
     def missing(self, name: str) -> str:
-        """A sentence about a topic that does not exist, and what to do about it."""
+        """A sentence about a missing topic, with the command to create it."""
         known = [topic.name for topic in self._admin.list_topics() if not topic.is_internal]
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"Did you mean {near[0]}? " if near else ""
@@ -51,7 +51,7 @@ class Topics:
         )
 
     def create(self, topics: Iterable[NewTopic]) -> None:
-        """Create topics, unless somebody was faster."""
+        """Creates topics. Another process may have created them meanwhile."""
         wanted = {topic.name: topic for topic in topics}
         for name, error in self._admin.create_topics(wanted.values()).items():
             if error is not None and self.partitions([name])[name] is None:
@@ -60,7 +60,7 @@ class Topics:
 
 @contextmanager
 def topics_of(kafka: Mapping[str, str]) -> Iterator[Topics]:
-    """Ask a cluster; PipelineError, in a sentence, when it does not answer."""
+    """The topics of a cluster. Raises PipelineError, as a sentence, if it does not answer."""
     servers = kafka.get("bootstrap.servers", "")
     try:
         settings = client_settings(kafka).hurried(PATIENCE_MS)
