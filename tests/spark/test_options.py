@@ -64,8 +64,8 @@ def test_a_pattern_fits_whole_names() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"subscribe": " , "}, "name a topic"),
-        ({"subscribePattern": "("}, "no regular expression"),
+        ({"subscribe": " , "}, "write a topic"),
+        ({"subscribePattern": "("}, "not a regular expression"),
         ({"subscribePattern": ""}, "is empty"),
         ({"assign": "sales"}, 'JSON such as {"sales": [0, 1]}'),
         ({"assign": '{"sales": 0}'}, 'JSON such as {"sales": [0, 1]}'),
@@ -75,7 +75,7 @@ def test_a_pattern_fits_whole_names() -> None:
         ({"maxOffsetsPerTrigger": "many"}, "whole number"),
         ({"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "3"}, "larger than"),
         ({"maxTriggerDelay": "soon"}, "duration such as"),
-        ({"targetBatchDuration": "0"}, "longer than nothing"),
+        ({"targetBatchDuration": "0"}, "longer than 0"),
         ({"minPartitions": "-1"}, "must be 1 or more"),
         ({"failOnDataLoss": "maybe"}, "true or false"),
         ({"includeHeaders": "1"}, "true or false"),

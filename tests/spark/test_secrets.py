@@ -78,11 +78,11 @@ def test_a_missing_file_and_a_missing_name(tmp_path: Path) -> None:
 
 
 def test_a_path_that_depends_on_the_folder() -> None:
-    assert "secrets.txt is no absolute path" in refusal("${file:secrets.txt}")
+    assert "secrets.txt is not an absolute path" in refusal("${file:secrets.txt}")
 
 
 def test_a_place_that_does_not_exist() -> None:
-    assert "there is nothing called 'evn': write ${env:NAME}" in refusal("${evn:NAME}")
+    assert "'evn' is unknown: write ${env:NAME}" in refusal("${evn:NAME}")
 
 
 def test_bytes_that_are_no_text_are_not_shown(tmp_path: Path) -> None:

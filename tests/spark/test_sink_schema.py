@@ -78,7 +78,7 @@ def test_columns_that_are_taken(columns: str, topic: str | None, taken: list[str
         (
             "value integer",
             "t",
-            "Column 'value' is of type int and must be a string or binary: cast it, or make JSON",
+            "Column 'value' is of type int and must be a string or binary: cast it, or convert it to JSON",
         ),
         (
             "value string; key long",

@@ -261,7 +261,7 @@ def test_records_deleted_by_retention(cluster: PretendedCluster, caplog: pytest.
 def test_a_log_that_lost_its_end_is_asked_again_first(cluster: PretendedCluster) -> None:
     start = cluster.offset(sales_0=10)
     cluster.latest_offsets = {ONE: 4}
-    assert "ends at offset 4, but the query stands at 10" in lost(cluster, start)
+    assert "ends at offset 4, but the query is at 10" in lost(cluster, start)
     assert cluster.slept_s == 3.0
 
 

@@ -1,32 +1,32 @@
-"""How much of what is there goes into the next batch.
+"""Limits the size of the next batch.
 
-    limited         at most so many records, shared out by how much each partition has (maxOffsetsPerTrigger)
-    SmallBatches    waits until enough is there, but not for ever (minOffsetsPerTrigger, maxTriggerDelay)
-    BackPressure    as many records as the last batches say can be done in a given time (targetBatchDuration)
+    limited         at most a number of records, in proportion to the partitions (maxOffsetsPerTrigger)
+    SmallBatches    waits until there are enough records, up to a time (minOffsetsPerTrigger, maxTriggerDelay)
+    BackPressure    as many records as the query can process in a given time (targetBatchDuration)
 
-All of it is arithmetic: time comes in as an argument.
+All of it is arithmetic: the time is an argument.
 """
 
 from typing import Final
 
 from gralha.spark.option_values import PartitionOffsets
 
-# What a query can do is not known before its first batch: a careful guess, corrected quickly.
+# The speed of a query is not known before its first batch. This careful guess is corrected quickly.
 FIRST_GUESS_PER_SECOND: Final = 10_000
 GROWTH_MAX: Final = 4.0
 SHRINK_MAX: Final = 4.0
-# A batch that was done in time is followed by one at least this much larger, so that waiting for a trigger,
-# which looks like work from here, does not hold a query back for ever.
+# A batch that was done in time is followed by one that is larger by at least this factor. The wait for a
+# trigger looks like work here, and must not slow a query down for ever.
 GROWTH_MIN: Final = 1.1
 
 
 def new_records(begin: PartitionOffsets, end: PartitionOffsets) -> int:
-    """How many offsets there are to read."""
+    """The number of offsets to read."""
     return sum(max(offset - begin[partition], 0) for partition, offset in end.items())
 
 
 def limited(begin: PartitionOffsets, latest: PartitionOffsets, max_records: int) -> PartitionOffsets:
-    """Where a batch of about so many records ends: every partition gets its share, at least one record."""
+    """The end of a batch of about this many records. Every partition gets its share, at least one record."""
     total = new_records(begin, latest)
     if total <= max_records:
         return dict(latest)
@@ -39,7 +39,7 @@ def limited(begin: PartitionOffsets, latest: PartitionOffsets, max_records: int)
 
 
 class SmallBatches:
-    """Holds a batch back while it is small. The first one is not held back."""
+    """Delays a batch while it is small. The first batch is not delayed."""
 
     def __init__(self, min_records: int, max_delay_ms: int) -> None:
         self._min_records = min_records
@@ -47,7 +47,7 @@ class SmallBatches:
         self._last_batch_ms: int | None = None
 
     def lets_pass(self, records: int, now_ms: int) -> bool:
-        """Whether a batch of so many records is made now."""
+        """Returns True if a batch of this many records is made now."""
         if records <= 0:
             return False
         waited_ms = None if self._last_batch_ms is None else now_ms - self._last_batch_ms
@@ -67,17 +67,17 @@ class BackPressure:
         self._started_ms: int | None = None
 
     def batch_started(self, records: int, now_ms: int) -> None:
-        """A batch of so many records is on its way."""
+        """A batch of this many records begins."""
         self._records, self._started_ms = records, now_ms
 
     def batch_finished(self, now_ms: int) -> None:
-        """The batch is done; called without one, it does nothing."""
+        """The batch is done. Does nothing if there was none."""
         if self._started_ms is None or self._records <= 0:
             return
         duration_ms = max(now_ms - self._started_ms, 1)
         self._started_ms = None
         in_time = duration_ms <= self._target_ms
-        # A small batch that was quick says nothing about large ones.
+        # A small and quick batch says nothing about large ones.
         if in_time and 2 * self._records < self.max_records:
             return
         fitting = self._records * self._target_ms / duration_ms

@@ -1,4 +1,4 @@
-"""Batch queries: `spark.read.format("gralha")` reads what lies between two offsets of each partition."""
+"""Batch queries: `spark.read.format("gralha")` reads each partition from one offset to another."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,13 +15,13 @@ from gralha.spark.topic_view import TopicView
 
 
 class GralhaBatchReader(DataSourceReader):
-    """Plans on the driver which ranges to read; each task reads one."""
+    """Plans the ranges on the driver. Each task reads one of them."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
 
     def partitions(self) -> Sequence[InputPartition]:
-        """One task for each partition that has records, or as many as the options ask for."""
+        """One task for each partition with records, or as many as the options say."""
         view = TopicView(self._options.client_settings(), self._options.subscription)
         try:
             wanted = self._ranges(view)
@@ -36,7 +36,7 @@ class GralhaBatchReader(DataSourceReader):
     def _ranges(self, view: TopicView) -> list[OffsetRange]:
         options = self._options
         topics = view.partitions()
-        # Asked for in this order, a log that moves on meanwhile does not look like one that lost records.
+        # In this order, a log that grows meanwhile does not look like one that lost records.
         earliest = view.earliest(topics.partitions)
         start = starting_offsets(view, topics.partitions, options.starting, options.timestamp_strategy)
         end = ending_offsets(view, topics.partitions, options.ending)
@@ -59,7 +59,7 @@ class GralhaBatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Called on the executors."""
-        # The planner does without it: every query starts one, and would wait for it.
+        # The planner does not need this import. Every query starts a planner and would wait for the import.
         from gralha.spark.task_reader import read_partition
 
         return read_partition(self._options, partition)

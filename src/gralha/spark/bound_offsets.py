@@ -1,4 +1,4 @@
-"""Turns where to start or stop (`bounds.py`) into an offset for each partition, by asking the cluster."""
+"""Converts the start or end of a query (`bounds.py`) to an offset for each partition."""
 
 from typing import Protocol
 
@@ -27,20 +27,20 @@ class _Resolver(Protocol):
 def starting_offsets(
     view: TopicView, partitions: Partitions, bound: Bound, strategy: str
 ) -> PartitionOffsets:
-    """Where to start. A partition without a record as young as the given time follows the strategy."""
+    """The offsets to start at. The strategy decides about a partition whose records are all older."""
 
     def nothing_so_young(missing: list[TopicPartition]) -> None:
         if strategy != START_AT_LATEST:
             raise OptionError(
                 f"Partition {missing[0]} has no record at or after the time to start at. Set the option "
-                f"{STRATEGY} to latest to start such partitions with what comes next."
+                f"{STRATEGY} to latest to start such partitions with new records."
             )
 
     return _offsets(view, partitions, bound, nothing_so_young)
 
 
 def ending_offsets(view: TopicView, partitions: Partitions, bound: Bound) -> PartitionOffsets:
-    """Where to stop. A partition without a record as young as the given time is read to its end."""
+    """The offsets to stop at. A partition whose records are all older is read to its end."""
     return _offsets(view, partitions, bound, lambda missing: None)
 
 
@@ -76,7 +76,9 @@ def _where(offsets: PartitionOffsets, word: int) -> list[TopicPartition]:
 
 
 def _all(partitions: Partitions, found: PartitionOffsets) -> PartitionOffsets:
-    """A partition can vanish between two questions: then there is no offset to start at."""
+    """Raises SourceError if a partition was deleted between two requests, because it has no offset to start
+    at.
+    """
     gone = sorted(partitions - set(found))
     if gone:
         raise SourceError(

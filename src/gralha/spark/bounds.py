@@ -1,7 +1,7 @@
-"""Where to start and where to stop: earliest, latest, given offsets or a time.
+"""The start and the end of a query: earliest, latest, given offsets or a time.
 
-The options of a start are `startingTimestamp`, `startingOffsetsByTimestamp` and `startingOffsets`; the first
-of them that is set counts, as in Spark's Kafka source. So it is with an end.
+The options of the start are `startingTimestamp`, `startingOffsetsByTimestamp` and `startingOffsets`. The
+first one that is set counts, as in Spark's Kafka source. The options of the end work in the same way.
 """
 
 from collections.abc import Callable
@@ -20,17 +20,17 @@ from gralha.spark.option_values import (
 
 @dataclass(frozen=True)
 class Earliest:
-    """The first record that is still there."""
+    """The first record that exists."""
 
 
 @dataclass(frozen=True)
 class Latest:
-    """Behind the last record."""
+    """After the last record."""
 
 
 @dataclass(frozen=True)
 class AtOffsets:
-    """An offset for each partition; -1 means latest, -2 means earliest."""
+    """An offset for each partition. -1 means latest, -2 means earliest."""
 
     option: str
     offsets: PartitionOffsets
@@ -38,7 +38,7 @@ class AtOffsets:
 
 @dataclass(frozen=True)
 class AtTimestamp:
-    """The first record of each partition that is not older."""
+    """The first record of each partition at or after a time."""
 
     option: str
     timestamp_ms: int
@@ -61,7 +61,7 @@ STRATEGY: Final = "startingOffsetsByTimestampStrategy"
 
 
 def starting_bound(options: Options, *, streaming: bool) -> Bound:
-    """Where to start. A stream starts with what is new, a batch with the first record."""
+    """The start of a query. By default a stream starts with new records, a batch with the first record."""
     default: Bound = Latest() if streaming else Earliest()
     found = _bound(options, "starting", default)
     if not streaming:
@@ -70,7 +70,7 @@ def starting_bound(options: Options, *, streaming: bool) -> Bound:
 
 
 def ending_bound(options: Options, *, streaming: bool) -> Bound:
-    """Where a batch stops; a stream does not."""
+    """The end of a batch. A stream has none."""
     names = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
     given = next((name for name in names if name in options), None)
     if streaming and given is not None:
@@ -81,7 +81,7 @@ def ending_bound(options: Options, *, streaming: bool) -> Bound:
 
 
 def timestamp_strategy(options: Options) -> str:
-    """What to do with a partition that has no record as young as the time to start at."""
+    """What to do with a partition whose records are all older than the time to start at."""
     strategy = options.get(STRATEGY, FAIL).strip().lower()
     if strategy not in (FAIL, START_AT_LATEST):
         raise OptionError(f"Option '{STRATEGY}' is '{options[STRATEGY]}': write error or latest.")
@@ -89,7 +89,7 @@ def timestamp_strategy(options: Options) -> str:
 
 
 def without_topics(bound: Bound, is_gone: Callable[[str], bool]) -> Bound:
-    """The bound without what it says of topics that are gone."""
+    """The bound without topics that are gone."""
     if isinstance(bound, AtOffsets):
         return replace(bound, offsets=_without(bound.offsets, is_gone))
     if isinstance(bound, AtTimestamps):
@@ -102,7 +102,7 @@ def _without(offsets: PartitionOffsets, is_gone: Callable[[str], bool]) -> Parti
 
 
 def check_all_partitions(option: str, given: PartitionOffsets, existing: set[TopicPartition]) -> None:
-    """Offsets or times that are given for some partitions have to be given for all of them."""
+    """Raises OptionError unless offsets or times are given for all partitions."""
     missing = sorted(existing - set(given))
     unknown = sorted(set(given) - existing)
     if missing or unknown:
@@ -137,7 +137,7 @@ def _bound(options: Options, side: str, default: Bound) -> Bound:
 
 
 def _must_not_be(bound: Bound, offset: int, side: str, word: str) -> None:
-    """A batch that starts at the latest record, or ends at the earliest, would be empty."""
+    """Refuses a batch that starts at latest or ends at earliest, because it would be empty."""
     if isinstance(bound, Latest if offset == LATEST else Earliest):
         raise OptionError(
             f"A batch query cannot {side} at {word}: it would read nothing. Write another offset."

@@ -1,8 +1,8 @@
-"""Records that a query was to read and that are gone, and what is said about it.
+"""Detects records that are gone before the query has read them, and reports them.
 
-`losses` compares where a stream stands with what the cluster has; it is pure. `DataLossPolicy` then stops the
-query with a sentence or, with failOnDataLoss=false, warns and lets it go on; the offsets of the stream keep
-count.
+`losses` compares the position of a stream with the offsets of the cluster; it is a pure function.
+`DataLossPolicy` then stops the query with a sentence. With failOnDataLoss=false it warns, and the query
+continues; the offsets of the stream count the losses.
 """
 
 import logging
@@ -18,22 +18,22 @@ from gralha.spark.option_values import PartitionOffsets
 logger = logging.getLogger(__name__)
 
 STREAM_ADVICE: Final = (
-    "To go on with what is there, set the option failOnDataLoss to false; to read all that is there from its "
+    "To continue with the records that exist, set the option failOnDataLoss to false. To read them from the "
     "beginning, start the query with a new checkpoint."
 )
 BATCH_ADVICE: Final = (
-    "To read what is there, set the option startingOffsets to earliest and endingOffsets to latest, or set "
+    "To read the records that exist, set startingOffsets to earliest and endingOffsets to latest, or set "
     "failOnDataLoss to false."
 )
 
 
 class DataLossError(ClientError):
-    """Records are gone that the query was to read."""
+    """Records are gone that the query should have read."""
 
 
 @dataclass(frozen=True)
 class ClusterOffsets:
-    """What a cluster has of the partitions of a stream; the earliest offsets are not always asked for."""
+    """The offsets of a cluster for the partitions of a stream. Earliest offsets are not always included."""
 
     topic_ids: dict[str, str]
     latest: PartitionOffsets
@@ -41,17 +41,17 @@ class ClusterOffsets:
 
 
 class Loss(NamedTuple):
-    """Something that is gone; how many records, where that can be known."""
+    """A loss, with the number of records if it is known."""
 
     topic: str
     records: int
     sentence: str
-    # A leader that was just elected may not know its own end yet.
+    # True for a loss that may turn out to be wrong: a new leader may not know its end yet.
     may_pass: bool = False
 
 
 def losses(start: StreamOffset, now: ClusterOffsets) -> list[Loss]:
-    """All that is gone since the stream stood at `start`."""
+    """All losses since the stream was at `start`."""
     recreated = sorted(
         {
             partition.topic
@@ -88,7 +88,7 @@ def _topics(offsets: PartitionOffsets) -> set[str]:
 
 
 def begin_offsets(start: StreamOffset, now: ClusterOffsets) -> PartitionOffsets:
-    """Where to go on reading, given what is there."""
+    """The offsets to continue from."""
     begin = {}
     for partition, latest in now.latest.items():
         recreated = is_recreated(partition.topic, start.topic_ids, now.topic_ids)
@@ -98,7 +98,7 @@ def begin_offsets(start: StreamOffset, now: ClusterOffsets) -> PartitionOffsets:
 
 
 def counted(before: dict[str, LossCount], found: Iterable[Loss]) -> dict[str, LossCount]:
-    """The count of losses with new ones added."""
+    """The counts with new losses added."""
     counts = dict(before)
     for loss in found:
         events, records = counts.get(loss.topic, LossCount(0, 0))
@@ -107,27 +107,31 @@ def counted(before: dict[str, LossCount], found: Iterable[Loss]) -> dict[str, Lo
 
 
 class DataLossPolicy:
-    """What `failOnDataLoss` says."""
+    """Handles losses as the option `failOnDataLoss` says."""
 
     def __init__(self, fail_on_data_loss: bool, *, streaming: bool) -> None:
         self._fail = fail_on_data_loss
         self._advice = STREAM_ADVICE if streaming else BATCH_ADVICE
 
     def report(self, sentences: Iterable[str]) -> None:
-        """Stop the query at the first loss, or warn of all of them."""
+        """Stops the query at the first loss, or warns about all of them."""
         for sentence in sentences:
             if self._fail:
                 raise DataLossError(f"{sentence} {self._advice}")
-            logger.warning("%s The query goes on with what is there (failOnDataLoss=false).", sentence)
+            logger.warning(
+                "%s The query continues with the records that exist (failOnDataLoss=false).", sentence
+            )
 
 
 def recreated_topic(topic: str) -> str:
-    """What is said of a topic that is not the one that it was."""
-    return f"Topic {topic} was deleted and created again: what it had before and was not read yet is gone."
+    """The sentence about a topic that was deleted and created again."""
+    return (
+        f"Topic {topic} was deleted and created again: records of the old topic that were not read are gone."
+    )
 
 
 def lost_in_task(error: OffsetsLostError | TopicRecreatedError | TopicDeletedError) -> str:
-    """What a task says that found less than was planned."""
+    """The sentence of a task that found less than was planned."""
     if isinstance(error, TopicDeletedError):
         return f"Topic {error.topic} was deleted before the query had read what was planned of it."
     if isinstance(error, TopicRecreatedError):
@@ -168,7 +172,6 @@ def _deleted(partition: TopicPartition, wanted: int, earliest: int) -> str:
 
 def _too_short(partition: TopicPartition, wanted: int, latest: int) -> str:
     return (
-        f"Partition {partition} ends at offset {latest}, but the query stands at {wanted}: the records "
-        "between were lost by the cluster (an unclean leader election, a log that was cut), or the offset is "
-        "wrong."
+        f"Partition {partition} ends at offset {latest}, but the query is at {wanted}: the cluster has lost "
+        "the records between (an unclean leader election, a truncated log), or the offset is wrong."
     )

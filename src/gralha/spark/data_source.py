@@ -1,7 +1,7 @@
 """`format("gralha")`: topics of any Kafka cluster as a source and sink of Spark, batch and streaming.
 
 Options, columns and their meaning are those of Spark's own `format("kafka")`; docs/SPARK.md has the
-differences. `pyspark_gralha` makes Spark find it; nothing has to be registered.
+differences. Spark finds it through `pyspark_gralha`; nothing has to be registered.
 """
 
 import logging
@@ -30,23 +30,23 @@ class GralhaDataSource(DataSource):
         return "gralha"
 
     def schema(self) -> StructType:
-        """The columns of a read; a write brings its own."""
+        """The columns of a read. A write has its own."""
         return record_schema(include_headers(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """A batch query."""
+        """The reader of a batch query."""
         from gralha.spark.batch_reader import GralhaBatchReader
 
         return GralhaBatchReader(self._checked(schema, streaming=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
-        """A streaming query."""
+        """The reader of a streaming query."""
         from gralha.spark.stream_reader import GralhaStreamReader
 
         return GralhaStreamReader(self._checked(schema, streaming=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """A batch query's sink."""
+        """The writer of a batch query."""
         from gralha.spark.sink import batch_writer, check_reachable
 
         writer = batch_writer(self.options, schema, overwrite)
@@ -54,7 +54,7 @@ class GralhaDataSource(DataSource):
         return writer
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        """A streaming query's sink."""
+        """The writer of a streaming query."""
         from gralha.spark.sink import check_reachable, stream_writer
 
         writer = stream_writer(self.options, schema, overwrite)

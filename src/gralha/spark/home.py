@@ -1,9 +1,9 @@
-"""Where Spark is, and a home for it from which its Python processes start in half the time.
+"""Finds Spark, and makes a home for it from which its Python processes start in half the time.
 
-pip's PySpark has its Python modules twice: as files, and in a zip for machines that have no PySpark. Spark
-puts the zip in front of all else that its Python processes import from, and Python compiles what comes out of
-a zip anew in each of them: half a second for every streaming query. On this machine the files are there, and
-Python keeps them compiled. So Spark is shown a home of links to its folders that has no zip.
+PySpark from pip has its Python modules twice: as files, and in a zip for machines without PySpark. Spark puts
+the zip first on the path of its Python processes, and Python compiles modules from a zip again in each
+process. That takes half a second for every streaming query. On this machine the files exist, and Python
+caches them compiled. So Spark gets a home of links to its folders, without the zip.
 """
 
 import hashlib
@@ -18,11 +18,11 @@ ZIPPED: Final = "python"
 
 
 class NoSparkError(RuntimeError):
-    """PySpark is not installed, or not whole; the message says what to do."""
+    """PySpark is not installed, or not completely. The message says what to do."""
 
 
 def spark_home() -> Path:
-    """Where pip put Spark."""
+    """The folder where pip has installed Spark."""
     try:
         import pyspark
     except ImportError:
@@ -31,7 +31,7 @@ def spark_home() -> Path:
 
 
 def scala_version() -> str:
-    """The one that Spark's jars are made for: it is in their names, as in spark-core_2.13-4.3.0.jar."""
+    """The Scala version of Spark's jars, from their names, such as spark-core_2.13-4.3.0.jar."""
     core = next((spark_home() / "jars").glob("spark-core_*.jar"), None)
     if core is None:
         raise NoSparkError(f"There is no Spark in {spark_home()}/jars: pip install --force-reinstall pyspark")
@@ -39,7 +39,7 @@ def scala_version() -> str:
 
 
 def home_without_zip() -> Path | None:
-    """The home of links, made once for each Spark on this machine; None where it would not do."""
+    """The home of links, made once for each Spark on this machine. None if it would not work."""
     if not _finds_files_of_pyspark():
         return None
     import pyspark
@@ -50,12 +50,12 @@ def home_without_zip() -> Path | None:
         if not home.exists():
             _make(home, [entry for entry in spark.iterdir() if entry.is_dir() and entry.name != ZIPPED])
     except (OSError, RuntimeError):
-        return None  # nobody's home, or one that cannot be written: Spark starts as it always does
+        return None  # no home folder, or one that cannot be written: Spark starts as usual
     return home
 
 
 def _finds_files_of_pyspark() -> bool:
-    """Whether every process of this interpreter finds PySpark as files, without being told where."""
+    """Returns True if every process of this interpreter finds PySpark as files without a path setting."""
     packages = [*site.getsitepackages(), site.getusersitepackages()]
     return spark_home().parent.resolve() in [Path(folder).resolve() for folder in packages]
 
@@ -65,7 +65,7 @@ def _cache() -> Path:
 
 
 def _make(home: Path, folders: list[Path]) -> None:
-    """Whole or not at all: several processes may be at it."""
+    """Makes the home in one step, because several processes may do it at the same time."""
     home.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".spark-", dir=home.parent) as unfinished:
         links = Path(unfinished, "links")
@@ -75,5 +75,5 @@ def _make(home: Path, folders: list[Path]) -> None:
         try:
             links.rename(home)
         except OSError:
-            if not home.exists():  # then another one was first
+            if not home.exists():  # another process was not faster
                 raise

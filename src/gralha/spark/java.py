@@ -1,4 +1,4 @@
-"""The Java that Spark runs on: where it is, and a sentence for a person when it is missing or too old."""
+"""Finds the Java for Spark. If it is missing or too old, an error says what to do."""
 
 import os
 import re
@@ -10,16 +10,16 @@ from typing import Final
 OLDEST_VERSION: Final = 17
 INSTALL: Final = (
     "install it (Debian and Ubuntu: apt-get install openjdk-17-jre-headless, macOS: brew install openjdk@17) "
-    "or set JAVA_HOME to where it is"
+    "or set JAVA_HOME to its folder"
 )
 
 
 class JavaError(RuntimeError):
-    """No Java that Spark can run on; the message says what to do."""
+    """There is no Java that Spark can use. The message says what to do."""
 
 
 def find_java() -> str:
-    """The java command that Spark will use: the one of JAVA_HOME, else the first of the PATH."""
+    """The java command that Spark will use: from JAVA_HOME, otherwise the first on the PATH."""
     home = os.environ.get("JAVA_HOME")
     if home:
         command = Path(home) / "bin" / "java"
@@ -46,6 +46,6 @@ def _checked(command: str) -> str:
 
 
 def java_version(said: str) -> int | None:
-    """The major version in what `java -version` says; None when it says something else."""
+    """The major version in the output of `java -version`, or None."""
     found = re.search(r'version "(?:1\.)?(\d+)', said)
     return int(found[1]) if found else None

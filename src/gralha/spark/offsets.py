@@ -1,14 +1,14 @@
-"""How far a stream has come: the offset that Spark keeps in its checkpoint, and the ranges between two.
+"""The position of a stream: the offsets in Spark's checkpoint, and the ranges between two positions.
 
-The JSON is that of Spark's Kafka source, `{"sales": {"0": 23, "1": 42}}`, with what a safe restart needs
-besides. No topic can be called like these:
+The JSON is that of Spark's Kafka source, `{"sales": {"0": 23, "1": 42}}`, with more entries for a safe
+restart. Their names are not valid topic names:
 
-    @topicIds   the ids of the topics, by which one that was deleted and created again is recognised
-    @initial    nothing has been read yet: this is where the stream shall begin
-    @from       where the first batch with records began, or a topic that joined later and had lost its first
-                records by then. Spark does not keep the offset that a stream began with, so a batch that is
-                run again would otherwise begin where "latest" or "earliest" is by then
-    @dataLoss   what was lost with failOnDataLoss=false: {"sales": {"events": 1, "records": 120}}
+    @topicIds   the ids of the topics, to recognize a topic that was deleted and created again
+    @initial    nothing has been read yet: the stream begins here
+    @from       the start of the first batch with records, or of a topic that was added later and had lost its
+                first records. Spark does not store the initial offsets of a stream. Without this entry a
+                repeated batch would begin at the current "latest" or "earliest"
+    @dataLoss   the losses with failOnDataLoss=false: {"sales": {"events": 1, "records": 120}}
 """
 
 import base64
@@ -28,7 +28,7 @@ OffsetJson = dict[str, Any]
 
 
 class LossCount(NamedTuple):
-    """How often something was lost of a topic, and how many records, where that is known."""
+    """The number of losses of a topic, and the number of lost records, as far as known."""
 
     events: int
     records: int
@@ -36,7 +36,7 @@ class LossCount(NamedTuple):
 
 @dataclass(frozen=True)
 class StreamOffset:
-    """The offset of the record to read next in each partition."""
+    """The next offset of each partition."""
 
     offsets: PartitionOffsets
     topic_ids: dict[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class StreamOffset:
     data_loss: dict[str, LossCount] = field(default_factory=dict)
 
     def to_json(self) -> OffsetJson:
-        """The offset as Spark keeps it: equal offsets give equal text."""
+        """The offsets as Spark stores them. Equal offsets have equal text."""
         json = offsets_to_json(self.offsets)
         if self.topic_ids:
             json[TOPIC_IDS] = dict(sorted(self.topic_ids.items()))
@@ -59,7 +59,7 @@ class StreamOffset:
 
     @staticmethod
     def from_json(json: OffsetJson) -> "StreamOffset":
-        """Also reads an offset of Spark's Kafka source, which has only topics."""
+        """Parses the JSON, also that of Spark's Kafka source, which has only topics."""
         batch_start = json.get(FROM)
         return StreamOffset(
             offsets=offsets_from_json({name: value for name, value in json.items() if name[:1] != "@"}),
@@ -88,25 +88,25 @@ def offsets_from_json(json: Mapping[str, Mapping[str, int]]) -> PartitionOffsets
 
 
 def topic_id_text(topic_id: bytes) -> str:
-    """A topic's id as Kafka prints it."""
+    """The text form of a topic id, as Kafka prints it."""
     return base64.urlsafe_b64encode(topic_id).rstrip(b"=").decode()
 
 
 def topic_id_bytes(text: str | None) -> bytes | None:
-    """A topic's id as the protocol has it."""
+    """A topic id as bytes."""
     return None if text is None else base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
 def is_recreated(topic: str, before: Mapping[str, str], now: Mapping[str, str]) -> bool:
-    """Whether a topic is another one of the same name; a cluster without topic ids cannot tell."""
+    """Returns True if the topic has another id now. A cluster without topic ids cannot tell."""
     return topic in before and topic in now and before[topic] != now[topic]
 
 
 def batch_ranges(start: StreamOffset, end: StreamOffset) -> list[OffsetRange]:
-    """What a batch reads: the same for the same two offsets, however often it is run.
+    """The ranges of a batch. They depend only on the two positions, so a repeated batch reads the same.
 
-    A partition that is new is read from where the end says, else from offset 0; so is one that belongs to a
-    topic that was created again.
+    A new partition is read from the offset in `end`, otherwise from offset 0. A partition of a topic that was
+    created again is read from offset 0.
     """
     if start.is_initial and end.batch_start is None:
         return []

@@ -1,6 +1,6 @@
-"""Reads the value of one option: a number, a yes or no, a duration, JSON; a wrong one is told in a sentence.
+"""Parses the value of one option: a number, a boolean, a duration, JSON. A wrong value raises OptionError.
 
-Option names are shown as Spark's Kafka source writes them; the options themselves are case-insensitive.
+Messages spell option names as Spark's Kafka source does. The options themselves are case-insensitive.
 """
 
 import json
@@ -16,7 +16,7 @@ PartitionOffsets = dict[TopicPartition, int]
 
 OFFSET_MAX: Final = 2**63 - 1
 _DURATION: Final = re.compile(r"(\d+)\s*([a-z]*)")
-# Spark's words for units of time; a number alone is milliseconds.
+# Spark's units of time. A number without a unit is milliseconds.
 _UNITS_MS: Final = {
     "": 1.0,
     "us": 0.001,
@@ -30,7 +30,7 @@ _UNITS_MS: Final = {
 
 
 class OptionError(ClientError):
-    """An option that cannot be followed; the message says what to write instead."""
+    """An option has a wrong value. The message says what to write instead."""
 
 
 def boolean(options: Options, name: str, default: bool) -> bool:
@@ -45,7 +45,7 @@ def boolean(options: Options, name: str, default: bool) -> bool:
 
 
 def integer(options: Options, name: str, *, lowest: int = 1) -> int | None:
-    """A whole number; None where the option is not set."""
+    """A whole number. None if the option is not set."""
     text = options.get(name)
     if text is None:
         return None
@@ -59,7 +59,7 @@ def integer(options: Options, name: str, *, lowest: int = 1) -> int | None:
 
 
 def duration_ms(options: Options, name: str) -> int | None:
-    """A duration as Spark writes it (`500ms`, `10s`, `15m`, `2h`) in milliseconds."""
+    """A duration as Spark writes it (`500ms`, `10s`, `15m`, `2h`), in milliseconds."""
     text = options.get(name)
     if text is None:
         return None
@@ -70,7 +70,7 @@ def duration_ms(options: Options, name: str) -> int | None:
 
 
 def timestamp_ms(options: Options, name: str) -> int | None:
-    """Milliseconds since 1970; None where the option is not set."""
+    """Milliseconds since 1970. None if the option is not set."""
     text = options.get(name)
     if text is None:
         return None

@@ -1,8 +1,8 @@
 """The options of the source, with the names, meanings and defaults of Spark's Kafka source.
 
-Ours alone are `groupId` (progress is committed to this consumer group, so that lag can be seen) and
-`targetBatchDuration` (batches are cut so that they take about as long as this). `kafka.*` are settings of the
-client; they may refer to secrets, so they are kept as they were written until a connection is made.
+Two options are new: `groupId` (progress is committed to this consumer group, so that its lag is visible) and
+`targetBatchDuration` (batches are sized to take about this long). `kafka.*` are settings of the client. They
+may refer to secrets, so they stay unresolved until a connection is made.
 """
 
 import difflib
@@ -25,13 +25,13 @@ DEFAULT_MAX_TRIGGER_DELAY_MS: Final = 15 * 60_000
 DEFAULT_FETCH_OFFSET_RETRIES: Final = 3
 DEFAULT_FETCH_OFFSET_RETRY_INTERVAL_MS: Final = 1_000
 
-# Settings of consumers that the source itself decides, and what to set instead.
+# Consumer settings that the source decides, and what to set instead.
 _REFUSED: Final = {
     "auto.offset.reset": "Spark keeps the offsets: set the option startingOffsets to earliest or latest.",
-    "key.deserializer": "keys come as binary: turn them into values with DataFrame operations.",
-    "value.deserializer": "values come as binary: turn them into values with DataFrame operations.",
+    "key.deserializer": "keys are binary: convert them with DataFrame operations.",
+    "value.deserializer": "values are binary: convert them with DataFrame operations.",
     "enable.auto.commit": "the source commits what Spark has processed: set the option groupId for that.",
-    "interceptor.classes": "interceptors are Java classes, and no Java reads here.",
+    "interceptor.classes": "interceptors are Java classes, and this source is Python.",
 }
 _STREAM_ONLY: Final = (
     "maxOffsetsPerTrigger",
@@ -39,7 +39,7 @@ _STREAM_ONLY: Final = (
     "maxTriggerDelay",
     "targetBatchDuration",
 )
-# Known to Spark's source, without a meaning here: ours has no pool of consumers.
+# Options of Spark's source without an effect here, because this source has no consumer pool.
 _IGNORED: Final = (
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",
@@ -69,7 +69,7 @@ _KNOWN: Final = (
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """What a query asks of the source, checked."""
+    """The checked options of a query."""
 
     streaming: bool
     subscription: Subscription
@@ -90,17 +90,17 @@ class SourceOptions:
     kafka: dict[str, str]
 
     def client_settings(self) -> ClientSettings:
-        """The client's settings with their secrets: for the process that connects, and only there."""
+        """The client's settings with their secrets. Call it only in the process that connects."""
         return client_settings(self.kafka)
 
     @property
     def bootstrap_servers(self) -> str:
-        """Where the cluster is, for messages."""
+        """The address of the cluster, for messages."""
         return self.kafka["bootstrap.servers"]
 
 
 def source_options(options: Options, *, streaming: bool) -> SourceOptions:
-    """Check all options of a query; raises OptionError with what to write instead."""
+    """Checks all options of a query. Raises OptionError with what to write instead."""
     kafka = kafka_options(options)
     lowest, highest = integer(options, "minOffsetsPerTrigger"), integer(options, "maxOffsetsPerTrigger")
     if lowest is not None and highest is not None and lowest > highest:
@@ -134,12 +134,12 @@ def source_options(options: Options, *, streaming: bool) -> SourceOptions:
 
 
 def include_headers(options: Options) -> bool:
-    """Whether rows have a column of headers."""
+    """Returns True if rows have a column of headers."""
     return boolean(options, "includeHeaders", False)
 
 
 def kafka_options(options: Options) -> dict[str, str]:
-    """The client's settings, named as Kafka names them; references to secrets stay references."""
+    """The client's settings, with Kafka's names. References to secrets stay references."""
     if not options.get(BOOTSTRAP_SERVERS, "").strip():
         raise OptionError(
             f"Option '{BOOTSTRAP_SERVERS}' is not set: write the address of a broker, "
@@ -157,7 +157,7 @@ def kafka_options(options: Options) -> dict[str, str]:
 
 
 def warnings(options: Options, *, streaming: bool) -> Iterable[str]:
-    """What is set to no effect: misspelt options, and options of the other kind of query."""
+    """Warnings about options without effect: misspelt ones, and those of the other kind of query."""
     known = {name.lower(): name for name in _KNOWN}
     for name in options:
         if name.lower() in known or name.lower().startswith(KAFKA_PREFIX):
@@ -181,5 +181,5 @@ def _group_id(options: Options) -> str | None:
 def _target_ms(options: Options) -> int | None:
     target_ms = duration_ms(options, "targetBatchDuration")
     if target_ms is not None and target_ms < 1:
-        raise OptionError("Option 'targetBatchDuration' must be longer than nothing: write 10s, for example.")
+        raise OptionError("Option 'targetBatchDuration' must be longer than 0: write 10s, for example.")
     return target_ms

@@ -1,10 +1,10 @@
-"""How Gralha reaches the executors of a cluster that does not have it.
+"""Sends Gralha to the executors of a Spark cluster that does not have it.
 
-The best way is to have it there: `pip install 'gralha[spark]'` in the image or on the nodes. Where that
-cannot be, `package_for_executors` puts Gralha and the compiled packages that it needs into one archive.
-Spark copies it to every executor and unpacks it (`spark.archives`), and Python finds it there. Spark's
-`py-files` cannot do it: compiled modules do not load out of a zip file. The executors need Python of the same
-minor version on the same kind of machine, and pyarrow, which PySpark needs anyway.
+It is best to install it there: `pip install 'gralha[spark]'` in the image or on the nodes. If that is not
+possible, `package_for_executors` puts Gralha and its compiled dependencies into one archive. Spark copies it
+to every executor and unpacks it (`spark.archives`), and Python finds it there. Spark's `py-files` would not
+work, because compiled modules do not load from a zip file. The executors need the same minor version of
+Python on the same kind of machine, and pyarrow, which PySpark needs anyway.
 """
 
 import zipfile
@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Final
 
-# What the code that runs on executors imports, by the names that pip knows.
+# The imports of code that runs on executors, by their names on PyPI.
 DEPENDENCIES: Final = ("backports.zstd", "cramjam", "fastcrc", "librt", "lz4", "mypy-extensions")
 PACKAGES: Final = ("gralha", "pyspark_gralha")
 UNPACKED_FOLDER: Final = "gralha_packages"
@@ -21,7 +21,7 @@ LEFT_OUT: Final = (".pyc", ".c", ".pyi")
 
 
 def package_for_executors(archive: Path) -> dict[str, str]:
-    """Write the archive (a .zip) and return the settings with which executors use it, for `session()`."""
+    """Writes the archive (a .zip) and returns the settings for `session()`."""
     if archive.suffix != ".zip":
         raise ValueError(f"Spark unpacks {archive} only if its name ends with .zip")
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
@@ -34,9 +34,9 @@ def package_for_executors(archive: Path) -> dict[str, str]:
 
 
 def _own_files() -> Iterator[tuple[str, Path]]:
-    """Gralha as it runs here, compiled or not, installed or in a source tree."""
+    """The files of Gralha, compiled or not, installed or in a source tree."""
     root = Path(__file__).parents[2]
-    # What mypyc compiles shares a library beside the packages.
+    # Modules that mypyc compiles share a library beside the packages.
     for library in root.glob("*__mypyc*.so"):
         yield library.name, library
     for package in PACKAGES:

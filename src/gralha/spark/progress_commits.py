@@ -1,10 +1,9 @@
 """Commits a stream's progress to a consumer group, so that `kafka-consumer-groups --describe` shows its lag.
 
-The group is a mirror: Spark's checkpoint alone says where a query goes on. So a commit that fails is a
-warning.
+The group is a copy: a query continues only from Spark's checkpoint. So a failed commit is only a warning.
 
-The source learns that a batch is done when Spark asks it for the next one, which with a long trigger is much
-later, and after a stop never. Whoever runs the query knows at once, and may call `commit_progress`.
+The source learns that a batch is done when Spark asks for the next one. With a long trigger that is much
+later, and after a stop never. A program that runs the query knows it at once, and may call `commit_progress`.
 """
 
 import logging
@@ -20,19 +19,19 @@ from gralha.spark.secrets import client_settings
 
 logger = logging.getLogger(__name__)
 
-# Batches of milliseconds need no commit each.
+# Batches of a few milliseconds are not committed one by one.
 COMMIT_INTERVAL_MS: Final = 1_000
-# A coordinator that does not answer holds the query up for some seconds: it is not asked again at once.
+# If the coordinator does not answer, the query waits for seconds. So the next attempt comes later.
 RETRY_INTERVAL_MS: Final = 10_000
 COMMIT_TIMEOUT_MS: Final = 5_000
 
 
 def commit_progress(kafka_settings: Mapping[str, str], group_id: str, offsets: OffsetJson) -> list[str]:
-    """Commit where a batch ended, over a connection of its own; sentences about what could not be committed.
+    """Commits the end of a batch, over its own connection. Returns sentences about failed commits.
 
-    `kafka_settings` have Kafka's names (`bootstrap.servers`), `offsets` the form of `endOffset` in a query's
-    progress. A cluster that cannot be reached, or does not answer within some seconds, is a ClientError or a
-    KafkaError. Of one query the calls are to come in the order of its batches: the last one counts.
+    `kafka_settings` have Kafka's names (`bootstrap.servers`). `offsets` have the form of `endOffset` in a
+    query's progress. Raises ClientError or KafkaError if the cluster cannot be reached or does not answer
+    within some seconds. Call it in the order of a query's batches, because the last commit counts.
     """
     settings = client_settings(kafka_settings)
     timeout_ms = min(COMMIT_TIMEOUT_MS, settings.default_api_timeout_ms)
@@ -41,7 +40,7 @@ def commit_progress(kafka_settings: Mapping[str, str], group_id: str, offsets: O
 
 
 def commit_offsets(calls: GroupOffsetCalls, group_id: str, offsets: PartitionOffsets) -> list[str]:
-    """Commit offsets to a consumer group; sentences about what could not be committed."""
+    """Commits offsets to a consumer group. Returns sentences about failed commits."""
     if not offsets:
         return []
     wanted = {partition: CommittedOffset(offset) for partition, offset in offsets.items()}
@@ -50,13 +49,13 @@ def commit_offsets(calls: GroupOffsetCalls, group_id: str, offsets: PartitionOff
 
 
 class CommitsOffsets(Protocol):
-    """Whoever can commit: a TopicView."""
+    """Something that can commit, such as a TopicView."""
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> list[str]: ...
 
 
 class ProgressCommits:
-    """Commits what was processed when it has changed, about once a second."""
+    """Commits new progress about once a second."""
 
     def __init__(self, group_id: str, view: CommitsOffsets) -> None:
         self._group_id = group_id
@@ -66,9 +65,9 @@ class ProgressCommits:
         self._last_warning = ""
 
     def processed(self, offsets: PartitionOffsets, now_ms: int, *, is_idle: bool) -> None:
-        """All before these offsets is processed. A stream that has nothing to do commits at once.
+        """All records before these offsets are processed. An idle stream commits at once.
 
-        What could not be committed is tried again a while later, with what is processed by then.
+        A failed commit is repeated later, with the offsets of that time.
         """
         if offsets == self._committed or not offsets:
             return
@@ -77,7 +76,7 @@ class ProgressCommits:
             return
         try:
             reason = "; ".join(self._view.commit(self._group_id, offsets))
-        except Exception as error:  # Whatever it is, the query goes on without its mirror.
+        except Exception as error:  # the query continues without its copy after any error
             reason = str(error) or type(error).__name__
         self._warn(reason)
         self._not_before_ms = now_ms + (RETRY_INTERVAL_MS if reason else COMMIT_INTERVAL_MS)

@@ -1,4 +1,4 @@
-"""The columns of a topic's records: those of Spark's Kafka source, by name, type and order."""
+"""The columns of records. Names, types and order are those of Spark's Kafka source."""
 
 from typing import Final
 
@@ -37,9 +37,9 @@ def record_schema(include_headers: bool) -> StructType:
 
 
 def check_schema(given: StructType, include_headers: bool) -> None:
-    """A schema of the user's own would change nothing in the records, so it is refused, as Spark does."""
+    """Refuses a schema of the user, as Spark's source does, because it would have no effect."""
     if given != record_schema(include_headers):
         raise OptionError(
-            'format("gralha") has a schema of its own: remove .schema(...) and turn the value into columns '
+            'format("gralha") has its own schema: remove .schema(...) and convert the value to columns '
             "with from_json(col('value').cast('string'), schema)."
         )

@@ -1,12 +1,12 @@
-"""Secrets by reference: options say where a secret is, and only the process that connects looks there.
+"""Secrets by reference: an option says where a secret is, and only the process that connects reads it.
 
     ${env:NAME}           an environment variable
-    ${file:/path}         all of a file, but for the line breaks at its end (how Kubernetes mounts a secret)
+    ${file:/path}         the content of a file without its last line break, as Kubernetes mounts secrets
     ${file:/path:name}    one name of a properties file, as Kafka's FileConfigProvider reads it
 
-A reference may stand within a longer value, several may too. Spark sees, plans, logs and stores it;
-`resolve` replaces it on the worker, or in the driver's process, right before a connection is made. So the
-secret has to be there: in the environment in which the executors start, in a file on their machine.
+A value may have several references, also inside longer text. Spark plans, logs and stores the reference.
+`resolve` replaces it on the worker, or in the driver's process, right before the connection is made. So the
+secret must exist there: in the environment of the executors, or in a file on their machines.
 """
 
 import os
@@ -24,16 +24,16 @@ SIZE_LIMIT_BYTES: Final = 1_000_000
 
 
 class SecretError(ClientError):
-    """A reference that leads nowhere; the message names the option and the reference, never a value."""
+    """A reference cannot be resolved. The message has the option and the reference, never a value."""
 
 
 def resolve(options: Mapping[str, str]) -> dict[str, str]:
-    """The options with what their references stand for."""
+    """The options with their references replaced by the secrets."""
     return {name: _resolved(name, value) for name, value in options.items()}
 
 
 def client_settings(kafka: Mapping[str, str]) -> ClientSettings:
-    """The client's settings with their secrets; what is wrong with one is told without showing a secret."""
+    """The client's settings with their secrets. Errors do not show secrets."""
     resolved = resolve(kafka)
     try:
         return ClientSettings.from_kafka(resolved)
@@ -42,17 +42,17 @@ def client_settings(kafka: Mapping[str, str]) -> ClientSettings:
         for name, value in kafka.items():
             if has_reference(value) and resolved[name].strip():
                 text = _replaced(text, resolved[name].strip(), value)
-        # Without the error itself, which would show the secret below this one.
+        # Without the original error, which would show the secret in the traceback.
         raise SettingsError(text) from None
 
 
 def has_reference(value: str) -> bool:
-    """Whether the value is known only where the secret is."""
+    """Returns True if the value has a reference to a secret."""
     return REFERENCE.search(value) is not None
 
 
 def without_references(options: Mapping[str, str]) -> dict[str, str]:
-    """The options whose values can be checked without knowing a secret."""
+    """The options that have no references, so that they can be checked."""
     return {name: value for name, value in options.items() if not has_reference(value)}
 
 
@@ -65,7 +65,7 @@ def _resolved(option: str, value: str) -> str:
 
 
 def _secret(option: str, found: re.Match[str]) -> str:
-    """What one reference stands for."""
+    """The secret of one reference."""
     provider, place = found["provider"], found["place"]
     where = f"Option '{option}' refers to {found[0]}, but"
     if provider == "env":
@@ -77,11 +77,11 @@ def _secret(option: str, found: re.Match[str]) -> str:
         return os.environ[place]
     if provider == "file":
         return _from_file(where, place)
-    raise SecretError(f"{where} there is nothing called '{provider}': write {PROVIDERS}")
+    raise SecretError(f"{where} '{provider}' is unknown: write {PROVIDERS}")
 
 
 def _from_file(where: str, place: str) -> str:
-    """A file's text, or one name of it; a colon may be part of the path if such a file exists."""
+    """The text of a file, or one name of it. A colon may be part of the path if such a file exists."""
     path, separator, name = place.rpartition(":")
     if not separator or Path(place).exists():
         return _text(where, place).rstrip("\r\n")
@@ -94,14 +94,14 @@ def _from_file(where: str, place: str) -> str:
 def _text(where: str, path: str) -> str:
     if not Path(path).is_absolute():
         raise SecretError(
-            f"{where} {path or 'an empty path'} is no absolute path: workers run in other folders"
+            f"{where} {path or 'an empty path'} is not an absolute path: workers run in other folders"
         )
     try:
         with Path(path).open("rb") as file:
             data = file.read(SIZE_LIMIT_BYTES + 1)
         if len(data) > SIZE_LIMIT_BYTES:
             raise SecretError(
-                f"{where} the file {path} is larger than {SIZE_LIMIT_BYTES} bytes: no secret is"
+                f"{where} the file {path} is larger than {SIZE_LIMIT_BYTES} bytes, too large for a secret"
             )
         return data.decode()
     except OSError as error:

@@ -1,10 +1,10 @@
-"""A Spark session with what PySpark users forget.
+"""A Spark session with good settings.
 
-`session()` starts one on this machine; `session("spark://host:7077")` the same on a cluster. It makes the
-workers run this interpreter and not the system's, talks to them without delays, sizes shuffles for the
-machine, moves rows by Arrow, keeps state in RocksDB (`transformWithState` needs it), gives timestamps one
-time zone everywhere, and keeps passwords out of the plans. All of it are Spark's own settings: `config` adds
-to them or replaces them.
+`session()` starts one on this machine, `session("spark://host:7077")` on a cluster. The workers run this
+interpreter and not the system's, and Spark talks to them without delays. Shuffles have the size of the
+machine, rows move by Arrow, state is in RocksDB (`transformWithState` needs it), timestamps have one time
+zone everywhere, and passwords stay out of plans. All of these are Spark settings: `config` adds to them or
+replaces them.
 """
 
 import os
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 LOCAL_MASTER: Final = "local[*]"
 LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
-# Rows reach Python in batches: with 1,000 rows a fifth of the speed, above 50,000 nothing more.
+# Rows go to Python in batches. 1,000 rows have a fifth of the speed; more than 50,000 bring nothing.
 ROWS_PER_BATCH: Final = 20_000
-# The default one asks for a process per file on a local disk.
+# Spark's default starts a process for each file on a local disk.
 LOCAL_CHECKPOINTS: Final = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
@@ -37,7 +37,7 @@ SECRET_NAMES: Final = "(?i)secret|password|passphrase|token|jaas|credential|acce
 def session(
     master: str | None = None, name: str = "gralha", config: Mapping[str, str] | None = None
 ) -> "SparkSession":
-    """The running session, or a new one on `master`: by default this machine, or what spark-submit says."""
+    """The running session, or a new one on `master`. The default is this machine, or that of spark-submit."""
     from pyspark.sql import SparkSession
 
     if not _under_spark_submit():
@@ -53,7 +53,7 @@ def session(
 
 
 def settings(master: str | None) -> dict[str, str]:
-    """What a session on this master is given beyond Spark's defaults."""
+    """The settings of a session on this master, in addition to Spark's defaults."""
     common = {
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_PER_BATCH),
@@ -61,16 +61,16 @@ def settings(master: str | None) -> dict[str, str]:
         "spark.sql.streaming.stateStore.providerClass": ROCKS_DB,
         "spark.sql.redaction.options.regex": SECRET_NAMES,
         "spark.redaction.regex": SECRET_NAMES,
-        # Its progress bar would write over what a program prints.
+        # The progress bar would overwrite the output of a program.
         "spark.ui.showConsoleProgress": "false",
     }
     if master is None or not is_on_this_machine(master):
         return common
     return common | {
         "spark.sql.shuffle.partitions": str(cores(master)),
-        # Over TCP a task waits 40 ms in front of its Python worker: its first words are small, so one end
-        # holds them back until the other acknowledges, which waits for more. (Elsewhere the path of a
-        # socket may be longer than a socket's path may be.)
+        # Over TCP a task waits 40 ms for its Python worker: the first packets are small, and Nagle's
+        # algorithm waits for a delayed acknowledgement. (On other machines the path of a Unix socket may be
+        # too long.)
         "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
         "spark.sql.streaming.checkpointFileManagerClass": LOCAL_CHECKPOINTS,
         "spark.driver.host": "127.0.0.1",
@@ -79,15 +79,16 @@ def settings(master: str | None) -> dict[str, str]:
 
 
 def prepare_environment(master: str | None) -> None:
-    """Let Spark's Python processes be ours and quick, and its pages local, if nobody has said otherwise.
+    """Sets the Python of Spark's processes, its home and its address, unless they are set already.
 
-    A Python data source runs under one name of the interpreter on the driver and on the executors. On other
-    machines a path of this one may not exist; a plain `python3.11` may, if that is what runs here.
+    A Python data source uses one name of the interpreter on the driver and on the executors. On other
+    machines a path of this machine may not exist. A plain name such as `python3.11` may exist, if it runs
+    here.
     """
     here = master is not None and is_on_this_machine(master)
     python = os.environ.setdefault("PYSPARK_PYTHON", sys.executable if here else _plain_name())
     if here:
-        # Without it Spark's web page listens on every address of this machine.
+        # Without this, Spark's web page listens on every address of this machine.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         if "SPARK_HOME" not in os.environ and python == sys.executable:
             home = home_without_zip()
@@ -96,7 +97,7 @@ def prepare_environment(master: str | None) -> None:
 
 
 def is_on_this_machine(master: str) -> bool:
-    """Whether the executors run here: local[...], or a standalone cluster on the loopback address."""
+    """Returns True if the executors run here: local[...], or a standalone cluster on the loopback address."""
     if master.startswith("local"):
         return True
     return master.startswith("spark://") and all(
@@ -106,7 +107,7 @@ def is_on_this_machine(master: str) -> bool:
 
 
 def cores(master: str) -> int:
-    """How many tasks run at once: the number in local[4], else the cores of this machine."""
+    """The number of parallel tasks: the number in local[4], otherwise the cores of this machine."""
     inside = master.partition("[")[2].rstrip("]").partition(",")[0]
     if master == "local":
         return 1
@@ -114,7 +115,7 @@ def cores(master: str) -> int:
 
 
 def _plain_name() -> str:
-    """`python3.11`, if that is this interpreter; compared by folder, for an environment has links."""
+    """`python3.11` if that is this interpreter. Folders are compared, because environments use links."""
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     found = shutil.which(name)
     return name if found and Path(found).parent == Path(sys.executable).parent else sys.executable

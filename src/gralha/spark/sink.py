@@ -1,9 +1,9 @@
-"""The sink of format("gralha"): rows of a DataFrame become records of topics.
+"""The sink of format("gralha"): writes rows of a DataFrame to topics.
 
-Spark hands a task's rows over as Arrow batches; a `BulkWriter` turns them into record batches and sends them,
-as an idempotent producer of its own, so that no retry inside of a task repeats a record. A task that Spark
-runs again writes again: delivery is at least once. What a task wrote, and as which producer, goes to the
-driver in its commit message, which is all that a transaction over several tasks will need.
+Spark gives the rows of a task as Arrow batches. A `BulkWriter` makes record batches of them and sends them as
+an idempotent producer, so no retry inside a task repeats a record. A repeated task writes again: delivery is
+at least once. The commit message of a task has its offsets and its producer id for the driver. A transaction
+over several tasks will need no more than that.
 """
 
 import logging
@@ -35,7 +35,7 @@ REFUSED: Final = ("key.serializer", "value.serializer")
 
 @dataclass(frozen=True)
 class TaskWritten(WriterCommitMessage):
-    """What one task wrote: for each partition the first and last offset, and as which producer."""
+    """What one task has written: the first and last offset of each partition, and its producer."""
 
     producer_id: int = -1
     producer_epoch: int = -1
@@ -45,7 +45,9 @@ class TaskWritten(WriterCommitMessage):
 
 
 class TaskWriter:
-    """What both writers do in a task; pickled to the executors, so it holds references and no secret."""
+    """The common part of both writers in a task. It is sent to executors, so it has references and no
+    secrets.
+    """
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         self._topic = options.get("topic")
@@ -53,13 +55,13 @@ class TaskWriter:
         self._columns = columns_to_write(schema, self._topic)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
-        """Write all rows of a task and return when the brokers have them."""
+        """Writes all rows of a task. Returns when the brokers have acknowledged them."""
         worker_process.settle()
         writer: BulkWriter | None = None
         try:
             for batch in iterator:
                 if batch.num_rows:
-                    # A task without rows makes no connection.
+                    # A task without rows does not connect.
                     writer = writer or self._connected()
                     writer.write(batch.select(self._columns))
             return TaskWritten() if writer is None else _finish(writer)
@@ -84,7 +86,7 @@ class TopicWriter(DataSourceArrowWriter):
         logger.info("%s", _summary(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        logger.warning("The write failed; other tasks have written already: %s", _summary(messages))
+        logger.warning("The write failed, but some tasks have written already: %s", _summary(messages))
 
 
 class TopicStreamWriter(DataSourceStreamArrowWriter):
@@ -101,29 +103,31 @@ class TopicStreamWriter(DataSourceStreamArrowWriter):
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         logger.warning(
-            "Batch %d failed and will be written again; tasks have written already: %s",
+            "Batch %d failed and will be repeated, but some tasks have written already: %s",
             batchId,
             _summary(messages),
         )
 
 
 def batch_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> TopicWriter:
-    """The writer of a batch query; raises an OptionError in a sentence before any task runs."""
+    """The writer of a batch query. Raises OptionError before any task runs."""
     if overwrite:
         raise OptionError(
-            'A topic cannot be overwritten: write with mode("append"); to begin anew, delete the topic first '
+            'A topic cannot be overwritten: use mode("append"). To replace it, delete the topic first '
             "(kafka-topics --delete)."
         )
     return TopicWriter(TaskWriter(options, schema))
 
 
 def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> TopicStreamWriter:
-    """The writer of a streaming query. In complete mode the whole result is written after each batch."""
+    """The writer of a streaming query. In complete mode it writes the whole result after each batch."""
     return TopicStreamWriter(TaskWriter(options, schema))
 
 
 def check_reachable(options: Mapping[str, str]) -> None:
-    """Tell a wrong address before a task waits for it; unless the settings are known to the workers only."""
+    """Fails before any task runs if the cluster cannot be reached. Secrets are known only to workers, so with
+    references this does nothing.
+    """
     kafka = kafka_settings(options)
     if any(map(has_reference, kafka.values())):
         return
@@ -133,7 +137,7 @@ def check_reachable(options: Mapping[str, str]) -> None:
 
 
 def write_each_batch(options: Mapping[str, str]) -> "Callable[[DataFrame, int], None]":
-    """For foreachBatch, where Spark lets no Python sink in: in update mode.
+    """For foreachBatch in update mode, in which Spark does not accept a sink in Python.
 
     `df.writeStream.outputMode("update").foreachBatch(write_each_batch({"topic": "totals", ...}))`
     """
@@ -145,7 +149,7 @@ def write_each_batch(options: Mapping[str, str]) -> "Callable[[DataFrame, int], 
 
 
 def kafka_settings(options: Mapping[str, str]) -> dict[str, str]:
-    """The producer's settings, as Kafka names them; checked as far as they hold no references to secrets."""
+    """The producer's settings, with Kafka's names. Settings without references to secrets are checked."""
     kafka = {
         name.lower().removeprefix(KAFKA_PREFIX): value
         for name, value in options.items()
@@ -159,10 +163,10 @@ def kafka_settings(options: Mapping[str, str]) -> dict[str, str]:
     for name in REFUSED:
         if name in kafka:
             raise OptionError(
-                f"Option 'kafka.{name}' cannot be set: keys and values are written as they are, as binary or "
-                "UTF-8 strings. Turn them into that with DataFrame operations."
+                f"Option 'kafka.{name}' cannot be set: keys and values are written as binary or UTF-8 "
+                "strings. Convert them with DataFrame operations."
             )
-    # The address itself may be a reference.
+    # The address may be a reference, too.
     checked = {"bootstrap.servers": "localhost:9092", **without_references(kafka)}
     for name in ClientSettings.from_kafka(checked).unknown:
         logger.warning("Option 'kafka.%s' is not known to Kafka's clients and has no effect.", name)

@@ -1,7 +1,7 @@
-"""Which columns of a DataFrame the sink writes, checked on the driver before a task runs.
+"""The columns of a DataFrame that the sink writes, checked on the driver before a task runs.
 
-The columns are those of Spark's Kafka sink: `value` must be there; `key`, `headers`, `partition` and `topic`
-may be; others are left out. A topic given as an option holds for all rows and goes before the column.
+The columns are those of Spark's Kafka sink: `value` is required; `key`, `headers`, `partition` and `topic`
+are optional; others are ignored. The option `topic` overrides the column.
 """
 
 from typing import Final
@@ -15,15 +15,19 @@ HEADERS_TYPE: Final = "array<struct<key: string, value: binary>>"
 
 
 class SinkSchemaError(OptionError):
-    """The DataFrame cannot be written to a topic; the message says which column to change, and how."""
+    """The DataFrame cannot be written to a topic. The message says which column to change, and how."""
 
 
 def columns_to_write(schema: StructType, topic: str | None) -> list[str]:
-    """The columns that the sink takes; SinkSchemaError when one is missing or has a wrong type."""
+    """The columns that the sink writes. Raises SinkSchemaError if one is missing or has a wrong type."""
     names = schema.fieldNames()
     _require_value(names)
     _check(
-        schema, "value", (StringType, BinaryType), STRING_OR_BINARY, "cast it, or make JSON of it by to_json"
+        schema,
+        "value",
+        (StringType, BinaryType),
+        STRING_OR_BINARY,
+        "cast it, or convert it to JSON with to_json",
     )
     _check(schema, "key", (StringType, BinaryType), STRING_OR_BINARY, "cast it to string")
     _check(schema, "partition", (IntegerType,), "an int", "cast it to int")
@@ -69,7 +73,7 @@ def _wrong_type(schema: StructType, name: str, wanted: str, remedy: str) -> Sink
 
 
 def _is_headers(type_: DataType) -> bool:
-    """Spark's Kafka sink looks at names and types, and not at what may be null."""
+    """Compares names and types, not nullability, as Spark's Kafka sink does."""
     if not isinstance(type_, ArrayType) or not isinstance(type_.elementType, StructType):
         return False
     fields = [(field.name, type(field.dataType)) for field in type_.elementType.fields]
@@ -77,6 +81,6 @@ def _is_headers(type_: DataType) -> bool:
 
 
 def _similar(name: str, names: list[str]) -> str:
-    """A word about a column whose name differs in upper and lower case only."""
+    """A hint about a column whose name differs only in upper and lower case."""
     same = [other for other in names if other.lower() == name]
     return f" ('{same[0]}' is written differently)" if same else ""

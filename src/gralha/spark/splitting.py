@@ -1,7 +1,7 @@
-"""Cuts ranges of offsets into the tasks of a batch: `minPartitions` and `maxRecordsPerPartition`.
+"""Splits ranges of offsets into the tasks of a batch: `minPartitions` and `maxRecordsPerPartition`.
 
-Without these options each partition of a topic is one task, so that its records stay in their order on the
-way through a query without shuffles. A range that is cut is read by several tasks at once.
+Without these options each partition of a topic is one task, so its records keep their order in a query
+without shuffles. Several tasks read a split range at the same time.
 """
 
 import itertools
@@ -15,7 +15,7 @@ from gralha.client.values import OffsetRange
 
 @dataclass
 class RangePartition(InputPartition):
-    """The part of a batch that one task reads."""
+    """The range that one task reads."""
 
     range: OffsetRange
 
@@ -23,7 +23,7 @@ class RangePartition(InputPartition):
 def tasks(
     ranges: Iterable[OffsetRange], min_partitions: int | None, max_records: int | None
 ) -> list[OffsetRange]:
-    """The ranges that each task reads; empty ones are left out."""
+    """The ranges of the tasks, without empty ones."""
     wanted = [item for item in ranges if size(item) > 0]
     if max_records is not None:
         wanted = [part for item in wanted for part in cut(item, -(-size(item) // max_records))]
@@ -33,19 +33,19 @@ def tasks(
 
 
 def size(item: OffsetRange) -> int:
-    """How many offsets a range has; compacted topics and transactions have fewer records."""
+    """The number of offsets in a range. Compacted topics and transactions have fewer records."""
     return item.end - item.start
 
 
 def cut(item: OffsetRange, parts: int) -> list[OffsetRange]:
-    """The range in so many parts of equal size, give or take one; fewer if it has fewer offsets."""
+    """Splits the range into equal parts, but not into more than it has offsets."""
     count = min(parts, size(item))
     edges = [item.start + size(item) * part // count for part in range(count + 1)]
     return [item._replace(start=start, end=end) for start, end in itertools.pairwise(edges)]
 
 
 def _at_least(ranges: list[OffsetRange], min_partitions: int) -> list[OffsetRange]:
-    """Cut large ranges so that there are about so many; the share of the small ones is not theirs to fill."""
+    """Splits large ranges so that there are about this many. Small ranges stay, and take one each."""
     total = sum(size(item) for item in ranges)
     small = [item for item in ranges if _share(item, total, min_partitions) == 1]
     large_total = total - sum(size(item) for item in small)
@@ -58,5 +58,5 @@ def _at_least(ranges: list[OffsetRange], min_partitions: int) -> list[OffsetRang
 
 
 def _share(item: OffsetRange, total: int, partitions: int) -> int:
-    """How many of the partitions a range gets by its size, rounded, at least one."""
+    """The number of partitions that a range gets by its size, rounded, at least one."""
     return max((2 * size(item) * partitions + total) // (2 * total), 1)

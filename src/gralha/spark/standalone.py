@@ -1,8 +1,8 @@
-"""A standalone Spark cluster on this machine, out of pip's pyspark: one master, some workers.
+"""A standalone Spark cluster on this machine, from pip's pyspark: one master, some workers.
 
-Each is a Java process of its own, started with the jars that pip installed; nothing else is needed. They
-listen on the loopback address only. The workers start executors as sessions ask for them. `stop()` ends the
-workers first, which end their executors; should this process die, the system ends them all (on Linux).
+Each is a Java process with the jars that pip has installed. They listen on the loopback address only. The
+workers start executors when sessions ask for them. `stop()` ends the workers first, which end their
+executors. If this process dies, the operating system ends all of them (on Linux).
 """
 
 import contextlib
@@ -31,20 +31,20 @@ STOP_TIMEOUT_S: Final = 15.0
 POLL_INTERVAL_S: Final = 0.05
 MASTER_CLASS: Final = "org.apache.spark.deploy.master.Master"
 WORKER_CLASS: Final = "org.apache.spark.deploy.worker.Worker"
-# They move little: a small heap, the simple collector and the quick compiler suit them.
+# The processes do little work: a small heap, the simple collector and the quick compiler are enough.
 JAVA_OPTIONS: Final = ("-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 SPARK_OPTIONS: Final = (
-    # A port that is taken is an error and not the next port.
+    # Fail if a port is in use, instead of trying the next one.
     "-Dspark.port.maxRetries=0",
     "-Dspark.master.rest.enabled=false",
-    # What executors of ended sessions left is removed.
+    # Remove the files of executors of ended sessions.
     "-Dspark.worker.cleanup.enabled=true",
 )
 PR_SET_PDEATHSIG: Final = 1
 
 
 class StandaloneError(RuntimeError):
-    """The cluster does not start, or a part of it ended; the message says why and what to do."""
+    """The cluster did not start, or a part of it ended. The message says why and what to do."""
 
 
 @dataclass
@@ -67,10 +67,10 @@ class Part:
 
 @dataclass
 class StandaloneCluster:
-    """The cluster while it runs; use it as a context manager, or `start()` and `stop()` it.
+    """A running cluster. Use it as a context manager, or call `start()` and `stop()`.
 
-    The master listens on `port`, its web page is on the next one, those of the workers follow; with port 0
-    free ones are taken. Logs, and the folders of executors, are in `folder`.
+    The master listens on `port`. Its web page is on the next port, those of the workers follow. With port 0
+    free ports are used. `folder` has the logs and the folders of executors.
     """
 
     folder: Path
@@ -82,7 +82,7 @@ class StandaloneCluster:
 
     @property
     def url(self) -> str:
-        """What `--master` and `session()` take."""
+        """The value for `--master` and `session()`."""
         return f"spark://{HOST}:{self.port}"
 
     @property
@@ -94,7 +94,7 @@ class StandaloneCluster:
         return self.parts[1:]
 
     def start(self, timeout_s: float = START_TIMEOUT_S) -> Self:
-        """Start all parts and return when every worker has registered with the master."""
+        """Starts all parts. Returns when every worker has registered with the master."""
         ports = self._choose_ports()
         java, jars = find_java(), spark_home() / "jars"
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -114,16 +114,16 @@ class StandaloneCluster:
         return self
 
     def workers_alive(self) -> int:
-        """How many workers the master counts on."""
+        """The number of live workers, as the master counts them."""
         state = self._state()
         return 0 if state is None else int(state["aliveworkers"])
 
     def ended_part(self) -> Part | None:
-        """A part that ended by itself, if there is one."""
+        """A part that ended by itself, or None."""
         return next((part for part in self.parts if not part.alive), None)
 
     def stop(self) -> None:
-        """End the workers, then the master."""
+        """Stops the workers, then the master."""
         for group in (self.worker_parts, self.parts[:1]):
             for part in group:
                 if part.alive:
@@ -141,7 +141,7 @@ class StandaloneCluster:
         self.stop()
 
     def _choose_ports(self) -> list[int]:
-        """One for the master and one for each web page; free ones if any port will do."""
+        """A port for the master and one for each web page."""
         count = 2 + self.workers
         if self.port == 0:
             ports = free_ports(count)
@@ -152,12 +152,12 @@ class StandaloneCluster:
         if taken:
             raise StandaloneError(
                 f"Port {taken[0]} is in use, and a cluster with {self.workers} workers takes the ports "
-                f"{ports[0]} to {ports[-1]}: end what listens there, or choose another first port (--port)"
+                f"{ports[0]} to {ports[-1]}: stop the program there, or choose another first port (--port)"
             )
         return ports
 
     def _start_part(self, number: int, ui_port: int, java: Sequence[str], jars: Path) -> Part:
-        """The master is number 0."""
+        """Starts a part. Number 0 is the master."""
         name = "master" if number == 0 else f"worker-{number}"
         command = [*java, "-cp", f"{jars}/*"]
         if number == 0:
@@ -174,7 +174,7 @@ class StandaloneCluster:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=_environment(self.folder / f"{name}-local"),
-                # Ctrl-C is for us: we stop them in order.
+                # Ctrl-C must not reach the parts: this process stops them in order.
                 start_new_session=True,
                 preexec_fn=_die_with_parent if sys.platform == "linux" else None,
             )
@@ -194,7 +194,7 @@ class StandaloneCluster:
             time.sleep(POLL_INTERVAL_S)
 
     def _state(self) -> dict[str, Any] | None:
-        """What the master says of itself; None while it does not answer."""
+        """The master's description of itself. None if it does not answer."""
         try:
             with urllib.request.urlopen(f"{self.master.ui_url}/json/", timeout=5) as answer:
                 state: dict[str, Any] = json.load(answer)
@@ -204,19 +204,19 @@ class StandaloneCluster:
 
 
 def why_ended(part: Part) -> str:
-    """The sentence for a part that ended by itself: its last word that sounds like a reason."""
+    """A sentence about a part that ended by itself, with the last error in its log."""
     lines = part.log_file.read_text(errors="replace").strip().splitlines()
     reasons = [line for line in lines if "Exception" in line or "ERROR" in line or "Error" in line] or lines[
         -1:
     ]
-    reason = reasons[-1].strip() if reasons else "it said nothing"
+    reason = reasons[-1].strip() if reasons else "its log is empty"
     return f"Spark's {part.name} ended: {reason} (more in {part.log_file})"
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen there now."""
+    """Returns True if a server can listen on this port now."""
     with socket.socket() as probe:
-        # As Java does: connections of the past that still linger are no hindrance.
+        # As Java does: old connections in TIME_WAIT do not matter.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with contextlib.suppress(OSError):
             probe.bind((HOST, port))
@@ -225,7 +225,7 @@ def is_free(port: int) -> bool:
 
 
 def free_ports(count: int) -> list[int]:
-    """Different ports on which nothing listens now."""
+    """Different ports that are free now."""
     with contextlib.ExitStack() as held:
         probes = [held.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:
@@ -234,20 +234,20 @@ def free_ports(count: int) -> list[int]:
 
 
 def _environment(local_folder: Path) -> dict[str, str]:
-    """As ours, but with Spark's own settings: a SPARK_HOME of another installation would mislead it."""
+    """Our environment without Spark's variables: SPARK_HOME of another installation would be wrong."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_")}
     return kept | {
         "SPARK_HOME": str(spark_home()),
-        # The web pages listen where this says, else on every address.
+        # Without this, the web pages listen on every address.
         "SPARK_LOCAL_IP": HOST,
         "SPARK_LOCAL_DIRS": str(local_folder),
-        # What Spark's shell scripts would set: without it, a worker looks for Spark's source tree.
+        # Spark's shell scripts would set it. Without it a worker looks for Spark's source tree.
         "SPARK_SCALA_VERSION": scala_version(),
     }
 
 
 def _die_with_parent() -> None:
-    """In the new process: be ended by the system when the one that started us is gone."""
+    """In the new process: makes the kernel end it when its parent ends."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 

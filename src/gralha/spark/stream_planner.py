@@ -1,9 +1,9 @@
-"""Plans the batches of one stream: where it begins, where the next batch ends, what was lost on the way.
+"""Plans the batches of one stream: its start, the end of the next batch, and losses.
 
-There is one planner for each query, in Spark's driver-side process for the source. Spark asks it for the end
-of the next batch again and again, every few milliseconds while nothing happens; one question to the leaders
-answers that. When there is something to read, the topics are described again: their ids before and after the
-question are the same, so the offsets belong to those topics and not to others of the same name.
+There is one planner for each query, in Spark's driver-side process of the source. Spark asks it for the end
+of the next batch every few milliseconds, even if nothing happens. One request to the leaders answers that. If
+there are new records, the topics are described again. If their ids are the same before and after the request,
+the offsets belong to these topics and not to new ones with the same names.
 """
 
 import time
@@ -26,12 +26,12 @@ from gralha.spark.options import SourceOptions
 from gralha.spark.progress_commits import CommitsOffsets, ProgressCommits
 from gralha.spark.topic_view import TopicPartitions
 
-# How long a new partition or topic may go unnoticed while there is nothing to read elsewhere.
+# How long a new partition or topic may stay unknown if there are no new records elsewhere.
 TOPICS_MAX_AGE_MS: Final = 1_000
 
 
 class View(CommitsOffsets, Protocol):
-    """What the planner asks of a cluster: a TopicView, or a fake in tests."""
+    """The part of a TopicView that the planner needs. Tests have a fake."""
 
     def partitions(self, may_be_missing: Callable[[str], bool] = ...) -> TopicPartitions: ...
 
@@ -47,12 +47,14 @@ def _monotonic_ms() -> int:
 def _joined_late(
     start: StreamOffset, begin: PartitionOffsets, wanted: PartitionOffsets
 ) -> set[TopicPartition]:
-    """Partitions that are new to the stream and do not begin at offset 0: the batch has to say where."""
+    """Partitions that are new to the stream and do not begin at offset 0. The batch must store where."""
     return {partition for partition in wanted if partition not in start.offsets and begin[partition] > 0}
 
 
 class StreamPlanner:
-    """The state of one stream on the driver. It can be lost at any time: offsets hold all that matters."""
+    """The state of one stream on the driver. It may be lost at any time, because the offsets have all that
+    matters.
+    """
 
     def __init__(
         self,
@@ -73,23 +75,23 @@ class StreamPlanner:
         self._pressure = None if target_ms is None else BackPressure(target_ms)
         self._topics: TopicPartitions | None = None
         self._topics_ms = 0
-        # With Trigger.AvailableNow: where the topics ended when the query started.
+        # With Trigger.AvailableNow: the ends of the topics when the query started.
         self._target: ClusterOffsets | None = None
         self.latest: PartitionOffsets | None = None
 
     def stop_at_what_is_there_now(self) -> None:
-        """For Trigger.AvailableNow: nothing that comes later will be read."""
+        """For Trigger.AvailableNow: later records are not read."""
         topics = self._view.partitions(lambda topic: True)
         self._target = ClusterOffsets(topics.topic_ids, self._view.latest(topics.partitions))
 
     def processed(self, offset: StreamOffset, *, is_idle: bool = False) -> None:
-        """All before this offset has been processed."""
+        """All records before this offset are processed."""
         if self._commits is not None:
             self._commits.processed(offset.offsets, self._clock_ms(), is_idle=is_idle)
 
     def next_offset(self, start: StreamOffset, max_records: int | None) -> StreamOffset:
-        """Where the next batch ends, `start` itself while there is none; None as limit means read all."""
-        # Spark asks for what follows `start` only when the batch that ended there is done.
+        """The end of the next batch, or `start` if there is nothing to read. Without a limit it reads all."""
+        # Spark asks for the offset after `start` only when the batch that ended there is done.
         if self._pressure is not None:
             self._pressure.batch_finished(self._clock_ms())
         now = self._cluster_offsets(start)
@@ -123,10 +125,10 @@ class StreamPlanner:
             data_loss=counted(start.data_loss, found),
         )
 
-    # How much
+    # The size of a batch
 
     def _is_due(self, records: int, max_records: int | None) -> bool:
-        """Whether a batch is made of so many records. A query that is to end does not wait for more."""
+        """Returns True if a batch of this many records is made. A query that will end does not wait."""
         if self._small is None or self._target is not None or max_records is None:
             return records > 0
         return self._small.lets_pass(records, self._clock_ms())
@@ -143,7 +145,7 @@ class StreamPlanner:
         return end
 
     def _goal(self, start: StreamOffset, now: ClusterOffsets, begin: PartitionOffsets) -> PartitionOffsets:
-        """How far the stream may read at most."""
+        """The last offsets that the stream may read."""
         if self._target is None:
             return now.latest
         goal = {}
@@ -156,10 +158,10 @@ class StreamPlanner:
                 goal[partition] = begin[partition]
         return goal
 
-    # What the cluster has
+    # The offsets of the cluster
 
     def _cluster_offsets(self, start: StreamOffset) -> ClusterOffsets:
-        """The offsets of now, of topics that are still the same after the question."""
+        """The current offsets of topics that are the same before and after the request."""
         retries = self._options.fetch_offset_retries
         while True:
             topics = self._known_topics(start)
@@ -180,9 +182,9 @@ class StreamPlanner:
         return self._described(start) if self._topics is None or is_old else self._topics
 
     def _described(self, start: StreamOffset) -> TopicPartitions:
-        """Describe the topics anew. One that the stream has read and that is gone is a loss, told as such.
+        """Describes the topics again. A topic that the stream has read and that is gone is a loss.
 
-        A name that a new query does not find is misspelt: also failOnDataLoss=false would not be meant so.
+        A topic that a new query does not find is misspelt. This is an error even with failOnDataLoss=false.
         """
         known = {partition.topic for partition in start.offsets}
         tolerant = not self._options.fail_on_data_loss and not start.is_initial

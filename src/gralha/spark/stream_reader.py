@@ -1,7 +1,7 @@
 """Streaming queries: `spark.readStream.format("gralha")`, as Spark calls it.
 
-Spark keeps one object of this class in a process beside its driver, which plans (`stream_planner.py`), and
-sends copies to the executors, which only read. So the planner is made when it is first needed.
+Spark has one object of this class in a process beside its driver, which plans (`stream_planner.py`). It sends
+copies to the executors, which only read. So the planner is created when it is needed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,13 +45,13 @@ class GralhaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._planner = StreamPlanner(self._options, self._connected())
         return self._planner
 
-    # Where the stream is
+    # The position of the stream
 
     def initialOffset(self) -> OffsetJson:  # noqa: N802
-        """Where a new query begins.
+        """The start of a new query.
 
-        Spark asks this also when a first batch is run again: that one knows where it began, so a topic that
-        is gone by now need not stop it. For a query that is new, the planner misses the topic.
+        Spark calls this also if the first batch is repeated. A repeated batch knows its start, so a topic
+        that is gone must not stop it. For a new query the planner reports the missing topic.
         """
         view, options = self._connected(), self._options
         tolerant = not options.fail_on_data_loss
@@ -66,7 +66,7 @@ class GralhaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return StreamOffset(offsets, topics.topic_ids, is_initial=True).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """What the options limit. The planner itself knows more, such as how long the last batch took."""
+        """The limit of the options. The planner knows more, such as the duration of the last batch."""
         options = self._options
         if options.max_offsets_per_trigger is not None:
             return ReadMaxRows(options.max_offsets_per_trigger)
@@ -77,33 +77,33 @@ class GralhaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """The query shall end with what is there now."""
+        """The query ends with the records that exist now."""
         self._plan().stop_at_what_is_there_now()
 
     def latestOffset(self, start: OffsetJson, limit: ReadLimit) -> OffsetJson:  # noqa: N802
-        """Where the next batch ends; `start` while there is nothing to read."""
+        """The end of the next batch, or `start` if there is nothing to read."""
         begin = StreamOffset.from_json(start)
         end = self._plan().next_offset(begin, _max_records(limit))
         return start if end is begin else end.to_json()
 
     def reportLatestOffset(self) -> OffsetJson | None:  # noqa: N802
-        """Where the topics end, for Spark's progress: how far this is ahead of a batch's end is its lag."""
+        """The ends of the topics, for Spark's progress. The difference to the end of a batch is the lag."""
         latest = None if self._planner is None else self._planner.latest
         return offsets_to_json(latest) if latest else None
 
     def commit(self, end: OffsetJson) -> None:
-        """All before `end` is processed."""
+        """All records before `end` are processed."""
         self._plan().processed(StreamOffset.from_json(end))
 
     def stop(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         if self._view is not None:
             self._view.close()
 
-    # What a batch reads
+    # The records of a batch
 
     def partitions(self, start: OffsetJson, end: OffsetJson) -> Sequence[InputPartition]:
-        """One task for each partition that has records, or as many as the options ask for."""
+        """One task for each partition with records, or as many as the options say."""
         wanted = batch_ranges(StreamOffset.from_json(start), StreamOffset.from_json(end))
         options = self._options
         return [
@@ -113,7 +113,7 @@ class GralhaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Called on the executors."""
-        # The planner does without it: every query starts one, and would wait for it.
+        # The planner does not need this import. Every query starts a planner and would wait for the import.
         from gralha.spark.task_reader import read_partition
 
         return read_partition(self._options, partition)

@@ -1,4 +1,4 @@
-"""Which topics and partitions to read: `subscribe`, `subscribePattern` or `assign`."""
+"""The topics and partitions to read: `subscribe`, `subscribePattern` or `assign`."""
 
 import re
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ STRATEGIES: Final = (SUBSCRIBE, SUBSCRIBE_PATTERN, ASSIGN)
 
 @dataclass(frozen=True)
 class Topics:
-    """All partitions of named topics."""
+    """All partitions of the named topics."""
 
     names: tuple[str, ...]
 
@@ -26,12 +26,12 @@ class Topics:
 
 @dataclass(frozen=True)
 class Pattern:
-    """All partitions of the topics whose whole name fits a regular expression, also of later ones."""
+    """All partitions of topics whose whole name matches a regular expression, also of later topics."""
 
     expression: str
 
     def matching(self, names: Iterable[str]) -> list[str]:
-        """The names that fit."""
+        """The names that match."""
         expression = re.compile(self.expression)
         return [name for name in names if expression.fullmatch(name)]
 
@@ -41,13 +41,13 @@ class Pattern:
 
 @dataclass(frozen=True)
 class Assignment:
-    """Certain partitions, and no others."""
+    """The given partitions only."""
 
     partitions: tuple[TopicPartition, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The topics that the partitions belong to."""
+        """The topics of the partitions."""
         return tuple(sorted({partition.topic for partition in self.partitions}))
 
     def __str__(self) -> str:
@@ -58,14 +58,14 @@ Subscription = Topics | Pattern | Assignment
 
 
 def includes(subscription: Subscription, topic: str) -> bool:
-    """Whether a topic is asked for, be it there or not."""
+    """Returns True if the subscription includes a topic, no matter if it exists."""
     if isinstance(subscription, Pattern):
         return bool(subscription.matching([topic]))
     return topic in subscription.names
 
 
 def subscription(options: Options) -> Subscription:
-    """What exactly one of the three options asks for."""
+    """The subscription of exactly one of the three options."""
     given = [name for name in STRATEGIES if name in options]
     if not given:
         raise OptionError(
@@ -89,7 +89,7 @@ def subscription(options: Options) -> Subscription:
 def _topics(text: str) -> Topics:
     names = sorted({name.strip() for name in text.split(",") if name.strip()})
     if not names:
-        raise OptionError(f"Option 'subscribe' is '{text}': name a topic, or several with commas between.")
+        raise OptionError(f"Option 'subscribe' is '{text}': write a topic, or several separated by commas.")
     return Topics(tuple(names))
 
 
@@ -100,6 +100,6 @@ def _pattern(text: str) -> Pattern:
         re.compile(text.strip())
     except re.error as error:
         raise OptionError(
-            f"Option 'subscribePattern' is '{text}', which is no regular expression: {error}."
+            f"Option 'subscribePattern' is '{text}', which is not a regular expression: {error}."
         ) from None
     return Pattern(text.strip())

@@ -1,4 +1,4 @@
-"""What a task does: it reads one range of offsets as Arrow batches."""
+"""The work of a task: reads one range of offsets as Arrow batches."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,15 +16,15 @@ from gralha.spark.data_loss import DataLossPolicy, lost_in_task
 from gralha.spark.options import SourceOptions
 from gralha.spark.splitting import RangePartition
 
-# Of this worker process, which does one task after the other: connecting costs as much as reading some
-# ten thousand rows. Those of the settings that were used last.
+# The readers of this worker process, which runs one task after another. A new connection costs as much as
+# reading some ten thousand rows. Only the most recently used settings are kept.
 _readers: dict[tuple[ClientSettings, bool], BulkReader] = {}
 READERS_KEPT: Final = 4
 
 
 @contextmanager
 def _reader(settings: ClientSettings, include_headers: bool) -> Iterator[BulkReader]:
-    """A reader for one task. It is kept for the next one, unless the task has failed or was left."""
+    """A reader for one task. It is kept for the next task, unless the task failed or was cancelled."""
     key = (settings, include_headers)
     reader = _readers.pop(key, None) or BulkReader(
         settings, include_headers=include_headers, waits_for_first_answer=True
@@ -40,14 +40,14 @@ def _reader(settings: ClientSettings, include_headers: bool) -> Iterator[BulkRea
 
 
 def read_partition(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """The records of a task. Spark makes a task even where there is nothing to read."""
+    """The records of a task. Spark makes a task even if there is nothing to read."""
     worker_process.settle()
     if isinstance(partition, RangePartition):
         yield from read_range(options, partition.range)
 
 
 def read_range(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
-    """The records of a range. What is gone by now is an error; failOnDataLoss=false passes over it."""
+    """The records of a range. Lost records are an error, or are skipped with failOnDataLoss=false."""
     policy = DataLossPolicy(options.fail_on_data_loss, streaming=options.streaming)
     with _reader(options.client_settings(), options.include_headers) as reader:
         while wanted.start < wanted.end:

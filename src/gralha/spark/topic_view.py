@@ -1,6 +1,6 @@
-"""What the source asks a cluster: which topics and partitions there are, and their offsets.
+"""The source's view of a cluster: topics, partitions and offsets.
 
-It lives in the driver's process, one for each query. It connects with the first question.
+There is one for each query, in the driver's process. It connects with the first request.
 """
 
 import logging
@@ -25,7 +25,7 @@ NO_TOPIC_ID: Final = bytes(16)
 
 
 class SourceError(ClientError):
-    """The cluster does not have what was asked for."""
+    """The cluster does not have the requested topics, partitions or offsets."""
 
 
 class TopicPartitions(NamedTuple):
@@ -36,7 +36,7 @@ class TopicPartitions(NamedTuple):
 
 
 class _Calls(TopicCalls, PartitionCalls, GroupOffsetCalls):
-    """The admin calls that the source needs: every query imports them, in several processes."""
+    """The admin calls that the source needs. Every query imports them, in several processes."""
 
 
 class TopicView:
@@ -44,20 +44,20 @@ class TopicView:
 
     def __init__(self, settings: ClientSettings, subscription: Subscription) -> None:
         for name in settings.unknown:
-            logger.warning("Option 'kafka.%s' is no setting of Kafka's clients and has no effect.", name)
+            logger.warning("Option 'kafka.%s' is not a setting of Kafka's clients and has no effect.", name)
         self._settings = settings
         self._subscription = subscription
         self._admin = _calls(settings, settings.default_api_timeout_ms)
-        # Progress is told on the side: no query waits long for it.
+        # Commits of progress are less important, so a query does not wait long for them.
         self._groups = _calls(settings, min(COMMIT_TIMEOUT_MS, settings.default_api_timeout_ms))
 
     def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         self._admin.cluster.close()
         self._groups.cluster.close()
 
     def partitions(self, may_be_missing: Callable[[str], bool] = lambda topic: False) -> TopicPartitions:
-        """The partitions to read, as of now. A topic that is missing and may not be is an error."""
+        """The current partitions to read. A missing topic is a SourceError, unless it may be missing."""
         names = self._names()
         described = self._admin.describe_topics(names)
         topic_ids: dict[str, str] = {}
@@ -69,7 +69,7 @@ class TopicView:
                     topic_ids[name] = topic_id_text(topic.topic_id)
                 partitions |= {TopicPartition(name, item.partition) for item in topic.partitions}
             elif topic is None or topic.code in UNKNOWN_TOPIC_CODES:
-                # Nobody named a topic that fits a pattern: it was deleted after it was listed.
+                # A topic that matches a pattern was deleted after it was listed. The user has not named it.
                 if not isinstance(self._subscription, Pattern) and not may_be_missing(name):
                     raise self._no_such_topic(name)
             else:
@@ -100,7 +100,7 @@ class TopicView:
     def _no_such_topic(self, name: str) -> SourceError:
         servers = self._settings.bootstrap_servers
         return SourceError(
-            f"Topic {name} does not exist on {servers}. See what is there with: kafka-topics "
+            f"Topic {name} does not exist on {servers}. List the topics with: kafka-topics "
             f"--bootstrap-server {servers} --list; create it with: kafka-topics --bootstrap-server {servers} "
             f"--create --topic {name}"
         )
@@ -108,15 +108,15 @@ class TopicView:
     # Offsets
 
     def earliest(self, partitions: Iterable[TopicPartition]) -> PartitionOffsets:
-        """The first offset of each partition; of one that is gone, none."""
+        """The first offset of each partition. Partitions that are gone have none."""
         return self._list(dict.fromkeys(partitions, EARLIEST))
 
     def latest(self, partitions: Iterable[TopicPartition]) -> PartitionOffsets:
-        """The offset behind the last record that may be read; of a partition that is gone, none."""
+        """The offset after the last readable record of each partition. Partitions that are gone have none."""
         return self._list(dict.fromkeys(partitions, LATEST))
 
     def at_timestamps(self, timestamps_ms: Mapping[TopicPartition, int]) -> PartitionOffsets:
-        """The first offset that is not older; none of a partition whose records are all older."""
+        """The first offset at or after a time. Partitions whose records are all older have none."""
         found = self._list(timestamps_ms)
         return {partition: offset for partition, offset in found.items() if offset >= 0}
 
@@ -135,7 +135,7 @@ class TopicView:
     # Progress
 
     def commit(self, group_id: str, offsets: PartitionOffsets) -> list[str]:
-        """Commit progress to a consumer group; sentences about what could not be committed."""
+        """Commits progress to a consumer group. Returns sentences about failed commits."""
         return commit_offsets(self._groups, group_id, offsets)
 
 

@@ -1,8 +1,8 @@
-"""What is done once to each of Spark's Python workers, by the first task of ours that it runs.
+"""Prepares each of Spark's Python workers, in its first task.
 
-After every task a worker collects garbage among all of its objects. With Spark's and our modules loaded that
-takes 30 to 50 ms, in which a task reads a hundred thousand rows. What is loaded stays, so it is taken out of
-the collector's view, and the next collection looks at what tasks have left only.
+After every task a worker collects garbage among all its objects. With Spark's and our modules loaded that
+takes 30 to 50 ms, in which a task could read a hundred thousand rows. Loaded modules stay, so they are hidden
+from the collector, and later collections look only at what tasks have left.
 """
 
 import gc
@@ -11,7 +11,7 @@ _is_settled = False
 
 
 def settle() -> None:
-    """Let the collector pass over all that is loaded by now."""
+    """Hides all loaded objects from the garbage collector."""
     global _is_settled
     if not _is_settled:
         _is_settled = True

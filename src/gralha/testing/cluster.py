@@ -1,7 +1,7 @@
 """`GralhaCluster`: real broker processes on free loopback ports, with data in a temporary folder.
 
-Each node is a broker and a controller at once, but for brokers that are added later, and has a folder of its
-own with its `server.properties`, its log and its data. Nodes are numbered from 1.
+Each node is a broker and a controller, except brokers that are added later. It has its own folder with its
+`server.properties`, its log and its data. Nodes are numbered from 1.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from gralha.testing.process import ServerProcess, StartError, free_ports
 
 
 class GralhaCluster:
-    """Start brokers for a test and stop them afterwards; use it as a context manager.
+    """Starts brokers for a test and stops them afterwards. Use it as a context manager.
 
-    `config` adds to or replaces lines of every node's server.properties, with Kafka's names.
-    With `folder` the data lives there and stays; without, it is in a temporary folder that
-    `close()` removes.
+    `config` adds or replaces lines of every node's server.properties, with Kafka's names. With `folder` the
+    data is there and stays. Without it, the data is in a temporary folder that `close()` removes.
     """
 
     def __init__(
@@ -41,19 +40,19 @@ class GralhaCluster:
 
     @property
     def bootstrap(self) -> str:
-        """The address to give to clients as `bootstrap.servers`."""
+        """The value for a client's `bootstrap.servers`."""
         return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
 
     def process(self, node_id: int = 1) -> ServerProcess:
-        """A node's process: its id, its output, its CPU time and its memory."""
+        """The process of a node: its id, output, CPU time and memory."""
         return self._processes[node_id]
 
     def data_folder(self, node_id: int = 1) -> Path:
-        """Where a node keeps its partitions (its `log.dirs`)."""
+        """The folder of a node's partitions (its `log.dirs`)."""
         return self.folder / f"node-{node_id}" / "data"
 
     def start(self, timeout_s: float = 60.0) -> Self:
-        """Start every node that does not run and return when each of them serves clients."""
+        """Starts every node that is not running. Returns when each of them serves clients."""
         try:
             for node_id in self.spawn():
                 self.process(node_id).wait_ready(self.ports[node_id], len(self._running()), timeout_s)
@@ -63,14 +62,14 @@ class GralhaCluster:
         return self
 
     def spawn(self) -> list[int]:
-        """Start every node that does not run, without waiting, and say which ones that were."""
+        """Starts every node that is not running, without waiting. Returns their ids."""
         stopped = [node_id for node_id in self.node_ids if not self._runs(node_id)]
         for node_id in stopped:
             self._spawn(node_id)
         return stopped
 
     def add_broker(self) -> int:
-        """One more node, a broker that is no controller, in the running cluster; returns its id."""
+        """Adds a broker without the controller role to the running cluster. Returns its id."""
         node_id = max(self.node_ids) + 1
         (self.ports[node_id],) = free_ports(1)
         self.node_ids.append(node_id)
@@ -78,24 +77,24 @@ class GralhaCluster:
         return node_id
 
     def stop(self, node_id: int | None = None) -> None:
-        """Shut one node, or all, down cleanly. The data stays."""
+        """Shuts down one node, or all, cleanly. The data stays."""
         for process in self._chosen(node_id):
             process.stop()
 
     def kill(self, node_id: int | None = None) -> None:
-        """End one node, or all, with SIGKILL. The data stays as it was at that moment."""
+        """Ends one node, or all, with SIGKILL. The data stays."""
         for process in self._chosen(node_id):
             process.kill()
 
     def restart(self, node_id: int | None = None, timeout_s: float = 60.0) -> None:
-        """Stop one node, or all, if it still runs, and start again on the same ports and data."""
+        """Stops one node, or all, and starts it again on the same ports and data."""
         self.stop(node_id)
         self.start(timeout_s)
 
     def close(self) -> None:
-        """Stop all nodes and remove the temporary folder, if the data is in one."""
+        """Stops all nodes and removes the temporary folder, if there is one."""
         if self._temporary:
-            # Nothing is left to save, so nobody waits for a clean shutdown.
+            # There is no data to save, so there is no need for a clean shutdown.
             self.kill()
             shutil.rmtree(self.folder, ignore_errors=True)
         else:
@@ -149,6 +148,6 @@ class GralhaCluster:
             "offsets.topic.replication.factor": internal_replicas,
             "transaction.state.log.replication.factor": internal_replicas,
             "transaction.state.log.min.isr": "1",
-            # A test's group has all the members that it waits for.
+            # In a test, a group need not wait for more members.
             "group.initial.rebalance.delay.ms": "0",
         }

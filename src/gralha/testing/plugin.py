@@ -1,11 +1,11 @@
-"""The pytest plugin: pytest finds it by itself wherever Gralha is installed.
+"""The pytest plugin. pytest finds it automatically if Gralha is installed.
 
     def test_orders(gralha_cluster):
         producer = Producer({"bootstrap.servers": gralha_cluster.bootstrap})
 
-The cluster starts when the first test asks for it and serves the whole session, so let every test
-use topics of its own. A test that stops or kills brokers starts its own `GralhaCluster` instead.
-To give the cluster other settings, override `gralha_cluster_config` in your conftest.py.
+The cluster starts when the first test uses it and runs for the whole session, so every test should use its
+own topics. A test that stops or kills brokers should start its own `GralhaCluster`. To change the settings of
+the cluster, override `gralha_cluster_config` in your conftest.py.
 """
 
 from __future__ import annotations
@@ -25,6 +25,6 @@ def gralha_cluster_config() -> Mapping[str, str]:
 
 @pytest.fixture(scope="session")
 def gralha_cluster(gralha_cluster_config: Mapping[str, str]) -> Iterator[GralhaCluster]:
-    """A running cluster of one broker; give clients its `bootstrap`."""
+    """A running cluster of one broker. Clients connect to its `bootstrap`."""
     with GralhaCluster(config=gralha_cluster_config) as cluster:
         yield cluster

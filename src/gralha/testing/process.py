@@ -1,8 +1,8 @@
-"""A server process under test: started, watched, measured and ended by its own process id.
+"""A server process under test: starts, measures and ends it by its process id.
 
-Its output goes to a file, so that a full pipe can never stop it and a failed start can be shown.
-A broker is ready when its port answers a Metadata request with every broker of the cluster in it:
-that needs no word from the process and holds for Apache Kafka just as for Gralha.
+Its output goes to a file, so that a full pipe cannot stop it and an error can show its log. A broker is ready
+when its port answers a Metadata request with every broker of the cluster. This needs no output of the
+process, and works for Apache Kafka, too.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 POLL_INTERVAL_S = 0.01
-# Below Linux's range of ephemeral ports, so that no outgoing connection takes the port of a broker
-# that is about to start, or to start again.
+# Below Linux's range of ephemeral ports, so that no outgoing connection takes the port of a broker before it
+# starts, or starts again.
 PORT_RANGE = range(15_000, 32_000)
 LOG_TAIL_BYTES = 8_000
 
 
 class StartError(RuntimeError):
-    """A server ended or stayed silent instead of becoming ready; the message shows its last output."""
+    """A server ended or did not answer instead of becoming ready. The message has its last output."""
 
 
 class ServerProcess:
-    """One running process and the file its output goes to."""
+    """A running process, and the file of its output."""
 
     def __init__(
         self, command: Sequence[str], log_file: Path, environment: Mapping[str, str] | None = None
@@ -58,7 +58,7 @@ class ServerProcess:
         return self._popen.poll() is None
 
     def stop(self, timeout_s: float = 30.0) -> int:
-        """Ask it to end (SIGTERM) and wait; one that does not listen is killed. Returns its exit code."""
+        """Sends SIGTERM and waits. Kills the process if it does not end. Returns its exit code."""
         if self.alive:
             self._popen.terminate()
             try:
@@ -69,7 +69,7 @@ class ServerProcess:
         return self._popen.wait()
 
     def kill(self) -> None:
-        """End it at once (SIGKILL), as a crash would."""
+        """Ends the process at once (SIGKILL), like a crash."""
         if self.alive:
             with contextlib.suppress(ProcessLookupError):
                 self._popen.send_signal(signal.SIGKILL)
@@ -82,18 +82,19 @@ class ServerProcess:
             return log.read().decode("utf-8", "replace")
 
     def cpu_seconds(self) -> float:
-        """User and system time of all its threads so far."""
-        # The command's name may hold spaces and brackets: count fields from its closing bracket.
+        """The user and system time of all its threads so far."""
+        # The name of the command may have spaces and brackets, so fields are counted from its closing
+        # bracket.
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def memory_bytes(self) -> int:
-        """Resident memory, with all that it shares with other processes."""
+        """The resident memory, including memory that is shared with other processes."""
         resident_pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return resident_pages * os.sysconf("SC_PAGE_SIZE")
 
     def wait_ready(self, port: int, brokers: int = 1, timeout_s: float = 60.0) -> None:
-        """Return when the port serves a cluster of that many brokers; StartError when it does not."""
+        """Returns when the port serves a cluster of that many brokers. Raises StartError if it does not."""
         deadline = time.monotonic() + timeout_s
         while brokers_seen_at(port) < brokers:
             if not self.alive:
@@ -110,7 +111,7 @@ class ServerProcess:
 
 
 def brokers_seen_at(port: int, host: str = "127.0.0.1") -> int:
-    """The number of live brokers that the one at this port knows; 0 while it does not answer."""
+    """The number of live brokers that the broker at this port knows. 0 if it does not answer."""
     api_key, api_version, correlation_id, no_client_id, no_topics = 3, 1, 0, -1, 0
     request = struct.pack(">hhihi", api_key, api_version, correlation_id, no_client_id, no_topics)
     try:
@@ -125,7 +126,7 @@ def brokers_seen_at(port: int, host: str = "127.0.0.1") -> int:
 
 
 def free_ports(count: int) -> list[int]:
-    """Different loopback ports on which nothing listens now."""
+    """Different loopback ports that are free now."""
     ports: list[int] = []
     with contextlib.ExitStack() as held:
         while len(ports) < count:
