@@ -1,8 +1,8 @@
 """The APIs of the protocol: their keys, their versions, and the classes of their messages.
 
-`ApiKey` names every API of Kafka 4.3, so that whatever another broker offers has a name. `APIS` has those
-whose messages are defined here. Their modules are imported when first needed: a command that sends two kinds
-of requests does not pay for the other twenty.
+`ApiKey` names every API of Kafka 4.3, so that every API of another broker has a name. `APIS` has the APIs
+whose messages are defined here. Their modules are imported when they are needed, so a command imports only
+the messages that it sends.
 """
 
 from enum import IntEnum
@@ -16,7 +16,7 @@ from gralha.protocol.primitives import ProtocolError
 
 
 class ApiKey(IntEnum):
-    """Every API of Kafka 4.3; 4 to 7 were for brokers with ZooKeeper."""
+    """Every API of Kafka 4.3. The keys 4 to 7 were for brokers with ZooKeeper."""
 
     PRODUCE = 0
     FETCH = 1
@@ -116,7 +116,7 @@ class ApiKey(IntEnum):
 class Api:
     """One API, with the versions that are defined here.
 
-    A listener offers only the APIs of its kind: those that a "broker" serves, or those of a "controller".
+    A listener offers only the APIs of its kind, "broker" or "controller".
     """
 
     def __init__(
@@ -153,14 +153,15 @@ APIS: Final[dict[int, Api]] = {key: Api(key, *row) for key, row in messages.APIS
 
 
 def request_header_version(api_key: int, version: int) -> int:
-    """The version of the header that a request comes with."""
+    """The version of a request's header."""
     return 2 if version >= _api(api_key).flexible_from else 1
 
 
 def response_header_version(api_key: int, version: int) -> int:
-    """The version of the header that a response comes with.
+    """The version of a response's header.
 
-    That of ApiVersions is always the oldest: its reader may not know yet what the broker speaks (KIP-511).
+    ApiVersions always has the oldest one, because its reader does not know the broker's versions yet
+    (KIP-511).
     """
     if api_key == ApiKey.API_VERSIONS:
         return 0
@@ -170,7 +171,7 @@ def response_header_version(api_key: int, version: int) -> int:
 def _api(api_key: int) -> Api:
     api = APIS.get(api_key)
     if api is None:
-        raise ProtocolError(f"no API is known by the key {api_key}")
+        raise ProtocolError(f"there is no API with the key {api_key}")
     return api
 
 

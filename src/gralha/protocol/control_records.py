@@ -1,8 +1,8 @@
-"""Control records: what brokers and the quorum write between the records of clients.
+"""Control records, which brokers and the quorum write between the records of clients.
 
-They stand in batches with the control flag. The key says what they are (version and type, 16 bits each);
-the value belongs to the type: transaction markers are laid out here, the quorum's messages (leader change,
-snapshot header, ...) are declared as any other message.
+They are in batches with the control flag. The key has a version and a type, 16 bits each. The value depends
+on the type. Transaction markers are encoded here. The quorum's messages (leader change, snapshot header, ...)
+are declared like any other message.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def control_key(control_type: int) -> bytes:
 
 
 def control_type(key: bytes | None) -> int:
-    """What a control record is, by its key. Later versions may add fields but keep these two."""
+    """The type of a control record. Later versions may add fields to the key but keep these two."""
     if key is None or len(key) < _KEY.size:
         raise InvalidRecordError("The key of a control record is too short for its version and type")
     version, kind = _KEY.unpack_from(key)
@@ -78,7 +78,7 @@ def encode_end_marker(
 
 
 def coordinator_epoch(value: bytes | None) -> int:
-    """The epoch of the transaction coordinator that wrote a transaction marker, from the marker's value."""
+    """The epoch of the coordinator that wrote a transaction marker, from the marker's value."""
     if value is None or len(value) < _END_MARKER.size:
         raise InvalidRecordError("The value of a transaction marker is too short")
     version, epoch = _END_MARKER.unpack_from(value)

@@ -1,7 +1,7 @@
-"""The records that coordinators keep in topics of their own, as keys and values in Kafka's framing.
+"""The records of coordinators in their own topics, as keys and values in Kafka's framing.
 
-Before a key stands the kind of record, before a value its version, each an int16. Kinds are numbered for each
-topic anew; `GROUP_RECORDS` are those of `__consumer_offsets`.
+A key begins with the kind of record, a value with its version, each as an int16. Each topic has its own
+kinds. `GROUP_RECORDS` are those of `__consumer_offsets`.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ from gralha.protocol.primitives import Reader, Writer
 
 
 class RecordKind(NamedTuple):
-    """What the keys and the values of a kind of record are."""
+    """The classes of the keys and the values of a kind of record."""
 
     key: type[Message]
     value: type[Message]
@@ -54,12 +54,12 @@ _GROUP_RECORDS: Final = (
 )
 GROUP_RECORDS: Final[dict[int, RecordKind]] = {kind.key.API_KEY: kind for kind in _GROUP_RECORDS}
 
-# Keys have no other version: what they are like is what their kind says.
+# Keys have only one version, because the kind decides their format.
 KEY_VERSION: Final = 0
 
 
 class UnknownKindError(ValueError):
-    """A record of a kind that is not among those known; it may come from a newer version of Kafka."""
+    """A record of an unknown kind. It may be of a newer version of Kafka."""
 
     def __init__(self, kind: int) -> None:
         super().__init__(f"there is no record of kind {kind}")
@@ -67,7 +67,7 @@ class UnknownKindError(ValueError):
 
 
 class DecodedRecord(NamedTuple):
-    """No value: a tombstone."""
+    """A record of a coordinator. A tombstone has no value."""
 
     key: Message
     value: Message | None
@@ -83,9 +83,9 @@ def encode_value(value: Message, version: int) -> bytes:
 
 
 def decode(kinds: Mapping[int, RecordKind], key: bytes, value: bytes | None) -> DecodedRecord:
-    """The record in these bytes. Raises UnknownKindError, or ProtocolError when the bytes are malformed.
+    """Decodes a record. Raises UnknownKindError, or ProtocolError if the bytes are malformed.
 
-    Bytes left over at the end are not looked at, as Kafka does not look at them either.
+    Remaining bytes at the end are ignored, as in Kafka.
     """
     key_reader = Reader(key)
     number = key_reader.int16()

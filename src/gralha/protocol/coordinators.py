@@ -1,17 +1,17 @@
-"""Which partition of a coordinator's topic holds what is known about a group or a transactional id.
+"""The partition of a coordinator's topic for a group or a transactional id.
 
-All brokers and all of Kafka's tools must come to the same answer, so the hash is Java's.
+All brokers and Kafka's tools must compute the same partition, so the hash is Java's.
 """
 
 
 def partition_for(key: str, partition_count: int) -> int:
-    """The partition that holds a coordinator's records about this key."""
+    """The partition with a coordinator's records about this key."""
     number = java_hash_code(key)
     return (0 if number == -(1 << 31) else abs(number)) % partition_count
 
 
 def java_hash_code(text: str) -> int:
-    """Java's String.hashCode, which counts UTF-16 code units."""
+    """Java's String.hashCode, which uses UTF-16 code units."""
     units = text.encode("utf-16-be", "surrogatepass")
     number = 0
     for position in range(0, len(units), 2):

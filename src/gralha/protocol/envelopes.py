@@ -1,4 +1,4 @@
-"""What is inside an Envelope (KIP-590): a whole request or response, with its header, without its size."""
+"""The content of an Envelope (KIP-590): a request or response with its header, without its size."""
 
 from ipaddress import ip_address
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from gralha.protocol.primitives import ProtocolError, Reader, Writer
 
 
 class OpenedRequest(NamedTuple):
-    """A request that was in an envelope, and its header."""
+    """A request from an envelope, and its header."""
 
     api_key: int
     version: int
@@ -19,7 +19,7 @@ class OpenedRequest(NamedTuple):
 
 
 def sealed_request(request: Message, version: int, client_id: str | None) -> bytes:
-    """The bytes of a request. Its correlation id is 0: an envelope has one request."""
+    """The bytes of a request. The correlation id is 0, because an envelope has one request."""
     writer = Writer()
     writer.write_int16(request.API_KEY)
     writer.write_int16(version)
@@ -32,7 +32,7 @@ def sealed_request(request: Message, version: int, client_id: str | None) -> byt
 
 
 def open_request(data: bytes) -> OpenedRequest:
-    """The request in an envelope; a ProtocolError if it cannot be understood."""
+    """The request in an envelope. Raises ProtocolError if it is malformed."""
     try:
         reader = Reader(data)
         api_key, version, correlation_id = reader.int16(), reader.int16(), reader.int32()
@@ -58,7 +58,7 @@ def sealed_response(api: apis.Api, version: int, correlation_id: int, response: 
 
 
 def open_response(data: bytes, api: apis.Api, version: int) -> Message:
-    """The response in an envelope; a ProtocolError if it cannot be understood."""
+    """The response in an envelope. Raises ProtocolError if it is malformed."""
     try:
         reader = Reader(data)
         reader.int32()
@@ -70,7 +70,7 @@ def open_response(data: bytes, api: apis.Api, version: int) -> Message:
 
 
 def address_bytes(host: str) -> bytes:
-    """An IP address as an envelope has it: four bytes, or sixteen. A scope (`fe80::1%eth0`) is left out."""
+    """The bytes of an IP address, four or sixteen. A scope (`fe80::1%eth0`) is left out."""
     try:
         return ip_address(host.partition("%")[0]).packed
     except ValueError:
@@ -78,7 +78,7 @@ def address_bytes(host: str) -> bytes:
 
 
 def address_text(packed: bytes) -> str:
-    """The IP address of a client; a ProtocolError if it is none."""
+    """The IP address of a client. Raises ProtocolError if the bytes are not an address."""
     try:
         return str(ip_address(packed))
     except ValueError:

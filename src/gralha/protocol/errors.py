@@ -1,11 +1,11 @@
-"""Kafka's error codes, and the exceptions that carry them.
+"""Kafka's error codes, and their exceptions.
 
     KafkaError                      an error of the protocol: `.code`, `.message`, `.retriable`
-      OffsetOutOfRangeError         one class for each code that this code base raises or catches;
-      CorruptMessageError           `error_for` gives any other code as a plain KafkaError
+      OffsetOutOfRangeError         many codes have a class of their own;
+      CorruptMessageError           for the others, `error_for` returns a plain KafkaError
       ...
 
-A code that a newer broker made up is still a KafkaError, with the number as its code.
+An unknown code of a newer broker is a KafkaError, too, with the number as its code.
 """
 
 from enum import IntEnum
@@ -13,7 +13,7 @@ from typing import ClassVar
 
 
 class ErrorCode(IntEnum):
-    """The code, what it says to a person, and whether the same request may succeed later."""
+    """A code, its message for a person, and whether the same request may succeed later."""
 
     message: str
     retriable: bool
@@ -41,7 +41,7 @@ class ErrorCode(IntEnum):
         True,
     )
     REQUEST_TIMED_OUT = 7, "The request was not completed in time", True
-    BROKER_NOT_AVAILABLE = 8, "The broker is not there"
+    BROKER_NOT_AVAILABLE = 8, "The broker is not available"
     REPLICA_NOT_AVAILABLE = 9, "The broker has no such replica", True
     MESSAGE_TOO_LARGE = 10, "The record batch is larger than the topic allows (max.message.bytes)"
     STALE_CONTROLLER_EPOCH = 11, "The request comes from a controller that is no longer the active one"
@@ -63,7 +63,7 @@ class ErrorCode(IntEnum):
         True,
     )
     INVALID_REQUIRED_ACKS = 21, "acks must be 0, 1 or -1 (all)"
-    ILLEGAL_GENERATION = 22, "The member speaks of another generation of its group"
+    ILLEGAL_GENERATION = 22, "The member's generation is not the group's"
     INCONSISTENT_GROUP_PROTOCOL = 23, "The member has no protocol in common with the rest of its group"
     INVALID_GROUP_ID = 24, "The group id is not allowed"
     UNKNOWN_MEMBER_ID = 25, "The group has no such member"
@@ -78,9 +78,9 @@ class ErrorCode(IntEnum):
     ILLEGAL_SASL_STATE = 34, "The request does not fit the state of the SASL exchange"
     UNSUPPORTED_VERSION = 35, "The broker does not serve this version of the request"
     TOPIC_ALREADY_EXISTS = 36, "A topic with this name exists already"
-    INVALID_PARTITIONS = 37, "The number of partitions is not possible"
+    INVALID_PARTITIONS = 37, "The number of partitions is not valid"
     INVALID_REPLICATION_FACTOR = 38, "The replication factor is below 1 or above the number of brokers"
-    INVALID_REPLICA_ASSIGNMENT = 39, "The assignment of replicas to brokers is not possible"
+    INVALID_REPLICA_ASSIGNMENT = 39, "The assignment of replicas to brokers is not valid"
     INVALID_CONFIG = 40, "The configuration is not valid"
     NOT_CONTROLLER = 41, "This node is not the active controller", True
     INVALID_REQUEST = 42, "The request contradicts itself or lacks something; the broker's log may say more"
@@ -161,7 +161,7 @@ class ErrorCode(IntEnum):
     UNKNOWN_SUBSCRIPTION_ID = 117, "The telemetry subscription is unknown or out of date"
     TELEMETRY_TOO_LARGE = 118, "The telemetry is larger than the broker accepts"
     INVALID_REGISTRATION = 119, "The controller refuses the broker's registration"
-    TRANSACTION_ABORTABLE = 120, "The transaction failed; after an abort its id can be used on"
+    TRANSACTION_ABORTABLE = 120, "The transaction failed; after an abort its id can be used again"
     INVALID_RECORD_STATE = 121, "The record is in a state that does not allow this acknowledgement"
     SHARE_SESSION_NOT_FOUND = 122, "The broker has no such share session", True
     INVALID_SHARE_SESSION_EPOCH = 123, "The epoch of the share session is not the expected one", True
@@ -194,16 +194,16 @@ class KafkaError(Exception):
         super().__init__(self.message)
 
     def __init_subclass__(cls) -> None:
-        _CLASSES.setdefault(cls.CODE, cls)  # a more special class of the same code does not count
+        _CLASSES.setdefault(cls.CODE, cls)  # a subclass with the same code does not replace it
 
     @property
     def retriable(self) -> bool:
-        """Whether the same request may succeed later."""
+        """True if the same request may succeed later."""
         return isinstance(self.code, ErrorCode) and self.code.retriable
 
 
 def error_name(code: int) -> str:
-    """Kafka's name of a code; a code that we do not know is named by its number."""
+    """Kafka's name of a code. An unknown code is named by its number."""
     try:
         return ErrorCode(code).name
     except ValueError:
@@ -211,15 +211,15 @@ def error_name(code: int) -> str:
 
 
 def error_message(code: int) -> str:
-    """What a code says to a person."""
+    """The message of a code for a person."""
     try:
         return ErrorCode(code).message
     except ValueError:
-        return f"The broker answered with an error code that is not known here: {code}"
+        return f"The broker answered with an unknown error code: {code}"
 
 
 def error_for(code: int, message: str | None = None) -> KafkaError:
-    """The exception for a code: of its own class if there is one."""
+    """The exception for a code."""
     try:
         code = ErrorCode(code)
     except ValueError:

@@ -1,8 +1,8 @@
-"""What all messages of the protocol have in common; the generated classes in `messages` derive from it.
+"""The base classes of all messages. The generated classes in `messages` derive from them.
 
-A message is one class for all its versions. `decode` takes the bytes of one version and leaves the fields
-that this version lacks at their defaults. `encode` writes one version and refuses to drop a field that has
-been set, unless the definition calls it ignorable.
+A message is one class for all its versions. `decode` reads the bytes of one version. Fields that this version
+lacks have their defaults. `encode` writes one version. It refuses to leave out a field that is set, unless
+the definition calls it ignorable.
 """
 
 from typing import Any, ClassVar, Final
@@ -11,7 +11,7 @@ from mypy_extensions import i64, mypyc_attr
 
 from gralha.protocol.primitives import ProtocolError, Reader, TaggedField, Writer
 
-# The default of every array: it tells "not given" from None. Never changed, never kept in a message.
+# The default of every array. It distinguishes "not given" from None. It is never changed or stored.
 EMPTY: Final[list[Any]] = []
 
 
@@ -50,7 +50,9 @@ class Struct:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Message(Struct):
-    """A whole message. API_KEY is -1 where there is none, FLEXIBLE_FROM is above MAX_VERSION if none is."""
+    """A whole message. Without an API key API_KEY is -1. If no version is flexible, FLEXIBLE_FROM is above
+    MAX_VERSION.
+    """
 
     __slots__ = ()
 

@@ -1,8 +1,8 @@
-"""Messages as JSON, in the shape that Apache Kafka's tools print.
+"""Messages as JSON, in the form that Apache Kafka's tools print.
 
-Names are Kafka's own (camelCase), fields that the version lacks and tagged fields at their default are left
-out, UUIDs are in Kafka's text form, other bytes in base64. What a field is comes from the definition that the
-message's module was generated from, so that no class carries it around; this is for tools, not for speed.
+Names are Kafka's (camelCase). Fields that the version lacks, and tagged fields with their default, are left
+out. UUIDs are in Kafka's text form, other bytes in base64. The types of fields come from the definition
+files, so classes need not have them. This is for tools, not for speed.
 """
 
 from __future__ import annotations
@@ -21,23 +21,25 @@ from gralha.protocol.primitives import ProtocolError, Reader, RecordBytes, uuid_
 
 Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
-# The frame around records of the metadata log: this version, the record's type, the record's version.
+# Records of the metadata log begin with this version, then the record's type and the record's version.
 FRAME_VERSION: Final = 1
 _RECORD_DEFINITIONS: Final = ("topic_records", "broker_records", "cluster_records")
 
 
 def to_json(message: Struct, version: int) -> dict[str, Json]:
-    """The fields that this version of the message has."""
+    """The fields of this version of the message."""
     definition = _definition(type(message).__module__.rpartition(".")[2])
     return _struct(definition, type(message).__name__, message, version)
 
 
 def metadata_record_to_json(data: bytes) -> dict[str, Json]:
-    """Type, version and data of a framed record of the metadata log; ProtocolError when it is none."""
+    """The type, version and data of a framed record of the metadata log. Raises ProtocolError if it is
+    malformed.
+    """
     reader = Reader(data)
     frame_version = reader.unsigned_varint()
     if frame_version != FRAME_VERSION:
-        raise ProtocolError(f"frame version {frame_version} is unknown, {FRAME_VERSION} is known")
+        raise ProtocolError(f"frame version {frame_version} is unknown, only {FRAME_VERSION} is supported")
     key = reader.unsigned_varint()
     version = reader.unsigned_varint()
     record_class = _record_classes().get(key)
@@ -50,7 +52,7 @@ def metadata_record_to_json(data: bytes) -> dict[str, Json]:
 
 
 def json_text(value: Json) -> str:
-    """The text of it on one line."""
+    """The JSON text on one line."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -111,7 +113,7 @@ def _element(definition: Definition, field: Field, item: object, version: int) -
 def camel_case(name: str) -> str:
     """Kafka's name of a field: broker_epoch is brokerEpoch."""
     first, *others = name.split("_")
-    # The one name whose parts Kafka does not write as words: KRaftVersion.
+    # Kafka writes this name differently: KRaftVersion.
     return ("kRaft" if first == "kraft" else first) + "".join(part.capitalize() for part in others)
 
 

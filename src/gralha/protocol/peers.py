@@ -1,6 +1,6 @@
-"""How one node of a cluster asks another: the port that raft and replication speak through. No I/O here.
+"""Requests from one node of a cluster to another: the interface that raft and replication use.
 
-`broker/peers.py` answers it with connections, the simulator with a network of its own making.
+`broker/peers.py` implements it with connections, the simulator with a simulated network.
 """
 
 from collections.abc import Callable
@@ -10,17 +10,17 @@ from gralha.protocol.message import Message
 
 
 class PeerError(Exception):
-    """No answer came: nobody listens there, the connection was lost, or the time was over."""
+    """There is no answer: nobody listens there, the connection was lost, or the time is over."""
 
 
 class Peers(Protocol):
     """The other nodes, by id."""
 
     async def ask(self, node_id: int, request: Message, *, timeout_ms: int, lane: str = "") -> Message:
-        """Send a request in its newest version that both sides speak, and wait for the answer.
+        """Sends a request in the newest common version, and waits for the answer. Raises PeerError.
 
-        Requests on one lane share a connection, so a long poll holds up those behind it: whoever polls has a
-        lane of its own. Raises PeerError.
+        Requests on one lane share a connection, so a long poll delays those behind it. A long poll needs its
+        own lane.
         """
 
     def poll(
@@ -32,8 +32,8 @@ class Peers(Protocol):
         lane: str,
         answered: Callable[[Message | PeerError], None],
     ) -> None:
-        """As `ask`, for who asks again and again: without a task, a future and a timer for each request.
+        """Like `ask`, for repeated requests. It needs no task, future or timer for each request.
 
-        `answered` gets the answer, or why there is none; once, and never before this returns. When the
-        node ends nobody is told.
+        `answered` is called once with the answer, or with the error, and never before this returns. It is not
+        called when this node is closed.
         """

@@ -1,11 +1,11 @@
-"""The primitive types of Kafka's wire format: what every message is made of.
+"""The primitive types of Kafka's wire format.
 
-`Reader` walks over one `bytes` object between two bounds. Every length is checked against the bytes that
-remain before anything is allocated, and whatever is wrong with the input ends in `ProtocolError`, never in
-an IndexError. `Writer` collects bytes; record batches of some size are kept by reference in the list of
-chunks that `finish` returns, so that they travel from the page cache to the socket without a copy.
+`Reader` reads one `bytes` object between two bounds. Every length is checked against the remaining bytes
+before memory is allocated. Wrong input raises `ProtocolError`, never IndexError. `Writer` collects bytes.
+Large record batches are kept by reference in the list of chunks that `finish` returns, so that they go from
+the page cache to the socket without a copy.
 
-This is the hottest code of the product: mypyc compiles it, and it also runs as plain Python.
+This is the hottest code of all: mypyc compiles it, and it also runs as plain Python.
 """
 
 import base64
@@ -31,12 +31,12 @@ TaggedField = tuple[int, bytes]
 ZERO_UUID: Final = bytes(16)
 MAX_STRING_BYTES: Final[i64] = 0x7FFF
 _NO_LIMIT: Final[i64] = 0x7FFFFFFFFFFFFFFF
-# Below this size a copy into the buffer costs less than one more chunk for the socket.
+# Below this size a copy into the buffer is cheaper than one more chunk for the socket.
 SPLICE_FROM_BYTES: Final[i64] = 4096
 
 
 class ProtocolError(ValueError):
-    """Bytes that are no message of Kafka's protocol, or a value that the protocol cannot carry."""
+    """The bytes are not a message of Kafka's protocol, or the protocol cannot represent a value."""
 
 
 def uuid_to_string(uuid: bytes) -> str:
@@ -45,7 +45,7 @@ def uuid_to_string(uuid: bytes) -> str:
 
 
 def uuid_from_string(text: str) -> bytes:
-    """The 16 bytes of a UUID in Kafka's text form; ValueError when the text is none."""
+    """The 16 bytes of a UUID in Kafka's text form. Raises ValueError if the text is wrong."""
     try:
         uuid = base64.b64decode(text.encode("ascii") + b"==", altchars=b"-_", validate=True)
     except (UnicodeEncodeError, binascii.Error):
@@ -57,13 +57,13 @@ def uuid_from_string(text: str) -> bytes:
 
 @final
 class RecordBytes:
-    """Record batches that lie inside a larger bytes object; a reference, never a copy."""
+    """Record batches inside a larger bytes object. It is a reference, never a copy."""
 
     __slots__ = ("data", "end", "start")
 
     def __init__(self, data: bytes, start: i64, end: i64) -> None:
         if start < 0 or end < start or end > len(data):
-            raise ValueError(f"no range {start} to {end} in {len(data)} bytes")
+            raise ValueError(f"there is no range {start} to {end} in {len(data)} bytes")
         self.data: bytes = data
         self.start: i64 = start
         self.end: i64 = end
@@ -75,7 +75,7 @@ class RecordBytes:
         return memoryview(self.data)[self.start : self.end]
 
     def to_bytes(self) -> bytes:
-        # A slice of a whole bytes object is that very object: no copy then.
+        # Python does not copy if the slice is the whole bytes object.
         return self.data[self.start : self.end]
 
     def __eq__(self, other: object) -> bool:
@@ -97,19 +97,19 @@ class Reader:
     def __init__(self, data: bytes, position: i64 = 0, end: int | None = None) -> None:
         limit: i64 = len(data) if end is None else end
         if position < 0 or limit < position or limit > len(data):
-            raise ValueError(f"no range {position} to {limit} in {len(data)} bytes")
+            raise ValueError(f"there is no range {position} to {limit} in {len(data)} bytes")
         self.data: bytes = data
         self.position: i64 = position
         self.end: i64 = limit
-        # How many array elements the message may still have. An element of a few bytes becomes an object of
-        # a few hundred, so who reads from strangers sets a limit.
+        # How many array elements the message may still have. An element of a few bytes becomes an object of a
+        # few hundred bytes, so readers of untrusted input set a limit.
         self.elements_left: i64 = _NO_LIMIT
 
     def remaining(self) -> int:
         return self.end - self.position
 
     def take(self, count: i64) -> i64:
-        """Move over count bytes and return the position where they start."""
+        """Moves over `count` bytes and returns their start."""
         position = self.position
         if count > self.end - position:
             raise ProtocolError(f"{count} bytes announced, {self.end - position} left")
@@ -150,7 +150,7 @@ class Reader:
         return self.data[start : start + 16]
 
     def unsigned_varint(self) -> i64:
-        """At most five bytes and 32 bits."""
+        """Has at most five bytes and 32 bits."""
         first: i64 = self.data[self.take(1)]
         if first < 128:
             return first
@@ -171,14 +171,14 @@ class Reader:
         return (value >> 1) ^ -(value & 1)
 
     def varlong(self) -> int:
-        """Zigzag, at most ten bytes and 64 bits."""
+        """Zigzag encoded, with at most ten bytes and 64 bits."""
         low: i64 = 0
         shift: i64 = 0
         while shift < 63:
             byte: i64 = self.data[self.take(1)]
             low |= (byte & 0x7F) << shift
             if byte < 128:
-                # The sign bit is bit 0; the other 62 bits at most are the magnitude.
+                # Bit 0 is the sign, the other bits (62 at most) are the magnitude.
                 return (low >> 1) ^ -(low & 1)
             shift += 7
         last: i64 = self.data[self.take(1)]
@@ -191,7 +191,7 @@ class Reader:
     def string(self) -> str:
         length: int = read_i16_be(self.data, self.take(2))
         if length < 0:
-            raise ProtocolError("null where a string must be")
+            raise ProtocolError("null instead of a string")
         return self._text(length)
 
     def nullable_string(self) -> str | None:
@@ -201,7 +201,7 @@ class Reader:
     def compact_string(self) -> str:
         length = self.unsigned_varint() - 1
         if length < 0:
-            raise ProtocolError("null where a string must be")
+            raise ProtocolError("null instead of a string")
         return self._text(length)
 
     def compact_nullable_string(self) -> str | None:
@@ -222,7 +222,7 @@ class Reader:
     def bytes_(self) -> bytes:
         length: int = read_i32_be(self.data, self.take(4))
         if length < 0:
-            raise ProtocolError("null where bytes must be")
+            raise ProtocolError("null instead of bytes")
         return self.raw(length)
 
     def nullable_bytes(self) -> bytes | None:
@@ -232,7 +232,7 @@ class Reader:
     def compact_bytes(self) -> bytes:
         length = self.unsigned_varint() - 1
         if length < 0:
-            raise ProtocolError("null where bytes must be")
+            raise ProtocolError("null instead of bytes")
         return self.raw(length)
 
     def compact_nullable_bytes(self) -> bytes | None:
@@ -240,7 +240,7 @@ class Reader:
         return None if length < 0 else self.raw(length)
 
     def raw(self, length: i64) -> bytes:
-        """The next length bytes as they are."""
+        """The next `length` bytes."""
         start = self.take(length)
         return self.data[start : start + length]
 
@@ -258,12 +258,12 @@ class Reader:
         start = self.take(length)
         return RecordBytes(self.data, start, start + length)
 
-    # Arrays. An element takes a byte at least, so a count beyond the bytes that remain is a lie.
+    # Arrays. An element has at least one byte, so a count beyond the remaining bytes is wrong.
 
     def array_length(self) -> i64:
         length = self.nullable_array_length()
         if length < 0:
-            raise ProtocolError("null where an array must be")
+            raise ProtocolError("null instead of an array")
         return length
 
     def nullable_array_length(self) -> i64:
@@ -274,7 +274,7 @@ class Reader:
     def compact_array_length(self) -> i64:
         length = self._bounded(self.unsigned_varint() - 1)
         if length < 0:
-            raise ProtocolError("null where an array must be")
+            raise ProtocolError("null instead of an array")
         return length
 
     def compact_nullable_array_length(self) -> i64:
@@ -294,7 +294,7 @@ class Reader:
     # Tagged fields (KIP-482)
 
     def tagged_fields(self) -> tuple[TaggedField, ...]:
-        """The tagged fields of a structure that has none of its own: kept, not understood."""
+        """The tagged fields of a structure that has no known ones. Their bytes are kept."""
         count = self.unsigned_varint()
         if count == 0:
             return ()
@@ -307,28 +307,28 @@ class Reader:
         return tuple(fields)
 
     def next_tag(self, last: i64) -> i64:
-        """The tag of the next tagged field; tags ascend."""
+        """The tag of the next tagged field. Tags must ascend."""
         tag = self.unsigned_varint()
         if tag <= last:
             raise ProtocolError(f"tag {tag} follows tag {last}")
         return tag
 
     def tagged_field_end(self) -> i64:
-        """Read the size of a tagged field and return the position where it ends."""
+        """Reads the size of a tagged field and returns its end."""
         size = self.unsigned_varint()
         if size > self.end - self.position:
             raise ProtocolError(f"{size} bytes announced, {self.end - self.position} left")
         return self.position + size
 
     def expect_end(self, position: i64) -> None:
-        """A tagged field that we know must be as long as it said."""
+        """Raises ProtocolError unless a known tagged field ends at the announced position."""
         if self.position != position:
             raise ProtocolError(f"tagged field ends at {self.position}, announced {position}")
 
 
 @final
 class Writer:
-    """Bytes in the making. A value that its type cannot hold raises ValueError."""
+    """Collects bytes. Raises ValueError if a value does not fit its type."""
 
     __slots__ = ("_buffer", "_chunks", "_chunks_size", "_frame_chunk", "_frame_start")
 
@@ -343,7 +343,7 @@ class Writer:
         return self._chunks_size + len(self._buffer)
 
     def finish(self) -> list[bytes | memoryview]:
-        """Everything written, in order, as chunks for `writelines` or `writev`; leaves the writer empty."""
+        """All chunks in order, for `writelines` or `writev`. The writer is empty afterwards."""
         self._close_chunk()
         chunks = self._chunks
         self._chunks = []
@@ -351,7 +351,7 @@ class Writer:
         return chunks
 
     def to_bytes(self) -> bytes:
-        """Everything written, as one object (a copy of spliced records too)."""
+        """All bytes as one object. Records are copied, too."""
         if len(self._chunks) == 0:
             return self._buffer.getvalue()
         return b"".join([*self._chunks, self._buffer.getvalue()])
@@ -363,16 +363,16 @@ class Writer:
             self._chunks_size += size
             self._buffer.truncate(0)
 
-    # Frames: a message with its size in four bytes before it. Several may follow each other in one writer.
+    # Frames: messages with their size in four bytes before them. A writer may have several frames.
 
     def begin_frame(self) -> None:
-        """Leave room for the size of what follows."""
+        """Begins a frame and leaves room for its size."""
         self._frame_chunk = len(self._chunks)
         self._frame_start = len(self._buffer)
         write_i32_be(self._buffer, 0)
 
     def end_frame(self) -> None:
-        """Fill in the size of what was written since `begin_frame`."""
+        """Ends a frame and writes its size."""
         start = self._frame_start
         if self._frame_chunk == len(self._chunks):
             size: int = len(self._buffer) - start - 4
@@ -381,7 +381,7 @@ class Writer:
             self._buffer[start + 2] = (size >> 8) & 0xFF
             self._buffer[start + 3] = size & 0xFF
             return
-        # Records were spliced in since: the chunk that holds the size is closed; it is small, make it anew.
+        # Records were added by reference, so the chunk with the size is closed. It is small: make a new one.
         head = self._chunks[self._frame_chunk]
         size = len(self._buffer) - start - 4
         for chunk in self._chunks[self._frame_chunk :]:
@@ -523,7 +523,7 @@ class Writer:
             self.write_raw_records(value)
 
     def write_raw_records(self, value: RecordBytes) -> None:
-        """The record batches without a length: by reference when they are of some size."""
+        """The record batches without a length. Large ones are added by reference."""
         size = value.end - value.start
         if size < SPLICE_FROM_BYTES:
             self._buffer.write(value.to_bytes())

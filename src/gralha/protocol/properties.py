@@ -16,8 +16,8 @@ class Property(NamedTuple):
 
 
 def parse_properties(text: str) -> list[Property]:
-    r"""Parse `java.util.Properties` text: `=`, `:` or a blank between name and value, `#` and `!` comments,
-    lines that a backslash continues, `\uXXXX` escapes. ValueError when an escape is malformed.
+    r"""Parses the format of `java.util.Properties`: `=`, `:` or a blank between name and value, `#` and `!`
+    comments, lines that a backslash continues, `\uXXXX` escapes. Raises ValueError if an escape is malformed.
     """
     properties = []
     for number, line in _logical_lines(text):
@@ -52,7 +52,7 @@ def _ends_with_odd_backslashes(line: str) -> bool:
 
 
 def _split(line: str) -> tuple[int, int]:
-    """Where the name ends and where the value starts."""
+    """The end of the name and the start of the value."""
     end = 0
     while end < len(line) and line[end] not in "=:" + _BLANKS:
         end += 2 if line[end] == "\\" else 1

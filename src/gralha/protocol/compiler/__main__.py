@@ -1,4 +1,4 @@
-"""Write the modules of `messages` anew from the definitions."""
+"""Generates the modules of `messages` from the definitions."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ PROTOCOL = Path(__file__).parent.parent
 
 
 def generated_modules() -> dict[Path, str]:
-    """The text of every module that the definitions make."""
+    """The text of every generated module."""
     definitions = [
         notation.parse(path.stem, path.read_text(encoding="utf-8"))
         for path in sorted((PROTOCOL / "definitions").glob("*.kafka"))

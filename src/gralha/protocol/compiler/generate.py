@@ -1,6 +1,7 @@
-"""From the model of a definition file to the Python module with its classes.
+"""Generates the Python module of a definition file.
 
-One class for each structure: its constructor, `decode` and `encode`. The text still wants `ruff format`.
+Each structure becomes a class with a constructor, `decode` and `encode`. The text must still be formatted by
+ruff.
 """
 
 import builtins
@@ -21,7 +22,7 @@ from gralha.protocol.compiler.segments import (
 )
 
 PYTHON_TYPES = {"bool": "bool", "float64": "float", "string": "str", "uuid": "bytes", "bytes": "bytes"}
-# What the generated functions use themselves, and names that would hide a builtin.
+# Names that the generated functions use themselves, and names of builtins.
 RESERVED = {"reader", "version", "flexible", "count", "kept", "tag", "tags", "end", "unknown"} | set(
     dir(builtins)
 )
@@ -47,7 +48,7 @@ def _docstring(definition: Definition) -> Lines:
 
 
 def _exceptions(definition: Definition) -> Lines:
-    """What the linter has to bear: arguments with Kafka's names, even if those of builtins."""
+    """The linter's exceptions: arguments have Kafka's names, even if these are names of builtins."""
     names = [field.name for struct in definition.structs.values() for field in struct.fields]
     return ["# ruff: noqa: A002", ""] if any(hasattr(builtins, name) for name in names) else []
 
@@ -123,7 +124,7 @@ def _init(struct: Struct) -> Lines:
         if field.default == () and field.is_array:
             default, value = "EMPTY", f"[] if {field.name} is EMPTY else {field.name}"
         elif field.default == () and field.is_optional:
-            # Left out on the wire it stands for an empty one, but whoever gives none means none.
+            # On the wire an absent field means an empty structure, but a caller who gives None means None.
             default = "None"
         elif field.default == ():
             value = f"{default} if {field.name} is None else {field.name}"
@@ -189,7 +190,7 @@ def _decode_field(struct: Struct, field: Field) -> Lines:
 
 
 def _either(compact: bool | None, method: str) -> str:
-    """The call of a method of the reader in its compact form, in its plain form, or as the version has it."""
+    """The call of a reader's method: in the compact form, in the plain form, or depending on the version."""
     plain, short = f"reader.{method}()", f"reader.compact_{method.rstrip('_')}()"
     if compact is None:
         return f"{short} if flexible else {plain}"
@@ -288,7 +289,7 @@ def _encode_segment(struct: Struct, field: Field, segment: Segment) -> Lines:
 
 
 def _is_set(field: Field) -> str:
-    """The expression that is true when the field has another value than its default."""
+    """The expression that is true if the field does not have its default value."""
     value = f"self.{field.name}"
     if field.default is None:
         return f"{value} is not None"
@@ -369,7 +370,7 @@ def _encode_tagged_segment(struct: Struct, field: Field, segment: Segment) -> Li
     if not segment.present:
         return _encode_segment(struct, field, segment)
     if field.default is None and field.is_optional:
-        # Null is the default, so what gets written is not null.
+        # Null is the default, so a written value is not null.
         write = _write_field(field, "part", True, False)
         if field.is_struct and field.nullable:
             write.insert(0, "part.write_unsigned_varint(1)")
@@ -387,7 +388,7 @@ def _encode_tagged_segment(struct: Struct, field: Field, segment: Segment) -> Li
 
 
 def index(definitions: list[Definition]) -> str:
-    """The text of `messages/__init__.py`: which module has which message, without importing any."""
+    """The text of `messages/__init__.py`: the module of each message, without importing it."""
     apis, records = [], []
     for definition in definitions:
         if definition.api_name is not None:

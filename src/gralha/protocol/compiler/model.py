@@ -1,4 +1,4 @@
-"""What a definition file says: messages, their structures, the fields of each and the versions of those."""
+"""The content of a definition file: messages, their structures, their fields, and the versions of these."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from enum import Enum
 INTEGERS = frozenset({"int8", "int16", "uint16", "int32", "uint32", "int64"})
 PRIMITIVES = INTEGERS | {"bool", "float64", "string", "uuid", "bytes", "records"}
 
-# A default as Python has it; the empty tuple stands for an array or a structure that is made anew.
+# A default as a Python value. The empty tuple means a new array or structure.
 Default = bool | int | float | str | bytes | tuple[()] | None
 
 
 @dataclass(frozen=True)
 class Versions:
-    """A range of versions, both ends included; empty when low is above high."""
+    """A range of versions with both ends. It is empty if low is above high."""
 
     low: int
     high: int
@@ -37,7 +37,7 @@ NEVER = Versions(0, -1)
 
 @dataclass(frozen=True)
 class Field:
-    """One field. Its versions lie within those of its structure."""
+    """One field. Its versions are a part of its structure's versions."""
 
     name: str
     type: str
@@ -46,7 +46,8 @@ class Field:
     nullable: Versions
     default: Default
     tag: int | None = None
-    # Silently left out of versions that do not have it; otherwise encoding fails unless it has its default.
+    # Silently left out of versions that do not have it. Otherwise encoding fails if it does not have its
+    # default.
     ignorable: bool = False
     # Never in the compact form, even in flexible versions: the client id of the request header (KIP-482).
     classic: bool = False
@@ -57,7 +58,7 @@ class Field:
 
     @property
     def is_optional(self) -> bool:
-        """Whether the attribute may be None. A structure in a tagged field is None when it is not there."""
+        """True if the attribute may be None. A structure in a tagged field is None if it is absent."""
         tagged_struct = self.tag is not None and self.is_struct and not self.is_array
         return bool(self.nullable) or self.type == "records" or tagged_struct
 
@@ -86,8 +87,8 @@ class Kind(Enum):
 class Message:
     """A message in all its versions.
 
-    Not only those of APIs have a key: so do records of the metadata log, and those of coordinators, where it
-    stands for the kind of record, which has one message for its keys and one for its values.
+    Messages of APIs have a key. So do records of the metadata log, and records of coordinators. For the
+    latter the key is the kind of record, which has one message for its keys and one for its values.
     """
 
     kind: Kind
@@ -101,13 +102,13 @@ class Message:
 
 @dataclass
 class Definition:
-    """One file: its messages, and every structure of them, parts before wholes."""
+    """One file: its messages and all their structures, with parts before wholes."""
 
     name: str
     about: list[str]
     api_key: int | None = None
     api_name: str | None = None
-    # The kinds of listeners that serve the API: those of brokers, those of controllers.
+    # The kinds of listeners that serve the API: broker, controller.
     listeners: tuple[str, ...] = ()
     messages: list[Message] = dataclass_field(default_factory=list)
     structs: dict[str, Struct] = dataclass_field(default_factory=dict)

@@ -1,18 +1,18 @@
 """The notation of message definitions, and its parser.
 
-A file opens with comments that say what it is about. Then:
+A file begins with comments about its subject. Then follow lines like these:
 
     api 0 Produce                        the key and the name, for a file with a request and a response
-    api 1 Fetch broker controller        and the listeners that serve it, unless those of brokers only
-    request 3-13 flexible 9+             the versions it has, and which of them are flexible (or `never`)
+    api 1 Fetch broker controller        and its listeners, if they are not only those of brokers
+    request 3-13 flexible 9+             its versions, and which of them are flexible (or `never`)
     response 3-13 flexible 9+
     record 2 TopicRecord 0 flexible 0+   a record of the metadata log, with its key
-    key 2 Name 0 flexible never          a key in the topic of a coordinator, with the kind of record,
-    value 2 Name 0-4 flexible 4+         and what is kept there under such keys
-    data VotersRecord 0 flexible 0+      anything else; `header` likewise
+    key 2 Name 0 flexible never          a key in the topic of a coordinator, with the kind of record
+    value 2 Name 0-4 flexible 4+         the value for such keys
+    data VotersRecord 0 flexible 0+      anything else; `header` in the same way
     struct Cursor                        a structure that several fields use
 
-and below each, indented by two spaces, its fields:
+Below each line are its fields, indented by two spaces:
 
     NAME: TYPE [VERSIONS] [= DEFAULT] [tag N] [ignorable] [classic]
 
@@ -23,10 +23,10 @@ and below each, indented by two spaces, its fields:
     topics: [TopicData]                  an array of structures; their fields follow, indented further
     cluster_id: string? = null tag 0     a tagged field (KIP-482)
 
-Versions of a field that its structure does not have do not count: they need not be written down.
+The versions of a field may include versions that its structure does not have.
 
-A tagged field at its default is not written. The default of one that may be null is null only if it says so:
-without `= null` it is an empty array or structure, and null gets written.
+A tagged field with its default value is not written. The default of a nullable field is null only with
+`= null`. Without it the default is an empty array or structure, and null is written.
 """
 
 import re
@@ -53,7 +53,7 @@ _NUMBERED: Final = (Kind.RECORD, Kind.COORDINATOR_KEY, Kind.COORDINATOR_VALUE)
 
 
 class NotationError(ValueError):
-    """A definition that makes no sense; says which line."""
+    """A definition is wrong. The message has the line."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class _Line:
 
 
 def parse(name: str, text: str) -> Definition:
-    """Read the definition file of this name."""
+    """Parses a definition file."""
     about = [line.removeprefix("#").strip() for line in text.split("\n\n", 1)[0].splitlines()]
     definition = Definition(name, about)
     shared: dict[str, _Line] = {}
@@ -91,7 +91,7 @@ def _api(definition: Definition, line: _Line, rest: str) -> None:
 
 
 def _tree(text: str) -> list[_Line]:
-    """The lines without comments, each below the line that it is indented under."""
+    """The lines without comments, as a tree by their indentation."""
     roots: list[_Line] = []
     path: list[_Line] = []
     for number, raw in enumerate(text.splitlines(), 1):
@@ -102,7 +102,7 @@ def _tree(text: str) -> list[_Line]:
         depth, odd = divmod(len(content) - len(stripped), 2)
         line = _Line(number, stripped)
         if odd or depth > len(path):
-            raise line.error("indented by other than two spaces")
+            raise line.error("the indentation is not two spaces")
         del path[depth:]
         (path[-1].children if path else roots).append(line)
         path.append(line)
@@ -134,7 +134,7 @@ def _message(definition: Definition, shared: dict[str, _Line], line: _Line, keyw
 def _fields(
     definition: Definition, shared: dict[str, _Line], body: Struct, struct: Struct, line: _Line
 ) -> None:
-    """Read the fields of a structure, and those of its parts, in the message that has this body."""
+    """Parses the fields of a structure and of its parts. `body` is the structure of the whole message."""
     for child in line.children:
         parsed = _field(struct, child)
         struct.fields.append(parsed)
@@ -145,7 +145,7 @@ def _fields(
         source = child if child.children else shared.get(parsed.type)
         if source is None:
             raise child.error(f"no structure {parsed.type}")
-        # A shared structure serves every version of the message, however few have the field that uses it.
+        # A shared structure has all versions of the message, even if only some have the field that uses it.
         versions = parsed.versions if source is child else body.versions
         part = Struct(parsed.type, versions, body.flexible.intersection(versions))
         _fields(definition, shared, body, part, source)
@@ -200,7 +200,7 @@ def _check(struct: Struct, parsed: Field, line: _Line) -> None:
     if parsed.tag is not None and parsed.versions.intersection(struct.flexible) != parsed.versions:
         raise line.error("only flexible versions have tagged fields")
     if parsed.ignorable and parsed.versions == struct.versions:
-        raise line.error("every version has the field: nothing to ignore")
+        raise line.error("every version has the field, so `ignorable` has no effect")
     empty_or_null = parsed.is_struct and not parsed.is_array and parsed.default == () and parsed.nullable
     if empty_or_null and parsed.versions != struct.versions:
         raise line.error("not in every version, so it must be null by default")
@@ -209,23 +209,23 @@ def _check(struct: Struct, parsed: Field, line: _Line) -> None:
 def _versions(text: str, line: _Line) -> Versions:
     match = re.fullmatch(r"(\d+)(?:(\+)|-(\d+))?", text)
     if match is None:
-        raise line.error(f"no range of versions: {text}")
+        raise line.error(f"not a range of versions: {text}")
     low = int(match[1])
     high = 0x7FFF if match[2] else int(match[3] or low)
     if high < low:
-        raise line.error(f"no range of versions: {text}")
+        raise line.error(f"not a range of versions: {text}")
     return Versions(low, high)
 
 
 def _default(parsed: Field, text: str | None, line: _Line) -> Default:
-    """The default that is written down, or Kafka's own for the type."""
+    """The default in the definition, or Kafka's default of the type."""
     if text == "null" or (text is None and parsed.type == "records"):
         if not parsed.is_optional:
-            raise line.error("null by default, but never null")
+            raise line.error("null is the default, but the field is not nullable")
         return None
     if parsed.is_array or parsed.is_struct:
         if text is not None:
-            raise line.error("no other default than null is possible")
+            raise line.error("only null is possible as default")
         never_null = not parsed.is_array and parsed.tag is not None and not parsed.nullable
         return None if parsed.is_struct and never_null else ()
     if parsed.type in INTEGERS:

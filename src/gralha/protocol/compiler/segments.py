@@ -1,7 +1,7 @@
-"""How a field looks in the versions of its structure, and the tests that tell those versions apart.
+"""How a field looks in the versions of its structure, and the tests that distinguish these versions.
 
-A field is the same in a stretch of versions: there or not, nullable or not. `segments` finds these stretches,
-`choose` writes the `if` chain over them. What is the same in all versions costs no test at all.
+A field is the same in a range of versions: present or not, nullable or not. `segments` finds these ranges.
+`choose` writes the `if` chain over them. A field that is the same in all versions needs no test.
 """
 
 from collections.abc import Callable
@@ -19,12 +19,12 @@ class Segment:
     versions: Versions
     present: bool
     nullable: bool
-    # Whether these versions write it in the compact form; None when only the flexible ones of them do.
+    # True if these versions use the compact form. None if only the flexible ones among them do.
     compact: bool | None
 
 
 def segments(struct: Struct, field: Field) -> list[Segment]:
-    """Newest versions first, those without the field last."""
+    """The segments of a field. Newest versions come first, those without the field last."""
     found: list[list[int]] = []
     for version in struct.versions:
         if found and _alike(field, found[-1][-1], version):
@@ -55,7 +55,7 @@ def _has_compact_form(field: Field) -> bool:
 
 
 def choose(struct: Struct, field: Field, body: Callable[[Segment], Lines]) -> Lines:
-    """The lines for each segment, below the tests of the version that tell the segments apart."""
+    """The lines of each segment, below the tests of the version."""
     remaining = set(struct.versions)
     lines: Lines = []
     stretches = segments(struct, field)
@@ -72,7 +72,7 @@ def choose(struct: Struct, field: Field, body: Callable[[Segment], Lines]) -> Li
 
 
 def _branch(condition: str, inner: Lines, first: bool, last: bool) -> Lines:
-    """One branch of a chain of tests; an only `if` inside the last branch becomes part of it."""
+    """One branch of an `if` chain. If the last branch has only an `if`, both tests are joined."""
     keyword = "if" if first else "elif"
     only_if = inner[0].startswith("if ") and all(line.startswith(" ") for line in inner[1:])
     if only_if and last:
@@ -85,7 +85,7 @@ def _branch(condition: str, inner: Lines, first: bool, last: bool) -> Lines:
 
 
 def condition_for(struct: Struct, wanted: Versions, remaining: set[int]) -> str:
-    """The test that is true for the wanted versions and false for the others that remain."""
+    """The test that is true for the wanted versions and false for the other remaining ones."""
     above = any(version > wanted.high for version in remaining)
     below = any(version < wanted.low for version in remaining)
     if above and below:
@@ -99,7 +99,7 @@ def condition_for(struct: Struct, wanted: Versions, remaining: set[int]) -> str:
 
 
 def mixed_from(struct: Struct) -> int | None:
-    """The first flexible version of a structure that has other versions too."""
+    """The first flexible version of a structure that also has other versions."""
     return struct.flexible.low if struct.flexible and struct.flexible != struct.versions else None
 
 
