@@ -97,7 +97,7 @@ def test_missing_names_are_named() -> None:
             "listeners=FOO://localhost:1",
             "add it to listener.security.protocol.map, for example FOO:PLAINTEXT",
         ),
-        ("listeners=SSL://localhost:9092", "uses SSL, which this release does not serve; served: PLAINTEXT"),
+        ("listeners=SSL://localhost:9092", "uses SSL, which this release cannot use; supported: PLAINTEXT"),
         ("controller.quorum.bootstrap.servers=localhost", "not of the form host:port"),
         ("inter.broker.listener.name=INTERNAL", "INTERNAL is not among the listeners"),
         ("controller.quorum.voters=2@localhost:9093", "does not name this node"),
@@ -119,18 +119,18 @@ def test_contradictions_are_explained_with_their_line(line: str, expected: str) 
         ("process.roles=broker", "controller.quorum.voters is missing: a broker must know"),
         (
             "process.roles=broker\ncontroller.quorum.voters=1@localhost:9093",
-            "names this node, which is no controller (process.roles=broker)",
+            "names this node, which is not a controller (process.roles=broker)",
         ),
         (
             (
                 "process.roles=broker\ncontroller.quorum.voters=2@localhost:9093\n"
                 "controller.listener.names=C\nlisteners=PLAINTEXT://localhost:9092,C://localhost:9093"
             ),
-            "C is a listener of controllers, and this node is none",
+            "C is a listener of controllers, but this node is not a controller",
         ),
         (
             "process.roles=controller\ncontroller.quorum.voters=1@localhost:9093",
-            "PLAINTEXT is for clients, and this node is no broker",
+            "PLAINTEXT is for clients, but this node is not a broker",
         ),
     ],
 )

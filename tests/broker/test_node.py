@@ -143,4 +143,4 @@ async def test_a_partition_that_the_cluster_does_not_know_is_set_aside(
         assert stray.name.endswith("-stray")
         assert (stray / f"{0:020d}.log").exists()
     (line,) = [line for line in caplog.messages if "stray" in line]
-    assert line.startswith("t-0 is not placed on this broker any more")
+    assert line.startswith("t-0 does not belong to this broker any more")

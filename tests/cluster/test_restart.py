@@ -207,11 +207,11 @@ def test_a_second_broker_on_the_same_folder_or_port_says_what_to_do(
         assert done.returncode == 1
         return done.stderr
 
-    assert "is in use by another broker. Stop that one, or name another folder" in start(
+    assert "is in use by another broker. Stop that one, or choose another folder" in start(
         0, cluster.data_folder()
     )
     used = start(cluster.ports[1], tmp_path / "other")
-    assert "Stop what uses the port, or take another one." in used
+    assert "Stop the program that uses the port, or choose another port." in used
 
 
 def test_the_limit_of_connections_can_be_changed_while_it_runs(cluster: GralhaCluster) -> None:

@@ -1,8 +1,8 @@
-"""What the active controller does besides answering: it fences dead brokers and balances leaders.
+"""The background work of the active controller: it fences dead brokers and balances leaders.
 
-The duties begin and end with the leadership of the quorum. A decision that the controller refuses is logged
-and comes up again with a later tick. Any other error is a bug: it ends the node, so that another controller
-takes over, because a controller that no longer fences is worse than none.
+The work begins and ends with the leadership of the quorum. A decision that the controller refuses is logged,
+and a later tick makes it again. Any other error is a bug and ends the node, so that another controller takes
+over: a controller that does not fence any more is worse than none.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from gralha.protocol.errors import KafkaError
 log = logging.getLogger("gralha.controller")
 
 TICK_S: Final = 0.1
-# A tick that comes later than this was held up: the process was stopped, or its event loop was blocked.
+# If a tick is later than this, the process was stopped or its event loop was blocked.
 PAUSE_S: Final = 1.0
 
 
@@ -28,7 +28,7 @@ class ActiveDuties:
         dead_nodes: Callable[[], Iterable[int]],
         on_failure: Callable[[BaseException], None],
     ) -> None:
-        """`dead_nodes` are those that this node knows to have died, also before it became active."""
+        """`dead_nodes` returns the nodes that have died, as this node knows, also before it became active."""
         self._service = service
         self._dead_nodes = dead_nodes
         self._on_failure = on_failure
@@ -39,11 +39,11 @@ class ActiveDuties:
         service.subscribe_leadership(self._leadership_changed)
 
     def wake(self) -> None:
-        """Something has happened that should be decided on at once."""
+        """Makes the next tick come at once."""
         self._wake.set()
 
     def close(self) -> None:
-        """Do no more."""
+        """Ends the work."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -65,18 +65,20 @@ class ActiveDuties:
             self._on_failure(error)
 
     def _beat(self) -> None:
-        """Runs all the time, also while the task waits for a commit, so that pauses show."""
+        """Runs all the time, also while the task waits for a commit, so that pauses are noticed."""
         self._note_pause()
         self._wake.set()
         self._timer = asyncio.get_running_loop().call_later(TICK_S, self._beat)
 
     def _note_pause(self) -> None:
-        """No heartbeat is heard while this process does not run: that time counts for no session."""
+        """A process that does not run hears no heartbeats, so this time must not count for sessions."""
         now = asyncio.get_running_loop().time()
         paused_s = now - self._ran_at - TICK_S
         self._ran_at = now
         if paused_s > PAUSE_S:
-            log.warning("this process did not run for %.1f s; brokers get that much more time", paused_s)
+            log.warning(
+                "this process did not run for %.1f s; all broker sessions are extended by that time", paused_s
+            )
             self._service.context.liveness.paused(_to_ms(paused_s))
 
     async def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""What request handlers see of the node they run on."""
+"""The parts of a node that request handlers use."""
 
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +29,7 @@ BROKER_LANE: Final = "broker"
 
 
 class Broker:
-    """The parts of a running node, by name. `clock` tells the wall-clock time in milliseconds."""
+    """The parts of a running node, by name. `clock` is the wall-clock time in milliseconds."""
 
     def __init__(
         self,
@@ -54,8 +54,8 @@ class Broker:
         self.random = random
         self.channel = channel
         self._presence = presence
-        # Threads of their own for what clients can ask for at will, so that a slow disk read holds up
-        # neither the metadata log nor the work on files.
+        # Reads that clients can cause have their own threads, so that a slow disk delays neither the metadata
+        # log nor the work on files.
         self.readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="gralha-read")
         self.fetch_sessions = FetchSessions(
             config.number("max.incremental.fetch.session.cache.slots"), random
@@ -67,7 +67,7 @@ class Broker:
         controller.subscribe(lambda _change, image: self.departures.follow(image.brokers, clock()))
 
     async def execute(self, decide: Callable[[MetadataImage], Decision[Response]]) -> Response:
-        """Have the controller decide; done when this broker has followed what was decided."""
+        """Lets the controller decide. Returns when this broker has applied the decision."""
         response = await self.controller.execute(decide)
         await self.replicas.settled()
         return response
@@ -79,7 +79,7 @@ class Broker:
         decide: Callable[[], Awaitable[Message]],
         timeout_ms: int = FORWARD_TIMEOUT_MS,
     ) -> Message:
-        """Have the active controller decide, wherever it is; `decide` asks the controller of this node."""
+        """Lets the active controller decide, on any node. `decide` asks the controller of this node."""
         if self.channel is None:
             return await decide()
         return await self.channel.forward(request, context, decide, timeout_ms=timeout_ms)
@@ -91,7 +91,7 @@ class Broker:
         return await self.channel.ask(request, timeout_ms=FORWARD_TIMEOUT_MS, lane=BROKER_LANE)
 
     def meet(self, peer: Peer, node_id: int) -> None:
-        """The other end of a connection is a node of the cluster. This node's own broker is not met."""
+        """The other end of a connection is a node of the cluster. This node's own broker does not count."""
         if self._presence is None or node_id in (peer.node_id, self.config.node_id):
             return
         if peer.node_id >= 0:
@@ -101,5 +101,5 @@ class Broker:
 
     @property
     def image(self) -> MetadataImage:
-        """What the cluster has agreed on."""
+        """The committed metadata of the cluster."""
         return self.controller.image

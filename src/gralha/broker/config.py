@@ -1,8 +1,8 @@
 """A node's settings: Kafka's server.properties, checked before anything starts.
 
-`NodeConfig.parse` reads the text, warns of names it does not know and collects every wrong value, so that
-a person sees all mistakes at once, each with its line and what is allowed there. A file that asks for
-security which this release does not have is wrong too: the node must not start open instead.
+`NodeConfig.parse` reads the text, warns about unknown names and collects every wrong value. So a person sees
+all mistakes at once, each with its line and the allowed values. Security settings that this release does not
+support are errors too: the node must not start without protection instead.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,12 +13,12 @@ from gralha.metadata.config_types import ConfigError, ConfigValue, parse_value
 from gralha.protocol.properties import parse_properties
 
 DEFAULT_LISTENER: Final = "PLAINTEXT://localhost:9092"
-# A controller's listener, which Kafka also demands, has nobody to listen to in a quorum of one.
+# Kafka also requires a listener of the controller, but nobody would use it in a quorum of one.
 REQUIRED: Final = ("process.roles", "node.id")
 SERVED_PROTOCOLS: Final = ("PLAINTEXT",)
 SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 ANY_ADDRESS: Final = ("", "0.0.0.0", "::")
-# Settings, or beginnings of their names, that ask for something which this release does not have.
+# Names of settings, or their beginnings, that need something which this release does not have.
 MISSING_SECURITY: Final = {
     "ssl.": "TLS",
     "sasl.": "SASL",
@@ -39,7 +39,7 @@ LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 class ConfigFileError(Exception):
-    """Settings that a node cannot start with; the message names each line."""
+    """A node cannot start with these settings. The message names each line."""
 
 
 class Listener(NamedTuple):
@@ -60,7 +60,7 @@ class Voter(NamedTuple):
 
 
 class NodeConfig:
-    """The settings of one node, typed. `values` has every known key, `texts` what was written."""
+    """The typed settings of one node. `values` has every known key, `texts` the text of the file."""
 
     def __init__(
         self, texts: Mapping[str, str], values: Mapping[str, ConfigValue], hostname: Callable[[], str]
@@ -102,24 +102,24 @@ class NodeConfig:
 
     @property
     def client_listeners(self) -> list[Listener]:
-        """The listeners that clients use: all but the controllers'."""
+        """The listeners for clients: all except those of the controllers."""
         return [one for one in self.listeners if one.name not in self.controller_listener_names]
 
     @property
     def controller_listeners(self) -> list[Listener]:
-        """The listeners where this node is asked as a controller."""
+        """The listeners of this node's controller."""
         return [one for one in self.listeners if one.name in self.controller_listener_names]
 
     @property
     def controller_endpoints(self) -> list[Listener]:
-        """Where others reach this node's controller, as far as the file tells."""
+        """The addresses of this node's controller for other nodes, as far as the file has them."""
         advertised = {one.name: one for one in self.advertised}
         found = [advertised.get(one.name, one) for one in self.controller_listeners]
         return [one for one in found if one.host and one.port]
 
     @property
     def inter_broker_listener(self) -> str | None:
-        """The name of the listener that brokers use among each other."""
+        """The name of the listener that brokers use between each other."""
         wanted = self.text("inter.broker.listener.name")
         names = [one.name for one in self.client_listeners]
         if wanted:
@@ -128,21 +128,21 @@ class NodeConfig:
 
     @property
     def is_broker(self) -> bool:
-        """Does it have partitions and serve clients?"""
+        """True if the node has partitions and serves clients."""
         return "broker" in self.roles
 
     @property
     def is_controller(self) -> bool:
-        """Does it have a vote in the quorum?"""
+        """True if the node has a vote in the quorum."""
         return "controller" in self.roles
 
     @property
     def open_listeners(self) -> list[Listener]:
-        """Listeners beyond this machine that let anybody in."""
+        """Listeners beyond this machine without authentication."""
         return [one for one in self.client_listeners if not one.is_loopback and one.protocol == "PLAINTEXT"]
 
     def _protocols(self) -> dict[str, str]:
-        """Which security protocol each listener name stands for."""
+        """The security protocol of each listener name."""
         protocols = {name: name for name in SECURITY_PROTOCOLS}
         protocols.update(
             {name: "PLAINTEXT" for name in self.controller_listener_names if name not in protocols}
@@ -153,7 +153,7 @@ class NodeConfig:
         return protocols
 
     def _advertised(self, protocols: dict[str, str], hostname: Callable[[], str]) -> list[Listener]:
-        """Where clients are told to connect; a listener on all addresses is advertised by the host's name."""
+        """The addresses for clients. A listener on all addresses is advertised with the host's name."""
         given = self.items("advertised.listeners")
         if given:
             return parse_listeners(given, protocols, "advertised.listeners")
@@ -165,9 +165,10 @@ class NodeConfig:
     def parse(
         cls, text: str, source: str, hostname: Callable[[], str], overrides: Sequence[str] = ()
     ) -> "tuple[NodeConfig, list[str]]":
-        """The settings in a properties text and the warnings; ConfigFileError with all that is wrong.
+        """Parses a properties text. Returns the settings and warnings. Raises ConfigFileError with all
+        errors.
 
-        `overrides` are lines of a command line that replace lines of the text.
+        `overrides` are assignments from the command line that replace lines of the text.
         """
         settings = _Settings(source)
         settings.add(text, lambda line: f"{source} line {line}")
@@ -187,11 +188,11 @@ class NodeConfig:
 
 
 class _Settings:
-    """Settings while they are read: where each one stands, and what is wrong so far."""
+    """Settings while they are parsed: their places, and the errors so far."""
 
     def __init__(self, source: str) -> None:
         self.source = source
-        # Of a name that occurs twice the last line counts, as in Java.
+        # If a name occurs twice, the last line counts, as in Java.
         self.found: dict[str, str] = {}
         self.places: dict[str, str] = {}
         self.texts: dict[str, str] = {}
@@ -209,7 +210,7 @@ class _Settings:
             self.places[name] = place(line)
 
     def check(self) -> None:
-        """Look at each setting by itself."""
+        """Checks each setting by itself."""
         for name, value in self.found.items():
             self._check_one(name, value)
         self.problems += [
@@ -237,23 +238,23 @@ class _Settings:
                 self.refuse(error)
 
     def problem(self, name: str, text: str) -> None:
-        """Something is wrong with a setting, or with its absence."""
+        """Adds an error about a setting, or about a missing one."""
         self.problems.append(f"{self.places.get(name, self.source)}: {text}")
 
     def refuse(self, error: ConfigError) -> None:
-        """A value is wrong; Kafka's words for it often say already what is allowed."""
+        """Adds an error about a wrong value. Kafka's message often says already what is allowed."""
         bare = error.allowed.removeprefix("one of ").removeprefix("a list of ").removesuffix(" (in any case)")
         allowed = "" if bare in error.why else f"; allowed: {error.allowed}"
         self.problem(error.name, f"{error.name}={error.value}: {error.why}{allowed}")
 
 
 def is_harmless_security(name: str, value: str) -> bool:
-    """Whether a security setting asks for what this release does anyway."""
+    """Returns True if a security setting asks for what this release does anyway."""
     return (_without_listener(name), value.strip().lower()) in HARMLESS_SECURITY
 
 
 def _without_listener(name: str) -> str:
-    """The setting of `listener.name.<listener>.<setting>`, which may have a SASL mechanism in between."""
+    """The setting in `listener.name.<listener>.<setting>`. A SASL mechanism may come before the setting."""
     if not name.startswith("listener.name."):
         return name
     own_name = name.removeprefix("listener.name.").partition(".")[2]
@@ -261,7 +262,7 @@ def _without_listener(name: str) -> str:
 
 
 def missing_security(name: str, value: str) -> str | None:
-    """What a setting asks for and this release does not have; None for all other settings."""
+    """What a setting needs and this release does not have. None for all other settings."""
     if not value.strip() or is_harmless_security(name, value):
         return None
     own_name = _without_listener(name)
@@ -271,7 +272,7 @@ def missing_security(name: str, value: str) -> str | None:
 
 
 def contradictions(config: NodeConfig) -> Iterator[tuple[str, str]]:
-    """What is wrong between settings that are right each by itself: the setting to change, and why."""
+    """Contradictions between settings: the setting to change, and why."""
     if config.number("broker.id") not in (-1, config.node_id):
         yield "broker.id", f"broker.id and node.id differ; remove broker.id (node.id={config.node_id})"
     yield from _wrong_quorum(config)
@@ -299,7 +300,7 @@ def _wrong_quorum(config: NodeConfig) -> Iterator[tuple[str, str]]:
     if not config.is_controller and is_named:
         yield (
             voters,
-            f"{voters} names this node, which is no controller (process.roles={','.join(config.roles)})",
+            f"{voters} names this node, which is not a controller (process.roles={','.join(config.roles)})",
         )
     if not config.is_controller and not config.voters and not config.quorum_servers:
         yield voters, f"{voters} is missing: a broker must know where the controllers are"
@@ -311,18 +312,21 @@ def _wrong_quorum(config: NodeConfig) -> Iterator[tuple[str, str]]:
                 f"controller.listener.names: {name} is not among the listeners",
             )
         if not config.is_controller and is_listener:
-            yield "listeners", f"listeners: {name} is a listener of controllers, and this node is none"
+            yield (
+                "listeners",
+                f"listeners: {name} is a listener of controllers, but this node is not a controller",
+            )
 
 
 def _wrong_listeners(config: NodeConfig) -> Iterator[str]:
     if config.is_broker and not config.client_listeners:
-        yield "there is none for clients; add for example PLAINTEXT://localhost:9092"
+        yield "there is none for clients; add one, for example PLAINTEXT://localhost:9092"
     if not config.is_broker and config.client_listeners:
         misplaced = ", ".join(one.name for one in config.client_listeners)
-        yield f"{misplaced} is for clients, and this node is no broker; name it in controller.listener.names"
+        yield f"{misplaced} is for clients, but this node is not a broker; see controller.listener.names"
     for one in config.listeners:
         if one.protocol not in SERVED_PROTOCOLS:
-            yield f"{one.name} uses {one.protocol}, which this release does not serve; served: PLAINTEXT"
+            yield f"{one.name} uses {one.protocol}, which this release cannot use; supported: PLAINTEXT"
     names = [one.name for one in config.listeners]
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f"{name} occurs twice"

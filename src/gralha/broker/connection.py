@@ -1,11 +1,12 @@
-"""A client's connection: bytes from the socket into the pipeline, responses from the pipeline to the socket.
+"""A client's connection: bytes from the socket to the pipeline, responses from the pipeline to the socket.
 
-All connections of a server receive into one shared buffer (`receive_buffer.py`), since asyncio asks for a
-buffer, fills it and hands it over without anything in between. The requests of one read refer to one `bytes`
-object; the begin of a frame that has not wholly arrived is kept until the next read. A long frame in the
-making gets a buffer of its own, which grows as its bytes arrive and never because a length was declared.
+All connections of a server receive into one shared buffer (`receive_buffer.py`). That works because asyncio
+asks for a buffer, fills it and hands it over without anything in between. The requests of one read refer to
+one `bytes` object. The beginning of an incomplete frame is kept until the next read. A long incomplete frame
+gets its own buffer, which grows as bytes arrive and never because of a declared length.
 
-A client that does not read its answers, or has too many requests inside, is not read from.
+The broker does not read from a client that does not read its answers, or that has too many requests in the
+broker.
 """
 
 import asyncio
@@ -18,8 +19,8 @@ from gralha.broker.presence import Presence
 from gralha.broker.receive_buffer import SIZE_BYTES, ReceiveBuffer
 from gralha.protocol.primitives import ProtocolError
 
-# A piece of a frame is kept aside up to this size, and copied at the next read. A larger one gets a buffer of
-# its own, or a client that sends byte by byte would make us copy it every time.
+# A part of a frame up to this size is kept, and copied at the next read. A larger part gets its own buffer.
+# Otherwise a client that sends single bytes would make the broker copy it every time.
 MAX_KEPT_BYTES: Final = 256 * 1024
 FIRST_LARGE_BUFFER_BYTES: Final = 64 * 1024
 FRAME_DEADLINE_SECONDS: Final = 30.0
@@ -28,18 +29,18 @@ log = logging.getLogger("gralha.broker")
 
 
 class ConnectionLimits:
-    """What all connections of a broker together may take."""
+    """The limits for all connections of a broker together."""
 
     def __init__(self, max_connections: int, max_connections_per_ip: int, max_partial_bytes: int) -> None:
-        # Both may change while the broker runs; connections that are in stay.
+        # Both may change while the broker runs. Existing connections stay.
         self.max_connections = max_connections
         self.max_connections_per_ip = max_connections_per_ip
         self.max_partial_bytes = max_partial_bytes
-        self.partial_bytes = 0  # of all large frames that are still arriving
+        self.partial_bytes = 0  # of all large frames that are arriving
         self._per_host: Counter[str] = Counter()
 
     def enter(self, host: str) -> bool:
-        """Count a connection; False when it is one too many."""
+        """Counts a connection. Returns False if it is one too many."""
         self._per_host[host] += 1
         return (
             self._per_host.total() <= self.max_connections
@@ -53,7 +54,7 @@ class ConnectionLimits:
 
 
 class ConnectionSettings:
-    """What the connections of a listener share."""
+    """The common settings of the connections of a listener."""
 
     def __init__(
         self,
@@ -68,9 +69,9 @@ class ConnectionSettings:
         self.max_request_bytes = max_request_bytes
         self.limits = limits
         self.buffer = ReceiveBuffer()
-        # Is told when a connection with another node ends.
+        # It is told when a connection with another node ends.
         self.presence: Presence | None = None
-        # In the order in which they came, and not in a set's, so that runs can be repeated.
+        # A dict keeps their order, so that simulated runs can be repeated.
         self.connections: dict[Connection, None] = {}
 
 
@@ -79,11 +80,11 @@ class Connection(asyncio.BufferedProtocol):
         self._settings = settings
         self._limits = settings.limits
         self._loop = loop
-        self._partial = b""  # the begin of a short frame
-        self._large: bytearray | None = None  # the begin of a long one
+        self._partial = b""  # the beginning of a short frame
+        self._large: bytearray | None = None  # the beginning of a long frame
         self._large_filled = 0
         self._large_size = 0
-        self._backlog = b""  # frames that arrived but are not handled yet
+        self._backlog = b""  # frames that have arrived and are not handled yet
         self._backlog_start = self._backlog_end = 0
         self._write_paused = False
         self._reading = True
@@ -122,7 +123,7 @@ class Connection(asyncio.BufferedProtocol):
             presence.disconnected(self.peer.node_id, self.peer, closed_here)
 
     def close_because(self, why: str) -> None:
-        """Hear nothing more from the client; what it was answered may still leave."""
+        """Stops reading from the client. Answers that are written already are still sent."""
         if not self._closed:
             log.info("closing the connection of %s:%s: %s", self.peer.host, self.peer.port, why)
             self._closed = True
@@ -134,7 +135,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.abort()
 
     def overdue(self, now: float, max_idle_seconds: float) -> str | None:
-        """Why the connection should end now, if it should."""
+        """The reason to close the connection now, or None."""
         if self.frame_since is not None and now - self.frame_since > FRAME_DEADLINE_SECONDS:
             return "its request did not arrive within 30 s"
         if now - self.active_at > max_idle_seconds and not self._pipeline.slots:
@@ -178,7 +179,7 @@ class Connection(asyncio.BufferedProtocol):
             self._large = grown
 
     def _handle(self, data: bytes, start: int, end: int) -> None:
-        """Feed what has arrived to the pipeline, as far as the client keeps reading its answers."""
+        """Gives received bytes to the pipeline, unless the client does not read its answers."""
         if self._closed:
             return
         pipeline = self._pipeline
@@ -195,7 +196,7 @@ class Connection(asyncio.BufferedProtocol):
         if pipeline.out:
             self._write(pipeline.take_out())
         if pipeline.is_full() or self._write_paused:
-            # From here on it is the client who lets us wait, not its frame.
+            # From now on the broker waits for the client to read, not for the rest of a frame.
             self._backlog, self._backlog_start, self._backlog_end = data, position, end
             self.frame_since = None
             self._pause()
@@ -205,7 +206,7 @@ class Connection(asyncio.BufferedProtocol):
     def _keep_partial(self, data: bytes, position: int, end: int) -> None:
         rest = end - position
         if position > 0 or self.frame_since is None:
-            # The deadline of a frame counts from its first byte, however slowly the others follow.
+            # The deadline of a frame counts from its first byte, even if the others come slowly.
             self.frame_since = self.active_at if rest else None
         if rest == 0:
             return
@@ -222,7 +223,7 @@ class Connection(asyncio.BufferedProtocol):
     # Sending
 
     def _flush(self) -> None:
-        """A request that had to wait has its answer."""
+        """A waiting request has its answer."""
         if self._closed:
             return
         self.active_at = self._loop.time()

@@ -1,8 +1,8 @@
-"""The way to the active controller: in this process if it is here, over the network if it is elsewhere.
+"""Requests to the active controller: in this process if it is here, otherwise over the network.
 
-While the quorum has no leader, or the one that this node knows has just ceased to lead, a request is tried
-again until its time is over: an election takes a moment, and nobody outside need know of it. Nobody waits for
-a controller that hangs once the quorum has another one.
+While the quorum has no leader, or the known leader has just resigned, a request is repeated until its time is
+over. An election takes only a moment, and clients need not know about it. If the controller hangs, a request
+does not wait for it after the quorum has elected another one.
 """
 
 import asyncio
@@ -25,34 +25,34 @@ from gralha.protocol.primitives import ProtocolError
 
 RETRY_S: Final = 0.02
 RETRY_MAX_S: Final = 0.5
-# A controller that was replaced still answers, if it can, what became of a request.
+# How long a replaced controller may still answer a request.
 LAST_WORDS_S: Final = 1.0
 FORWARD_LANE: Final = "forward"
 
 
 class Controllers(Protocol):
-    """The controllers, as `PeerConnections` reaches them."""
+    """The controllers. `PeerConnections` implements it."""
 
     async def ask(
         self, node_id: int, request: Message, *, timeout_ms: int, lane: str = "", version: int | None = None
     ) -> Message:
-        """Send a request and wait for the answer. Raises PeerError."""
+        """Sends a request and waits for the answer. Raises PeerError."""
 
 
 class Quorum(Protocol):
-    """What the channel has to know of the quorum; `ControllerService` knows it."""
+    """The part of the quorum's state that the channel needs. `ControllerService` implements it."""
 
     @property
     def is_active(self) -> bool:
-        """Is the active controller in this process?"""
+        """True if the active controller is in this process."""
 
     @property
     def leader_id(self) -> int:
-        """The active controller, -1 if none is known."""
+        """The id of the active controller, or -1 if it is not known."""
 
     @property
     def foreign_cluster(self) -> str | None:
-        """Why no controller will be found, if the controllers are of another cluster."""
+        """A sentence if most controllers belong to another cluster, so that none becomes active. Or None."""
 
 
 class ControllerChannel:
@@ -62,14 +62,14 @@ class ControllerChannel:
         controllers: Controllers,
         answer_here: Callable[[Message], Message | Awaitable[Message]],
     ) -> None:
-        """`answer_here` handles a request as this node's own controller listener would."""
+        """`answer_here` handles a request like this node's own controller listener."""
         self._quorum = quorum
         self._controllers = controllers
         self._answer_here = answer_here
         self._leader_changed = asyncio.Event()
 
     def leader_changed(self, leader_id: int) -> None:
-        """The quorum has another leader, or is known to have none."""
+        """The quorum has another leader, or none."""
         if leader_id >= 0:
             self._leader_changed.set()
             self._leader_changed = asyncio.Event()
@@ -77,7 +77,8 @@ class ControllerChannel:
     async def ask(self, request: Message, *, timeout_ms: int, lane: str = "") -> Message:
         """The active controller's answer to a request of this broker. NOT_CONTROLLER if none came in time.
 
-        INCONSISTENT_CLUSTER_ID at once if that is why there is none: waiting would not help.
+        Raises INCONSISTENT_CLUSTER_ID at once if the controllers belong to another cluster, because waiting
+        would not help.
         """
 
         async def here() -> Message:
@@ -97,9 +98,9 @@ class ControllerChannel:
         *,
         timeout_ms: int,
     ) -> Message:
-        """The active controller's answer to a request of a client; `decide` asks this node's controller.
+        """The active controller's answer to a request of a client. `decide` asks this node's controller.
 
-        REQUEST_TIMED_OUT if no controller has decided in time. Raises what the decision raises.
+        Raises REQUEST_TIMED_OUT if no controller has decided in time, and the errors of the decision.
         """
         version = context.api_version
         envelope = EnvelopeRequest(
@@ -129,7 +130,7 @@ class ControllerChannel:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout_ms / 1000
         pause_s = RETRY_S
-        reason = "it does not decide"
+        reason = "it did not decide"
         try:
             async with asyncio.timeout_at(deadline):
                 while True:
@@ -160,7 +161,7 @@ class ControllerChannel:
         return await self._unless_replaced(there(leader_id, max(left_ms, 1)))
 
     async def _unless_replaced(self, asking: Awaitable[Message]) -> Message:
-        """The answer of a controller; a PeerError soon after the quorum has another one."""
+        """The answer of a controller. Raises PeerError soon after the quorum has another leader."""
         answer = asyncio.ensure_future(asking)
         replaced = asyncio.ensure_future(self._leader_changed.wait())
         try:
@@ -186,8 +187,8 @@ def _opened(answer: Message, request: Message, version: int) -> Message:
     """The response to a forwarded request."""
     assert isinstance(answer, EnvelopeResponse)
     if answer.response_data is None or answer.error_code:
-        raise PeerError(f"the controller refuses to decide: {ErrorCode(answer.error_code).name}")
+        raise PeerError(f"the controller refused the request: {ErrorCode(answer.error_code).name}")
     try:
         return open_response(answer.response_data, apis.APIS[request.API_KEY], version)
     except ProtocolError as error:
-        raise PeerError(f"an answer that cannot be read: {error}") from None
+        raise PeerError(f"the answer cannot be read: {error}") from None

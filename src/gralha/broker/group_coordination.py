@@ -19,7 +19,7 @@ from gralha.storage.disk import DiskError
 if TYPE_CHECKING:
     from gralha.groups.shard import GroupShard
 
-# The code of the shards is loaded with the first group: a broker without groups starts sooner.
+# The code of the shards is imported with the first group, so that a broker without groups starts faster.
 GroupCoordinator = Coordinator["GroupShard"]
 
 
@@ -28,16 +28,16 @@ class ImageTopics:
 
     def __init__(self, image: Callable[[], MetadataImage]) -> None:
         self._image = image
-        # By topic id, for the image with that offset. Every commit looks its topics up.
+        # The topics by id, for the image with that offset. Every commit looks up its topics.
         self._known: dict[bytes, Topic] = {}
         self._known_offset = -1
 
     def by_name(self, name: str) -> Topic | None:
-        """The topic of that name, if there is one."""
+        """The topic with this name, or None."""
         return self._topic(self._image().topics.get(name))
 
     def by_id(self, topic_id: bytes) -> Topic | None:
-        """The topic with that id, if there is one."""
+        """The topic with this id, or None."""
         return self._topic(self._image().topics_by_id.get(topic_id))
 
     def names(self) -> Iterable[str]:
@@ -101,7 +101,7 @@ def groups_config(config: NodeConfig) -> GroupsConfig:
 
 
 def consumer_times(image: MetadataImage, defaults: ConsumerGroupTimes, group_id: str) -> ConsumerGroupTimes:
-    """The times of one consumer group. It may have settings of its own (config resource GROUP)."""
+    """The times of one consumer group, which may have its own settings (config resource GROUP)."""
     own = image.configs.get((GROUP_RESOURCE, group_id))
     if not own:
         return defaults
@@ -139,7 +139,7 @@ def coordinate_groups(
         return GroupShard(settings, topics, times_of, random)
 
     def log_broken(error: BaseException) -> None:
-        """A failed sync ends the broker; the coordinator survives everything else."""
+        """A failed sync ends the broker. The coordinator survives all other errors."""
         if isinstance(error, DiskError) and error.is_fatal:
             replicas.on_failure(error)
 

@@ -1,12 +1,12 @@
-"""A broker's standing with the controller: registered, alive, let in, and seen off.
+"""A broker's state at the controller: registration, heartbeats, unfencing and controlled shutdown.
 
     STARTING   registers; the answer is the broker epoch
-    FENCED     heartbeats; the controller lets it in when it has followed the metadata up to its registration
-    RUNNING    heartbeats; may lead
-    STOPPING   asks to be relieved of what it leads, and ends when it leads nothing (controlled shutdown)
+    FENCED     sends heartbeats; is unfenced when it has replayed the metadata up to its registration
+    RUNNING    sends heartbeats; may lead
+    STOPPING   asks other brokers to take over, and ends when it leads nothing (controlled shutdown)
 
-A controller that does not know the epoch any more wants a new registration. A new active controller hears
-from every broker at once: it need not wait for the next regular heartbeat to know who is alive.
+If the controller does not know the epoch, the broker registers again. Every broker sends a heartbeat to a new
+active controller at once, so that the controller soon knows which brokers are alive.
 """
 
 import asyncio
@@ -28,22 +28,22 @@ log = logging.getLogger("gralha.broker")
 
 LANE: Final = "heartbeat"
 REGISTRATION_RETRY_S: Final = 0.1
-# Until it is let in, and while it stops, a broker does not wait for the next regular heartbeat.
+# While it is fenced or stops, a broker does not wait for the next regular heartbeat.
 EAGER_INTERVAL_S: Final = 0.02
-# After a heartbeat that got no answer the next one follows soon.
+# After a heartbeat without an answer the next one follows soon.
 RETRY_S: Final = 0.1
 
 _UNKNOWN_HERE: Final = (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.BROKER_ID_NOT_REGISTERED)
 _TRY_AGAIN: Final = (ErrorCode.DUPLICATE_BROKER_REGISTRATION, ErrorCode.NOT_CONTROLLER)
 
-# What a person can do about a refusal.
+# What a person can do about a refused registration.
 _ADVICE: Final[dict[int, str]] = {
     ErrorCode.NOT_CONTROLLER: (
-        "A majority of the voters must be up: see that they run, that controller.quorum.voters is the same "
-        "on all nodes and has their addresses, and that all folders were formatted with one cluster id."
+        "A majority of the voters must run: check that they do, that controller.quorum.voters is the same on "
+        "all nodes and has their addresses, and that all folders were formatted with one cluster id."
     ),
     ErrorCode.DUPLICATE_BROKER_REGISTRATION: (
-        "Another process serves with this node.id: stop it, or give this one another id."
+        "Another process uses this node.id: stop it, or give this node another id."
     ),
     ErrorCode.INCONSISTENT_CLUSTER_ID: (
         "The cluster.id in meta.properties of this node is not the controller's: is this the right folder in "
@@ -67,7 +67,7 @@ class LifecycleTimes(NamedTuple):
 
 
 class RegistrationRefusedError(Exception):
-    """The controller does not want this broker; the message says why."""
+    """The controller refuses this broker. The message says why."""
 
 
 class Lifecycle:
@@ -79,7 +79,7 @@ class Lifecycle:
         times: LifecycleTimes,
         has_quorum: Callable[[], bool] = lambda: True,
     ) -> None:
-        """`has_quorum` is False when so many controllers have died that no controller can be elected."""
+        """`has_quorum` is False if so many controllers have died that none can be elected."""
         self._has_quorum = has_quorum
         self._channel = channel
         self._introduction = introduction
@@ -88,12 +88,12 @@ class Lifecycle:
         self._wake = asyncio.Event()
         self._changed = asyncio.Event()
         self._is_ready = False
-        self._heard_s = 0.0  # when the controller answered last
+        self._heard_s = 0.0  # the time of the controller's last answer
         self.standing = Standing.STARTING
         self.epoch = -1
 
     async def register(self) -> None:
-        """Introduce this broker, for its epoch. Waits for an older process of the same id to be gone."""
+        """Registers this broker and gets its epoch. Waits for the end of an older process of this broker."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._times.registration_timeout_ms / 1000
         while True:
@@ -103,7 +103,7 @@ class Lifecycle:
                 return
             if error.code not in _TRY_AGAIN or loop.time() >= deadline:
                 raise RegistrationRefusedError(self._refusal(error))
-            log.info("waiting to be registered: %s", error.message)
+            log.info("waiting for registration: %s", error.message)
             await asyncio.sleep(REGISTRATION_RETRY_S)
 
     def _refusal(self, error: KafkaError) -> str:
@@ -126,7 +126,7 @@ class Lifecycle:
         return None
 
     async def run(self) -> None:
-        """The owner's task: heartbeats until the controller has let this broker go."""
+        """Sends heartbeats until the controlled shutdown is complete. The owner runs this as a task."""
         while self.standing is not Standing.STOPPED:
             was_answered = await self._heartbeat()
             try:
@@ -137,15 +137,15 @@ class Lifecycle:
             self._wake.clear()
 
     def _pause_s(self, was_answered: bool) -> float:
-        """How long to wait for the next heartbeat."""
+        """The time until the next heartbeat."""
         if self.standing in (Standing.FENCED, Standing.STOPPING):
             return EAGER_INTERVAL_S
         interval_s = self._times.heartbeat_interval_ms / 1000
-        # The session runs on meanwhile.
+        # The session timeout continues to run.
         return interval_s if was_answered else min(RETRY_S, interval_s)
 
     async def _heartbeat(self) -> bool:
-        """Send one; whether a controller has answered it."""
+        """Sends a heartbeat. Returns True if a controller has answered."""
         request = BrokerHeartbeatRequest(
             broker_id=self._introduction.broker_id,
             broker_epoch=self.epoch,
@@ -156,14 +156,14 @@ class Lifecycle:
         try:
             answer = await self._channel.ask(request, timeout_ms=self._times.heartbeat_interval_ms, lane=LANE)
         except KafkaError as error:
-            log.info("no heartbeat: %s", error.message)
+            log.info("the heartbeat was not answered: %s", error.message)
             return False
         self._heard_s = asyncio.get_running_loop().time()
         response = cast(BrokerHeartbeatResponse, answer)
         if response.error_code in _UNKNOWN_HERE:
             await self._register_again()
         elif response.error_code:
-            log.warning("heartbeat refused: %s", error_for(response.error_code).message)
+            log.warning("the heartbeat was refused: %s", error_for(response.error_code).message)
         elif self.standing is Standing.STOPPING:
             if response.should_shut_down:
                 self._become(Standing.STOPPED)
@@ -172,47 +172,51 @@ class Lifecycle:
         return True
 
     async def _register_again(self) -> None:
-        """The controller has struck us off, or a cluster was restored: we are as good as new."""
+        """The controller does not know this broker any more, or a cluster was restored. Registers as a new
+        broker.
+        """
         if self.standing is Standing.STOPPING:
-            self._become(Standing.STOPPED)  # what it does not know leads nothing
+            self._become(Standing.STOPPED)  # an unknown broker leads nothing
         else:
             await self.register()
 
     def ready(self) -> None:
-        """Everything that the metadata places here has been opened: the controller may let this broker in."""
+        """All partitions of this broker are open: the controller may unfence it."""
         self._is_ready = True
         self._wake.set()
 
     def controller_changed(self, leader_id: int) -> None:
-        """There is another active controller: it should hear from us at once."""
+        """There is another active controller, which should get a heartbeat at once."""
         if leader_id >= 0:
             self._wake.set()
 
     def controller_lost(self) -> None:
-        """A connection to the active controller broke, and it may fear for our life: let it hear of us."""
+        """A connection to the active controller broke. A heartbeat shows that this broker lives."""
         self._wake.set()
 
     def peer_died(self) -> None:
-        """The process of a node has ended: perhaps nobody is left who could relieve this broker."""
+        """The process of a node has ended. Perhaps no controller is left for the controlled shutdown."""
         self._changed.set()
 
     def others_wait(self) -> None:
-        """A broker that stops waits until all have followed the metadata that relieved it: say so at once."""
+        """A stopping broker waits until all others have replayed its shutdown. A heartbeat reports that at
+        once.
+        """
         self._wake.set()
 
     async def wait_until_running(self) -> None:
-        """Until the controller has let this broker in."""
+        """Waits until the controller has unfenced this broker."""
         await self._wait_for(Standing.RUNNING)
 
     async def stop(self, timeout_s: float) -> bool:
-        """Ask to be relieved of everything this broker leads. Whether that was granted in time.
+        """Asks the controller to move all leadership away. Returns True if that was done in time.
 
-        A broker that has heard of no controller for as long as a session lasts waits no longer: the
-        controller, if there is one, has given to others what this broker led. Nor does it wait when most
-        controllers have died, as when a whole cluster is stopped at once.
+        A broker that has heard of no controller for the length of a session does not wait any more: the
+        controller, if there is one, has moved the leadership already. It does not wait either if most
+        controllers have died, for example when a whole cluster is stopped at once.
         """
         if not self._is_ready:
-            return True  # it was never let in, so it leads nothing
+            return True  # it was never unfenced, so it leads nothing
         if self.standing not in (Standing.FENCED, Standing.RUNNING):
             return self.standing is Standing.STOPPED
         self._become(Standing.STOPPING)

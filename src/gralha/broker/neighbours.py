@@ -1,4 +1,4 @@
-"""The other nodes of the cluster: where they listen, the connections to them, and which of them have died."""
+"""The other nodes of the cluster: their addresses, the connections to them, and which of them have died."""
 
 from collections.abc import Callable
 from typing import Final
@@ -13,7 +13,7 @@ LOOK_TIMEOUT_S: Final = 2.0
 
 
 class Neighbours:
-    """`controllers` reaches nodes at the listener for controllers, `brokers` at the one between brokers."""
+    """`controllers` connects to the listeners of controllers, `brokers` to the listeners between brokers."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class Neighbours:
         on_death: Callable[[int], None],
         on_failure: Callable[[BaseException], None],
     ) -> None:
-        """`controller` is None until this node has opened its metadata log."""
+        """`controller` returns None until this node has opened its metadata log."""
         self._config = config
         self._controller = controller
         self.presence = Presence(self._addresses, self._look, on_lost, on_death, on_failure)
@@ -31,18 +31,18 @@ class Neighbours:
         self.brokers = PeerConnections(f"broker-{config.node_id}", self._broker_address, self.presence)
 
     def registration(self, broker_id: int) -> BrokerRegistration | None:
-        """A broker as the newest metadata has it."""
+        """A broker's registration in the newest metadata."""
         controller = self._controller()
         return None if controller is None else controller.image.brokers.get(broker_id)
 
     def close(self) -> None:
-        """End all connections."""
+        """Closes all connections."""
         self.presence.close()
         self.controllers.close()
         self.brokers.close()
 
     def _controller_address(self, node_id: int) -> Address | None:
-        if node_id <= -2:  # Kafka's numbers for servers whose ids are not known yet
+        if node_id <= -2:  # Kafka's numbers for servers with unknown ids
             return self._config.quorum_servers[-2 - node_id]
         controller = self._controller()
         return None if controller is None else controller.driver.endpoint_of(node_id)
@@ -53,7 +53,7 @@ class Neighbours:
         return None if endpoint is None else (endpoint.host, endpoint.port)
 
     def _addresses(self, node_id: int) -> list[Address]:
-        """Where a living process of the node would answer. A broker that is fenced may not listen yet."""
+        """The addresses where a live process of the node answers. A fenced broker may not listen yet."""
         found = [self._controller_address(node_id)]
         registration = self.registration(node_id)
         if registration is not None and not registration.fenced:

@@ -1,11 +1,11 @@
-"""A node's life: from its data folders to serving clients, and back.
+"""The life of a node: from its data folders to serving clients, and back.
 
-    addresses taken -> folders locked, formatted if empty -> metadata log opened -> part of the quorum
-    -> registered with the controller -> logs opened -> partitions placed -> unfenced -> clients let in
+    addresses bound -> folders locked, formatted if empty -> metadata log opened -> quorum joined
+    -> registered with the controller -> logs opened -> partitions placed -> unfenced -> clients accepted
 
-A node that is only a controller stops after the first line. Clients are let in last and turned away first: a
-broker among several asks to be relieved of what it leads before it goes. Whatever ends a background task ends
-the node: a broker that cannot sync its disk, or apply its metadata, must not go on.
+A node that is only a controller stops after the first line. Clients are accepted last and disconnected first.
+A broker among several hands over its leadership before it stops. If a background task ends, the node ends: a
+broker that cannot sync its disk, or apply its metadata, must not continue.
 """
 
 import asyncio
@@ -67,11 +67,11 @@ CONTROLLED_SHUTDOWN_S: Final = 30.0
 
 
 class StartError(Exception):
-    """A node cannot start; the message says why and what to do."""
+    """A node cannot start. The message says why and what to do."""
 
 
 class Node:
-    """`run` is its whole life. Time, chance and files come from whoever makes it."""
+    """A node. `run` is its whole life. Time, randomness and files are given by the caller."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Node:
         cleaning_worker: CleaningWorker | None = None,
     ) -> None:
         self.config = config
-        # Where clients, and those who ask the controller, reach it once it runs.
+        # The addresses for clients, and those of the controller, once the node runs.
         self.addresses: list[Listener] = []
         self.controller_addresses: list[Listener] = []
         self._disk = disk
@@ -113,15 +113,15 @@ class Node:
         self._controller: ControllerService | None = None
         self._duties: ActiveDuties | None = None
         self._lifecycle: Lifecycle | None = None
-        self._loading: asyncio.Future[None] | None = None  # of the logs, in a thread
-        # One for clients and other brokers, one for those who ask the controller.
+        self._loading: asyncio.Future[None] | None = None  # of opening the logs, in a thread
+        # One server for clients and other brokers, one for controller requests.
         self._server = self._new_server()
         self._controller_server = self._new_server()
         self._broker: Broker | None = None
         self._tasks: list[asyncio.Future[Any]] = []
 
     async def run(self, stop: asyncio.Event, on_ready: "Callable[[Node], None]") -> None:
-        """Start, serve until `stop` is set or something fails for good, then close."""
+        """Starts, serves until `stop` is set or a failure, then closes."""
         loop = asyncio.get_running_loop()
         self._failure = loop.create_future()
         self._tasks = [asyncio.ensure_future(stop.wait()), self._failure]
@@ -144,7 +144,9 @@ class Node:
             raise
 
     async def _ended_before(self, work: "asyncio.Future[None] | None") -> bool:
-        """Wait for some work, or for the node's end: whether that came first. A failure is raised."""
+        """Waits for some work, or for the end of the node. Returns True if the end came first. Raises a
+        failure.
+        """
         waited_for = [*self._tasks, work] if work is not None else self._tasks
         done, _ = await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
@@ -180,7 +182,7 @@ class Node:
     async def _join(
         self, controller: ControllerService, broker: Broker, folders: dict[str, MetaProperties]
     ) -> None:
-        """Become one of the cluster's brokers, and let clients in."""
+        """Joins the cluster as a broker, and accepts clients."""
         loop = asyncio.get_running_loop()
         previous_epoch = await loop.run_in_executor(None, self._logs.clean_shutdown_epoch)
         assert broker.channel is not None
@@ -197,7 +199,7 @@ class Node:
             raise StartError(str(error)) from None
         await controller.wait_for_offset(self._broker_epoch)
         self._loading = loop.run_in_executor(None, self._load_logs, controller)
-        # Who stops the node meanwhile has to wait for the thread, which goes on.
+        # The thread goes on even if the node is stopped meanwhile, so a stop must wait for it.
         await asyncio.shield(self._loading)
         controller.driver.leader_listeners.append(lifecycle.controller_changed)
         self._watch(self._logs.run(self._clock))
@@ -212,7 +214,7 @@ class Node:
         self._watch(self._server.sweep())
 
     def _watch(self, work: Coroutine[object, object, None]) -> None:
-        """Have work done in the background; its end is the node's end."""
+        """Runs work in the background. If it ends, the node ends."""
         self._tasks.append(asyncio.ensure_future(work))
 
     def _new_server(self) -> Server:
@@ -231,9 +233,9 @@ class Node:
             try:
                 port = await server.bind(listener.name, listener.host, listener.port, apis)
             except OSError as error:
-                advice = "Name an address of this machine in listeners."
+                advice = "Use an address of this machine in listeners."
                 if error.errno == errno.EADDRINUSE:
-                    advice = "Stop what uses the port, or take another one."
+                    advice = "Stop the program that uses the port, or choose another port."
                 address = f"{listener.host or '*'}:{listener.port}"
                 reason = error.strerror or error
                 raise StartError(f"Cannot listen on {address}: {reason}. {advice}") from None
@@ -257,7 +259,7 @@ class Node:
         )
 
     def _take_folders(self) -> dict[str, MetaProperties]:
-        """Lock the folders, so that no other process touches them, then see whose they are. May wait."""
+        """Locks the folders against other processes, then reads their identity. This blocks."""
         config = self.config
         try:
             self._logs.lock()
@@ -277,20 +279,20 @@ class Node:
                 self._shared_cluster_id(),
             )
         except FolderLockedError as error:
-            raise StartError(f"{error}. Stop that one, or name another folder in log.dirs.") from None
+            raise StartError(f"{error}. Stop that one, or choose another folder in log.dirs.") from None
         except FormatError as error:
             raise StartError(str(error)) from None
 
     def _shared_cluster_id(self) -> str | None:
-        """Nodes that format their own folders must come to the same cluster. None: this one is alone."""
+        """The cluster id that nodes derive when they format their own folders. None if this node is alone."""
         config = self.config
         voters = config.voters
         if not voters and config.quorum_servers:
             if read_meta_properties(self._disk, config.metadata_log_dir) is None:
                 raise FormatError(
-                    f"{config.metadata_log_dir} is empty, and which cluster it is for cannot be told from "
-                    "controller.quorum.bootstrap.servers. Run kafka-storage format --cluster-id ID "
-                    "--no-initial-controllers with this configuration first."
+                    f"{config.metadata_log_dir} is empty, and controller.quorum.bootstrap.servers does not "
+                    "tell its cluster. Run kafka-storage format --cluster-id ID --no-initial-controllers "
+                    "with this configuration first."
                 )
             return None
         if len(voters) <= 1 and config.is_controller:
@@ -329,7 +331,7 @@ class Node:
             metadata_folder.cluster_id,
             bootstrap=[-2 - number for number in range(len(config.quorum_servers))],
             can_vote=config.is_controller,
-            # Configured voters are reached where the configuration says.
+            # Configured voters have their addresses in the configuration.
             endpoints=()
             if config.voters
             else tuple(VoterEndpoint(one.name, one.host, one.port) for one in config.controller_endpoints),
@@ -339,7 +341,9 @@ class Node:
         return ControllerService(quorum, config.texts, bootstrap, self._random)
 
     def _configured_voters(self) -> dict[int, tuple[str, int]] | list[int]:
-        """Without any a node is a quorum of one, unless it knows where to find one: the log has them then."""
+        """The configured voters. Without any, a node is a quorum of one, unless bootstrap servers are
+        configured.
+        """
         config = self.config
         if config.voters:
             return {one.node_id: (one.host, one.port) for one in config.voters}
@@ -386,7 +390,7 @@ class Node:
 
     @property
     def _broker_epoch(self) -> int:
-        """Of the newest registration: the controller may want another one at any time."""
+        """The epoch of the newest registration. The controller may ask for a new one at any time."""
         return -1 if self._lifecycle is None else self._lifecycle.epoch
 
     def _lifecycle_times(self) -> LifecycleTimes:
@@ -398,11 +402,11 @@ class Node:
         )
 
     async def _set_strays_aside(self) -> None:
-        """Rename the folders of partitions that are not placed here any more, as Kafka does.
+        """Renames the folders of partitions that do not belong to this broker any more, as Kafka does.
 
         Their topic was deleted, or they were moved, while this broker was down. That is certain, because the
-        metadata is as new as this broker's registration. But nobody deletes them: they may be all that
-        remains of somebody's data.
+        metadata is as new as this broker's registration. But the folders are not deleted: they may be the
+        last copy of somebody's data.
         """
         assert self._controller is not None
         for topic, index in [*self._logs.logs, *self._logs.offline]:
@@ -410,8 +414,8 @@ class Node:
             if partition is None or self.config.node_id not in partition.replicas:
                 path = await self._logs.set_aside_in_thread(topic, index)
                 log.warning(
-                    "%s-%d is not placed on this broker any more. Its folder was renamed to %s; remove it if "
-                    "nobody needs its records.",
+                    "%s-%d does not belong to this broker any more. Its folder was renamed to %s. Remove it "
+                    "if nobody needs its records.",
                     topic,
                     index,
                     path,
@@ -462,7 +466,7 @@ class Node:
     # Other nodes
 
     def _answer_here(self, request: Message) -> Message | Awaitable[Message]:
-        """What this node's controller answers to this node's broker."""
+        """The answer of this node's controller to this node's broker."""
         api = CONTROLLER_APIS[request.API_KEY]
         peer = Peer("127.0.0.1", 0, "", "User:ANONYMOUS", CONTROLLER_APIS)
         context = RequestContext(peer, api.max_version, None)
@@ -471,14 +475,14 @@ class Node:
         return cast(Message | Awaitable[Message], answer)
 
     def _peer_lost(self, node_id: int) -> None:
-        """A node has closed its last connection with this one. The active controller should hear of us."""
+        """A node has closed its last connection with this one. The controller gets a heartbeat."""
         assert self._controller is not None
         self._controller.context.liveness.disconnected(node_id)
         if node_id == self._controller.leader_id and self._lifecycle is not None:
             self._lifecycle.controller_lost()
 
     def _peer_died(self, node_id: int) -> None:
-        """The quorum may have lost its leader, and the controller, whoever that is next, a broker."""
+        """The process of a node has ended. The quorum may need a new leader, and partitions may, too."""
         assert self._controller is not None
         assert self._duties is not None
         self._controller.context.liveness.died(node_id)
@@ -488,7 +492,7 @@ class Node:
             self._lifecycle.peer_died()
 
     def _has_quorum(self) -> bool:
-        """Whether enough controllers may live to elect one of them."""
+        """Returns True if enough controllers may live to elect one of them."""
         assert self._controller is not None
         voters = self._controller.driver.voter_ids
         dead = self._neighbours.presence.dead
@@ -501,7 +505,7 @@ class Node:
     # Stopping
 
     async def _hand_over(self) -> None:
-        """Wait until others lead what this broker led. Who fails meanwhile does not wait: it raises that."""
+        """Waits until other brokers lead this broker's partitions. Raises a failure that comes first."""
         if self._lifecycle is None or not self._has_successors():
             return
         assert self._failure is not None
@@ -519,7 +523,7 @@ class Node:
             failure.result()
 
     async def _close(self) -> None:
-        """In order: clients, metadata (nothing is decided any more), work on files, logs."""
+        """Closes in order: clients, metadata (no more decisions), work on files, logs."""
         await self._server.close()
         if self._broker is not None:
             self._broker.groups.close()
@@ -537,27 +541,29 @@ class Node:
             self._metadata_lock.release()
 
     async def _close_logs(self) -> None:
-        """With the marks of a clean end only if all were opened: others may be of a crash, and unchecked."""
+        """Writes the marks of a clean stop only if all logs were opened. Others may need recovery after a
+        crash.
+        """
         if await self._are_logs_open():
             await asyncio.get_running_loop().run_in_executor(None, self._logs.close, self._broker_epoch)
         else:
             self._logs.release()
 
     async def _are_logs_open(self) -> bool:
-        """Waits for the thread that opens them, if there is one."""
+        """Waits for the thread that opens the logs, if there is one."""
         if self._loading is None:
             return False
         await asyncio.wait([self._loading])
         return self._loading.exception() is None
 
     def _has_successors(self) -> bool:
-        """Is there another broker that could lead what this one leads?"""
+        """Returns True if another broker could lead this broker's partitions."""
         assert self._controller is not None
         brokers = self._controller.image.brokers.values()
         return any(broker.is_active and broker.id != self.config.node_id for broker in brokers)
 
     async def _abandon(self, error: BaseException) -> None:
-        """After a failure: let go of everything, and leave no mark of a clean end."""
+        """After a failure: closes everything, without the marks of a clean stop."""
         await self._server.close()
         await self._controller_server.close()
         if self._broker is not None:
@@ -574,7 +580,7 @@ class Node:
             self._metadata_lock.release()
 
     def _note_failed_sync(self, error: BaseException) -> None:
-        """Have the next process mistrust the page cache, if that is why this one ends."""
+        """After a failed sync: marks the folders, so that the next process does not trust the page cache."""
         if isinstance(error, DiskError) and error.is_fatal:
             mark_failed_sync(self._disk, self._folders())
 

@@ -1,7 +1,7 @@
-"""Folders of nodes that are not running: what kafka-storage and `gralha up` look at and format.
+"""The folders of nodes that are not running, for kafka-storage and `gralha up`.
 
-As in `run`, this is where the real disk, clock and chance come in. Whatever goes wrong is a FormatError with
-a sentence for a person.
+As in `run`, the real disk, clock and randomness are used here. Every error is a FormatError with a sentence
+for a person.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,22 +28,23 @@ def new_uuid() -> bytes:
 
 
 def read_identities(folders: Iterable[str]) -> dict[str, MetaProperties | None]:
-    """Whose folders they are; None for those that have not been formatted."""
+    """The identities of folders. None for those that are not formatted."""
     with _for_a_person():
         disk = RealDisk()
         return {folder: read_meta_properties(disk, folder) for folder in folders}
 
 
 def format_now(plan: FormatPlan) -> Iterator[FormattedFolder]:
-    """Format the folders that are not formatted yet; each is yielded before it is written."""
+    """Formats the folders that are not formatted yet. Yields each before it is written."""
     with _for_a_person():
         yield from format_folders(RealDisk(), plan, wall_clock_ms(), SystemRandom())
 
 
 def prepare_cluster(folders: Mapping[int, str]) -> None:
-    """Format the empty ones among the folders of a cluster's nodes, which are given by node id.
+    """Formats the empty folders of a cluster's nodes, which are given by node id.
 
-    They join the cluster of those that are formatted already; without any the cluster's id is a random one.
+    They join the cluster of the folders that are formatted already. If there are none, the cluster id is
+    random.
     """
     with _for_a_person(), ExitStack() as locks:
         disk = RealDisk()
@@ -58,12 +59,12 @@ def _lock(disk: Disk, folder: str) -> FolderLock:
     disk.make_folder(folder)
     lock = disk.lock_folder(folder)
     if lock is None:
-        raise FormatError(f"{folder} is in use by another broker. Stop that one, or take another folder.")
+        raise FormatError(f"{folder} is in use by another broker. Stop that one, or use another folder.")
     return lock
 
 
 def _one_cluster(identities: Mapping[str, MetaProperties | None]) -> str | None:
-    """The id of the cluster that the formatted folders belong to; None when there are none."""
+    """The cluster id of the formatted folders, or None if there are none."""
     first: tuple[str, str] | None = None
     for folder, identity in sorted(identities.items()):
         if identity is None:
@@ -72,7 +73,7 @@ def _one_cluster(identities: Mapping[str, MetaProperties | None]) -> str | None:
         if identity.cluster_id != first[1]:
             raise FormatError(
                 f"{first[0]} belongs to cluster {first[1]}, but {folder} to cluster {identity.cluster_id}. "
-                "Put the folder back that was here, or take an empty one."
+                "Restore the folder that was here, or use an empty one."
             )
     return None if first is None else first[1]
 

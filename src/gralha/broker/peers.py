@@ -1,10 +1,10 @@
-"""Connections to the other nodes of the cluster: requests out, answers in.
+"""Connections to the other nodes of the cluster, for requests and their answers.
 
-Each lane of a node has a connection of its own, made when it is first needed. The first exchange on it is
-ApiVersions, so that nodes of different releases speak versions that both know. A request that gets no answer
-in time ends its connection, since answers come in the order of requests: those behind it would wait as well.
+Each lane of a node has its own connection, which is opened when it is needed. The first request on it is
+ApiVersions, so that nodes of different releases use common versions. If a request gets no answer in time, its
+connection is closed, because answers come in order and later ones would wait as well.
 
-`PeerConnections` tells a `Presence`, if it has one, of every connection that comes up or ends.
+`PeerConnections` tells a `Presence`, if it has one, about every connection that opens or ends.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ Answered = Callable[[Message | PeerError], None]
 MAX_RESPONSE_BYTES: Final = 256 * 1024 * 1024
 _LENGTH_BYTES: Final = 4
 _FRAME_STEP_BYTES: Final = 64 * 1024
-_TIMER_TOLERANCE_S: Final = 0.001  # event loops round the time of a timer to milliseconds
+_TIMER_TOLERANCE_S: Final = 0.001  # event loops round the times of timers to milliseconds
 
 
 class _Form:
-    """How requests of one API and version, and the answers to them, are written. Looked up once."""
+    """The format of requests and answers of one API and version. It is looked up once."""
 
     __slots__ = ("decode", "request_has_tags", "response_has_tags", "version")
 
@@ -44,7 +44,7 @@ class _Form:
 
 
 class _Waiting:
-    """A request that was sent, and who gets its answer; after the deadline, if there is one, an error."""
+    """A request that was sent, and the receiver of its answer. After the deadline it gets an error."""
 
     __slots__ = ("answered", "correlation_id", "deadline", "form")
 
@@ -56,10 +56,10 @@ class _Waiting:
 
 
 class _Connection(asyncio.BufferedProtocol):
-    """One connection: answers are matched with requests by their order.
+    """One connection. Answers belong to requests by their order.
 
-    Answers are received as requests are (`receive_buffer.py`): what a follower fetched goes from the
-    buffer into its log without another copy. A frame that arrives in parts gets a buffer of its own.
+    Answers are received as requests are (`receive_buffer.py`), so fetched records go from the buffer to the
+    log without another copy. A frame that arrives in parts gets its own buffer.
     """
 
     def __init__(
@@ -68,24 +68,24 @@ class _Connection(asyncio.BufferedProtocol):
         buffer: ReceiveBuffer,
         on_ended: "Callable[[_Connection, bool], None] | None" = None,
     ) -> None:
-        """`on_ended` is told of the connection's end, and whether this side has closed it."""
+        """`on_ended` is called at the end of the connection, with True if this side has closed it."""
         self._client_id = client_id
         self._on_ended = on_ended
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._buffer = buffer
-        self._partial = b""  # the begin of a frame of unknown length
-        self._frame: bytes | None = None  # a frame that arrives in parts, with room behind it
+        self._partial = b""  # the beginning of a frame of unknown length
+        self._frame: bytes | None = None  # a frame that arrives in parts, with free room after it
         self._view = memoryview(b"")
         self._frame_filled = self._frame_size = 0
         self._waiting: deque[_Waiting] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._next_correlation_id = 0
         self._forms: dict[tuple[int, int], _Form] = {}
-        self.versions: dict[int, int] = {}  # the newest that the other side serves, by API key
+        self.versions: dict[int, int] = {}  # the newest version that the other side supports, by API key
         self.is_open = False
 
-    # asyncio's side
+    # Calls of asyncio
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -105,7 +105,7 @@ class _Connection(asyncio.BufferedProtocol):
             self._partial = b""
             self._take_frames(self._buffer.received(total), total)
         except (ProtocolError, IndexError) as error:
-            self.close(f"an answer that cannot be read: {error}")
+            self.close(f"the answer cannot be read: {error}")
         finally:
             self._buffer.release()
 
@@ -122,7 +122,7 @@ class _Connection(asyncio.BufferedProtocol):
         while total - position >= _LENGTH_BYTES and self.is_open:
             size = int.from_bytes(data[position : position + _LENGTH_BYTES], "big", signed=True)
             if not 4 <= size <= MAX_RESPONSE_BYTES:
-                raise ProtocolError(f"an answer of {size} bytes")
+                raise ProtocolError(f"the answer has {size} bytes")
             start = position + _LENGTH_BYTES
             if total - start < size:
                 self._begin_frame(data[start:total], size)
@@ -132,7 +132,8 @@ class _Connection(asyncio.BufferedProtocol):
         self._partial = data[position:total]
 
     def _begin_frame(self, begin: bytes, size: int) -> None:
-        # Room that nothing is written to is not taken from the system; sizes in steps, for ctypes keeps each.
+        # Memory that is never written is not allocated. Sizes have steps, because ctypes keeps a type for
+        # each size.
         frame = bytes(-(-size // _FRAME_STEP_BYTES) * _FRAME_STEP_BYTES)
         self._view = writable(frame)
         self._view[: len(begin)] = begin
@@ -146,12 +147,12 @@ class _Connection(asyncio.BufferedProtocol):
 
     def _answered(self, data: bytes, start: int, end: int) -> None:
         if not self._waiting:
-            raise ProtocolError("an answer that nobody asked for")
+            raise ProtocolError("there is no request for this answer")
         waiting = self._waiting.popleft()
         try:
             reader = Reader(data, start, end)
             if reader.int32() != waiting.correlation_id:
-                raise ProtocolError("an answer to another request")
+                raise ProtocolError("the answer is for another request")
             form = waiting.form
             if form.response_has_tags:
                 reader.tagged_fields()
@@ -165,11 +166,11 @@ class _Connection(asyncio.BufferedProtocol):
 
     @property
     def is_usable(self) -> bool:
-        """A transport that is closing refuses to send, a moment before it tells that it was lost."""
+        """False also for a closing transport, which refuses to send before it reports the end."""
         return self.is_open and self._transport is not None and not self._transport.is_closing()
 
     def send(self, request: Message, version: int) -> "asyncio.Future[Message]":
-        """The answer to come; PeerError if the connection has ended."""
+        """Sends a request and returns the future answer. Raises PeerError if the connection has ended."""
         future: asyncio.Future[Message] = self._loop.create_future()
 
         def answered(answer: Message | PeerError) -> None:
@@ -184,7 +185,7 @@ class _Connection(asyncio.BufferedProtocol):
         return future
 
     def send_then(self, request: Message, version: int, answered: Answered, timeout_ms: int | None) -> None:
-        """Send, and have somebody told the answer; PeerError if the connection has ended."""
+        """Sends a request. `answered` gets the answer. Raises PeerError if the connection has ended."""
         if not self.is_usable:
             raise PeerError("the connection was lost")
         form = self._forms.get((request.API_KEY, version))
@@ -210,7 +211,7 @@ class _Connection(asyncio.BufferedProtocol):
         self._waiting.append(_Waiting(form, self._next_correlation_id, answered, deadline))
 
     def _set_timer(self, at: float) -> None:
-        """The timer fires then, or before."""
+        """Makes the timer fire at this time, or earlier."""
         if self._timer is not None:
             if self._timer.when() <= at:
                 return
@@ -218,19 +219,19 @@ class _Connection(asyncio.BufferedProtocol):
         self._timer = self._loop.call_at(at, self._expire)
 
     def _expire(self) -> None:
-        """One timer for all: it was set for a request that is long answered, most of the time."""
+        """One timer serves all requests. Usually it was set for a request that has been answered already."""
         self._timer = None
         deadlines = [one.deadline for one in self._waiting if one.deadline is not None]
         if not deadlines:
             return
         first = min(deadlines)
         if first <= self._loop.time() + _TIMER_TOLERANCE_S:
-            self.close("there was no answer in time")
+            self.close("no answer came in time")
         else:
             self._set_timer(first)
 
     def close(self, reason: str) -> None:
-        """End it from this side."""
+        """Ends the connection from this side."""
         self._end(reason)
         if self._transport is not None:
             self._transport.abort()
@@ -245,7 +246,7 @@ class _Connection(asyncio.BufferedProtocol):
 
 
 class PeerConnections:
-    """The other nodes, by id. `address_of` knows where each can be reached now, or that nobody knows."""
+    """The other nodes, by id. `address_of` returns the current address of a node, or None."""
 
     def __init__(
         self,
@@ -257,16 +258,16 @@ class PeerConnections:
         self._address_of = address_of
         self._presence = presence
         self._connections: dict[tuple[int, str], tuple[Address, asyncio.Task[_Connection]]] = {}
-        # Those that polls went out on: looked up without a question of where the node is. One that has moved
-        # has let go of its connections first.
+        # The connections of polls, found without looking up the address. A node that has moved has closed its
+        # connections before.
         self._polled: dict[tuple[int, str], _Connection] = {}
-        self._polls: set[asyncio.Task[None]] = set()  # those that need a connection first
+        self._polls: set[asyncio.Task[None]] = set()  # polls that wait for a connection
         self._buffer: ReceiveBuffer | None = None
 
     async def ask(
         self, node_id: int, request: Message, *, timeout_ms: int, lane: str = "", version: int | None = None
     ) -> Message:
-        """Send a request, in its newest version if none is given, and wait for the answer; or PeerError."""
+        """Sends a request, by default in its newest version, and waits for the answer. Raises PeerError."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 connection = await self._connection(node_id, lane, timeout_ms)
@@ -282,7 +283,7 @@ class PeerConnections:
             raise PeerError(f"node {node_id} did not answer {name} within {timeout_ms} ms") from None
 
     def poll(self, node_id: int, request: Message, *, timeout_ms: int, lane: str, answered: Answered) -> None:
-        """Send a request; somebody is told the answer, or the PeerError, later."""
+        """Sends a request. `answered` gets the answer or a PeerError later."""
         connection = self._polled.get((node_id, lane))
         if connection is not None and connection.is_usable:
             try:
@@ -312,7 +313,7 @@ class PeerConnections:
             answered(error)
 
     def close(self) -> None:
-        """End all connections."""
+        """Closes all connections."""
         for task in self._polls:
             task.cancel()
         for _, connecting in self._connections.values():
@@ -322,13 +323,13 @@ class PeerConnections:
     def _newest_version(self, connection: _Connection, node_id: int, request: Message) -> int:
         theirs = connection.versions.get(request.API_KEY)
         if theirs is None or theirs < request.MIN_VERSION:
-            raise PeerError(f"node {node_id} does not serve {apis.APIS[request.API_KEY].name}")
+            raise PeerError(f"node {node_id} does not support {apis.APIS[request.API_KEY].name}")
         return min(theirs, request.MAX_VERSION)
 
     async def _connection(self, node_id: int, lane: str, timeout_ms: int) -> _Connection:
         address = self._address_of(node_id)
         if address is None:
-            raise PeerError(f"nobody knows where node {node_id} is")
+            raise PeerError(f"the address of node {node_id} is not known")
         known = self._connections.get((node_id, lane))
         if known is None or known[0] != address or _has_ended(known[1]):
             if known is not None:
@@ -342,7 +343,8 @@ class PeerConnections:
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if connecting.cancelled() and not (task is not None and task.cancelling()):
-                # By somebody who knows that the node is elsewhere now. Who asks is not to end with it.
+                # It was cancelled because the node has another address now. The caller must not be cancelled,
+                # too.
                 raise PeerError(f"the connection to node {node_id} was given up") from None
             raise
         except OSError as error:
@@ -351,7 +353,7 @@ class PeerConnections:
             ) from None
 
     async def _connect(self, node_id: int, address: Address, timeout_ms: int) -> _Connection:
-        """No longer than the first who asked waits: a node may lose its power after it has accepted."""
+        """Connects within the timeout of the first caller, because a node may fail after it has accepted."""
         buffer = self._buffer = self._buffer or ReceiveBuffer()
         presence = self._presence
         on_ended: Callable[[_Connection, bool], None] | None = None
@@ -365,7 +367,7 @@ class PeerConnections:
 
 
 async def _shake_hands(address: Address, new_connection: Callable[[], _Connection]) -> _Connection:
-    """Connect, and learn which versions the other side serves."""
+    """Connects, and learns the versions of the other side."""
     _, connection = await asyncio.get_running_loop().create_connection(new_connection, *address)
     try:
         request = ApiVersionsRequest(client_software_name="gralha", client_software_version="1")
@@ -378,20 +380,20 @@ async def _shake_hands(address: Address, new_connection: Callable[[], _Connectio
 
 
 async def look_for_life(client_id: str, address: Address, timeout_s: float) -> Life:
-    """Connect to an address to see whether a process listens there and answers."""
+    """Connects to an address to see whether a process listens there and answers."""
     try:
         async with asyncio.timeout(timeout_s):
             connection = await _shake_hands(address, lambda: _Connection(client_id, ReceiveBuffer()))
     except (PeerError, ConnectionResetError):
         return Life.CLOSED
-    except OSError as error:  # a TimeoutError is one, too
+    except OSError as error:  # also a TimeoutError
         return Life.REFUSED if _is_refusal(error) else Life.SILENT
     connection.close("it has answered")
     return Life.ANSWERED
 
 
 def _is_refusal(error: OSError) -> bool:
-    """Whether every address of a name refused. asyncio joins their errors into one text."""
+    """Returns True if every address of a name refused. asyncio joins their errors into one text."""
     if isinstance(error, ConnectionRefusedError):
         return True
     text = str(error)

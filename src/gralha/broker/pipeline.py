@@ -1,14 +1,14 @@
-"""One connection's requests and responses, without the socket: frames in, response bytes out, in order.
+"""The requests and responses of one connection, without the socket: frames in, response bytes out, in order.
 
-`feed` handles all whole frames of what one read brought, in one go. A handler answers at once or
-returns an awaitable, or a `Deferred` where every microsecond counts; several requests of a connection can
-be inside the broker at a time, and each holds a slot so that the responses leave in the order of the
-requests (Kafka's rule). What is ready to leave collects in `out`; the connection writes it with one call.
+`feed` handles all complete frames of one read in one go. A handler answers at once or returns an awaitable,
+or a `Deferred` if every microsecond counts. Several requests of a connection can be in the broker at once.
+Each has a slot, so that responses leave in the order of the requests, as Kafka's protocol demands. Finished
+responses collect in `out`, and the connection writes them with one call.
 
-Requests that wait share one timer of their connection. It is not touched when one is answered, so that a
-request that waits for a millisecond and is allowed thirty seconds costs no timer at all.
+Waiting requests of a connection share one timer. It is not changed when a request is answered, so a request
+that waits for a millisecond of its thirty seconds needs no timer of its own.
 
-A frame that cannot be understood raises ProtocolError: the caller closes the connection, as Kafka does.
+A malformed frame raises ProtocolError, and the caller closes the connection, as Kafka does.
 """
 
 import asyncio
@@ -26,12 +26,12 @@ from gralha.protocol.primitives import ProtocolError, Reader, Writer
 API_VERSIONS: Final = 18
 MAX_WEIGHT_INSIDE: Final = 256
 MAX_BYTES_OUT: Final = 4 * 1024 * 1024
-# Of requests that wait, and keep what they brought.
+# Bytes of requests that wait and keep what they brought.
 MAX_BYTES_INSIDE: Final = 4 * 1024 * 1024
-# Topics, partitions, ... in one request: some 100 MB as objects.
+# Topics, partitions and so on in one request: some 100 MB of objects.
 MAX_ELEMENTS: Final = 500_000
 SMALLEST_FRAME: Final = 8  # API key, version, correlation id
-# Event loops round the time of a timer to milliseconds.
+# Event loops round the times of timers to milliseconds.
 TIMER_TOLERANCE_S: Final = 0.001
 
 log = logging.getLogger("gralha.broker")
@@ -40,7 +40,7 @@ Handler = Callable[[Any, "RequestContext", Any], "Message | Awaitable[Message | 
 
 
 class Api:
-    """One row of the table of served APIs."""
+    """One row of the table of APIs."""
 
     def __init__(
         self,
@@ -61,15 +61,16 @@ class Api:
         self.flexible_from = flexible_from
         self.decode = decode
         self.handle = handle
-        # How much of a connection's room a request takes while it waits: a fetch may hold megabytes.
+        # The share of a connection's limit that a waiting request takes. A fetch may hold megabytes.
         self.weight = weight
-        # Whether a request behind others that wait is handled only when they are answered, as in Kafka. What
-        # tells who leads would else be out of date when it leaves, and its client waits for the next try.
+        # If True, the request is handled only when all requests before it are answered, as in Kafka.
+        # Otherwise its information about leaders would be out of date when it is sent, and the client would
+        # have to ask again.
         self.in_turn = in_turn
 
 
 class Peer:
-    """Who is at the other end of a connection, and which APIs it is offered."""
+    """The other end of a connection, and the APIs that it may use."""
 
     def __init__(self, host: str, port: int, listener: str, principal: str, apis: dict[int, Api]) -> None:
         self.host = host
@@ -77,12 +78,12 @@ class Peer:
         self.listener = listener
         self.principal = principal
         self.apis = apis
-        # The node at the other end, if it is one: `Broker.meet` finds that out.
+        # The id of the node at the other end, if it is one. `Broker.meet` sets it.
         self.node_id = -1
 
 
 class RequestContext:
-    """What a handler may know about a request besides its body."""
+    """Information about a request besides its body."""
 
     def __init__(self, peer: Peer, api_version: int, client_id: str | None) -> None:
         self.peer = peer
@@ -91,14 +92,14 @@ class RequestContext:
 
 
 def _nothing() -> None:
-    """What an answer that was given calls."""
+    """The callback of an answer that was given already."""
 
 
 class Deferred:
-    """An answer that is still to come, without a future and a timer of its own.
+    """A future answer, without a future and a timer of its own.
 
-    Whoever has promised it calls `resolve` or `fail` once; later calls change nothing. `on_timeout` is called
-    if that takes longer than the time given, `on_gone` if nobody waits any more.
+    The promiser calls `resolve` or `fail` once; later calls have no effect. `on_timeout` is called if that
+    takes longer than the given time, `on_gone` if the client is gone.
     """
 
     def __init__(self, on_timeout: Callable[[], None], on_gone: Callable[[], None]) -> None:
@@ -117,10 +118,10 @@ class Deferred:
             self.slot.pipeline.expire_after(self.slot, timeout_ms)
 
     def resolve(self, response: Message | None, at_once: bool = False) -> None:
-        """The answer; None if the client expects none.
+        """Gives the answer; None if the client expects none.
 
-        `at_once` if the caller was called by the event loop itself, and is done with its work. Otherwise it
-        leaves in a moment: to write it may mean to hear the client's next request.
+        `at_once` is for a caller that the event loop has called, and that is done with its work. Otherwise
+        the answer leaves a moment later, because writing it may lead to the client's next request.
         """
         if self.done:
             return
@@ -148,14 +149,14 @@ class Deferred:
             on_gone()
 
     def _end(self) -> None:
-        """Refer to nobody any more, so that no cycle is left for the garbage collector."""
+        """Drops all references, so that no cycle is left for the garbage collector."""
         self.done = True
         self.slot = None
         self.on_timeout = _nothing
         self.on_gone = _nothing
 
     def __await__(self) -> Generator[Any, None, Message | None]:
-        """Without a pipeline."""
+        """Waits for the answer without a pipeline."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Message | None] = loop.create_future()
         self.future = future
@@ -183,8 +184,8 @@ class Slot:
         self.future: asyncio.Future[Message | None] | None = None
         self.deferred: Deferred | None = None
         self.kept_bytes: i64 = 0
-        self.deadline: float = 0.0  # of a deferred answer; 0: none
-        # Of a request that waits for its turn to be handled.
+        self.deadline: float = 0.0  # of a deferred answer; 0 means none
+        # For a request that is handled later (`Api.in_turn`).
         self.context: RequestContext | None = None
         self.request: Message | None = None
 
@@ -219,7 +220,7 @@ class Pipeline:
         self.turn_soon: bool = False
 
     def is_full(self) -> bool:
-        """Whether the client should read its answers before it is heard again."""
+        """Returns True if the client must read its answers before the broker reads from it again."""
         return (
             self.out_bytes + self.held_bytes >= MAX_BYTES_OUT
             or self.weight_inside >= MAX_WEIGHT_INSIDE
@@ -227,13 +228,17 @@ class Pipeline:
         )
 
     def feed(self, data: bytes, start: int, stop: int) -> int:
-        """Handle the whole frames in a range of `data`; answers where the first unhandled one begins."""
+        """Handles the complete frames in a range of `data`. Returns the position of the first unhandled
+        frame.
+        """
         position: i64 = start
         received: i64 = stop
         while received - position >= 4 and not self.is_full():
             size = i64(read_i32_be(data, position))
             if size < SMALLEST_FRAME or size > self.max_request_bytes:
-                raise ProtocolError(f"a request of {size} bytes; allowed are 8 to {self.max_request_bytes}")
+                raise ProtocolError(
+                    f"the request has {size} bytes, but 8 to {self.max_request_bytes} are allowed"
+                )
             end = position + 4 + size
             if end > received:
                 break
@@ -248,7 +253,7 @@ class Pipeline:
         return out
 
     def close(self) -> None:
-        """The client is gone: nobody waits for what is still inside."""
+        """The client is gone, so waiting requests are dropped."""
         slots = self.slots
         self.slots = deque()
         for slot in slots:
@@ -268,13 +273,14 @@ class Pipeline:
         correlation_id = i64(read_i32_be(data, start + 4))
         api = self.apis.get(api_key)
         if api is None:
-            raise ProtocolError(f"a request of unknown kind: API key {api_key}")
+            raise ProtocolError(f"the request has the unknown API key {api_key}")
         if version < api.min_version or version > api.max_version:
             if api_key != API_VERSIONS:
                 raise ProtocolError(
-                    f"{api.name} version {version}; served are {api.min_version} to {api.max_version}"
+                    f"{api.name} version {version}, but {api.min_version} to {api.max_version} are supported"
                 )
-            # KIP-511: an unknown ApiVersions version is answered in version 0, with the versions we have.
+            # KIP-511: an unknown version of ApiVersions is answered in version 0, with the supported
+            # versions.
             version = -1
         reader = Reader(data, start + 8, end)
         reader.elements_left = MAX_ELEMENTS
@@ -326,7 +332,7 @@ class Pipeline:
         self._enter(slot)
 
     def _take_turn(self) -> None:
-        """Those before it are answered: handle the request that has waited for that."""
+        """All requests before it are answered, so the waiting request is handled now."""
         self.turn_soon = False
         if not self.slots:
             return  # the client is gone
@@ -415,7 +421,7 @@ class Pipeline:
         self._set_timer(loop, slot.deadline)
 
     def _set_timer(self, loop: asyncio.AbstractEventLoop, at: float) -> None:
-        """The timer fires then, or before."""
+        """Makes the timer fire at this time, or earlier."""
         if self.timer is not None:
             if self.timer_at <= at:
                 return
@@ -424,7 +430,7 @@ class Pipeline:
         self.timer = loop.call_at(at, self._expire)
 
     def _expire(self) -> None:
-        """Tell those whose time is over; the timer goes on for the first of the others."""
+        """Calls `on_timeout` of expired answers, and sets the timer for the next one."""
         loop = asyncio.get_running_loop()
         now = loop.time() + TIMER_TOLERANCE_S
         self.timer = None
@@ -438,7 +444,7 @@ class Pipeline:
                 deferred.on_timeout()
             elif next_deadline == 0.0 or slot.deadline < next_deadline:
                 next_deadline = slot.deadline
-        # Those that were told may have made room for other requests, which have set the timer already.
+        # The callbacks may have made room for other requests, which may have set the timer already.
         if next_deadline != 0.0:
             self._set_timer(loop, next_deadline)
 
@@ -449,7 +455,7 @@ class Pipeline:
             chunks = slot.chunks
             if chunks is None:
                 if slot.context is not None and not self.turn_soon:
-                    # Not here: whoever has answered the one before may be in the middle of something.
+                    # Not here, because the code that has answered the previous request may not be finished.
                     self.turn_soon = True
                     asyncio.get_running_loop().call_soon(self._take_turn)
                 return

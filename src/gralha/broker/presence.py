@@ -1,4 +1,4 @@
-"""Which other nodes are connected with this one, and which of them have died.
+"""The other nodes that are connected with this one, and those that have died.
 
 A node has several connections with another one: for heartbeats, for the metadata log, for forwarded requests,
 for replication. A connection that ends says little about the process behind it: servers close idle
@@ -28,14 +28,14 @@ log = logging.getLogger("gralha.broker")
 
 Address = tuple[str, int]
 
-# The second look at an address that has closed the first connection.
+# The pause before the second look at an address that closed the first connection.
 SECOND_LOOK_S: Final = 0.1
-# After a look that did not find the process dead.
+# The pauses after looks that did not find the process dead.
 PAUSES_S: Final = (0.2, 0.4, 0.8, 1.6, 3.2)
 
 
 class Life(Enum):
-    """What an attempt to connect to an address shows."""
+    """The result of an attempt to connect to an address."""
 
     ANSWERED = auto()
     REFUSED = auto()
@@ -54,32 +54,32 @@ class Presence:
         on_death: Callable[[int], None],
         on_failure: Callable[[BaseException], None],
     ) -> None:
-        """`on_lost` hears of every suspect, `on_death` of nodes whose process has ended.
+        """`on_lost` is called for every suspect, `on_death` for nodes whose process has ended.
 
-        `on_failure` hears of a search that broke down, which ends this node.
+        `on_failure` is called when a search breaks down, and ends this node.
         """
         self._addresses_of = addresses_of
         self._look = look
         self._on_lost = on_lost
         self._on_death = on_death
         self._on_failure = on_failure
-        # Nodes whose process has ended and that have not been heard of since.
+        # Nodes whose process has ended, and which were not heard since.
         self.dead: set[int] = set()
         self._connections: dict[int, set[object]] = {}
         self._searches: dict[int, asyncio.Task[None]] = {}
 
     def connected(self, node_id: int, connection: object) -> None:
-        """A connection with a node is up; the node was heard on it."""
+        """A connection with a node is open, and the node was heard on it."""
         self._connections.setdefault(node_id, set()).add(connection)
         self.alive(node_id)
 
     def alive(self, node_id: int) -> None:
-        """A node lives, by what others say."""
+        """A node lives, as other nodes report."""
         self.dead.discard(node_id)
         self._end_search(node_id)
 
     def disconnected(self, node_id: int, connection: object, closed_here: bool) -> None:
-        """A connection with a node has ended. Calls for one that was never up change nothing."""
+        """A connection with a node has ended. Unknown connections are ignored."""
         connections = self._connections.get(node_id)
         if connections is None or connection not in connections:
             return
@@ -92,7 +92,7 @@ class Presence:
             self._begin_search(node_id)
 
     def close(self) -> None:
-        """Look for nobody any more."""
+        """Ends all searches."""
         for node_id in list(self._searches):
             self._end_search(node_id)
 
@@ -120,7 +120,7 @@ class Presence:
             is_dead = await self._is_dead(node_id)
         del self._searches[node_id]
         if is_dead:
-            log.info("the process of node %d has ended: nobody listens at its addresses", node_id)
+            log.info("the process of node %d has ended: its addresses refuse connections", node_id)
             self.dead.add(node_id)
             self._on_death(node_id)
 

@@ -1,10 +1,10 @@
-"""The buffer that all connections of a listener receive into: nothing is copied between socket and requests.
+"""The buffer that all connections of a listener receive into, so that no bytes are copied before requests.
 
-Requests refer to ranges of a `bytes` object, and a record batch goes from there into the file. Receiving into
-a bytearray and copying that takes a tenth of the time of a large produce. So the buffer *is* a bytes object,
-which the socket writes into. That is sound as long as nobody else can look: if a request still refers to it
-after it was handled (because it waits), the buffer is left to that request and a new one is made. Every
-reference shows in the reference count, also that of a memoryview.
+Requests refer to ranges of a `bytes` object, and a record batch goes from there to the file. Receiving into a
+bytearray and copying it would take a tenth of the time of a large produce. So the buffer *is* a bytes object,
+and the socket writes into it. That is safe as long as nobody else has a reference. If a waiting request still
+refers to the buffer, the request keeps it and a new one is made. Every reference is in the reference count,
+also that of a memoryview.
 """
 
 import ctypes
@@ -12,13 +12,13 @@ import sys
 from typing import Final
 
 SIZE_BYTES: Final = 1024 * 1024
-# Below this the copy is cheap, and a request that waits must not keep a megabyte for a few bytes.
+# Below this a copy is cheap, and a waiting request must not keep a megabyte for a few bytes.
 COPIED_BELOW_BYTES: Final = 64 * 1024
 _HEADER_SIZE: Final = bytes.__basicsize__ - 1
 
 
 def writable(data: bytes) -> memoryview:
-    """A view to receive into. Sound only while nobody else has looked at the object."""
+    """A view to receive into. It is safe only while nobody else has a reference to the object."""
     address = id(data) + _HEADER_SIZE
     return memoryview((ctypes.c_char * len(data)).from_address(address)).cast("B")
 
@@ -33,17 +33,17 @@ class ReceiveBuffer:
         self._own_references = sys.getrefcount(self._data)
 
     def room(self, kept: bytes) -> memoryview:
-        """Room to receive into, behind what was kept of the connection's last read."""
+        """The room to receive into, after the bytes that were kept from the connection's last read."""
         length = len(kept)
         if length:
             self._view[:length] = kept
         return self._view[length:]
 
     def received(self, size_bytes: int) -> bytes:
-        """What has arrived, perhaps with debris behind it. Call `release` after it was handled."""
+        """The received bytes, perhaps with old bytes after them. Call `release` when they are handled."""
         return self._data if size_bytes >= COPIED_BELOW_BYTES else self._data[:size_bytes]
 
     def release(self) -> None:
-        """What was received has been handled: it is overwritten next, unless somebody still refers to it."""
+        """The received bytes are handled. They will be overwritten, unless something still refers to them."""
         if sys.getrefcount(self._data) != self._own_references:
             self._renew()

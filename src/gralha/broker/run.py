@@ -1,7 +1,7 @@
 """A node as a process: event loop, real disk, real clock, signals.
 
-Here, and nowhere below, the outside world enters: everything the node does goes through the loop, the disk,
-the clock and the random generator given to it, so that a simulation can give others.
+Only this module uses the outside world. Everything that the node does goes through the loop, the disk, the
+clock and the random generator that it is given, so that a simulation can replace them.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from gralha.storage.disk import DiskError, RealDisk
 
 
 class NodeFailedError(Exception):
-    """The node did not start, or could not go on; the message is a sentence for a person."""
+    """The node did not start, or could not continue. The message is a sentence for a person."""
 
 
 def wall_clock_ms() -> int:
@@ -33,9 +33,8 @@ def hostname() -> str:
 
 
 def run_node(config: NodeConfig, on_ready: Callable[[Node], None]) -> None:
-    """Run until a signal asks to stop; NodeFailedError when the node ends by itself.
-
-    A second signal ends at once.
+    """Runs until a signal. Raises NodeFailedError if the node ends by itself. A second signal ends it at
+    once.
     """
     _raise_file_limit()
     try:
@@ -54,7 +53,7 @@ async def _run(config: NodeConfig, on_ready: Callable[[Node], None]) -> None:
     node = Node(config, RealDisk(), wall_clock_ms, random.Random(), CleanerProcess())
 
     def ready(node: Node) -> None:
-        # What a started node consists of stays: the collector need not look at all of it each time.
+        # The objects of a started node stay, so the garbage collector need not look at them.
         gc.freeze()
         on_ready(node)
 
@@ -71,7 +70,7 @@ def _stop_or_exit(stop: asyncio.Event) -> None:
 
 
 def _raise_file_limit() -> None:
-    """A partition has several files; take as many descriptors as the system lets us have."""
+    """Raises the limit of open files as far as possible, because a partition has several files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

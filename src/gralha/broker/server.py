@@ -1,4 +1,4 @@
-"""The listeners: sockets that accept connections, and the limits that hold for all of them."""
+"""The listeners: sockets that accept connections, and the limits for all of them."""
 
 import asyncio
 import logging
@@ -36,7 +36,7 @@ class Server:
         self._servers: list[asyncio.Server] = []
 
     async def bind(self, listener: str, host: str, port: int, apis: dict[int, Api]) -> int:
-        """Take an address without serving it yet; answers the port, which matters when it was given as 0."""
+        """Binds an address without serving it yet. Returns the port, which matters if it was given as 0."""
         loop = asyncio.get_running_loop()
         settings = ConnectionSettings(apis, listener, self._max_request_bytes, self.limits)
         server = await loop.create_server(
@@ -52,7 +52,7 @@ class Server:
         return int(server.sockets[0].getsockname()[1])
 
     async def serve(self, broker: object, presence: Presence | None = None) -> None:
-        """Let clients in; the handlers get `broker`. `presence` is told when nodes have disconnected."""
+        """Accepts clients. The handlers get `broker`. `presence` is told when nodes disconnect."""
         for settings in self._settings:
             settings.broker = broker
             settings.presence = presence
@@ -60,10 +60,11 @@ class Server:
             await server.start_serving()
 
     async def sweep(self) -> None:
-        """The owner's task: end connections that were idle, or in the middle of a frame, for too long.
+        """Closes connections that are idle, or in the middle of a frame, for too long. The owner runs this as
+        a task.
 
-        After a pause of this process (SIGSTOP, a suspended machine) bytes of clients may lie in the sockets,
-        unread. A sweep that comes too late ends nothing.
+        After a pause of this process (SIGSTOP, a suspended machine) the sockets may have unread bytes of
+        clients. So a late sweep closes nothing.
         """
         loop = asyncio.get_running_loop()
         while True:
@@ -86,7 +87,7 @@ class Server:
         return [connection for settings in self._settings for connection in settings.connections]
 
     async def close(self) -> None:
-        """Stop listening; give clients a moment to read what they were answered."""
+        """Stops listening. Clients have a moment to read their answers."""
         for server in self._servers:
             server.close()
         for connection in self.connections():

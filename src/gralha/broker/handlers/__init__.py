@@ -1,10 +1,10 @@
-"""The APIs that a broker serves: each in the file beside this one that has its name, as a function `handle`.
+"""The APIs of a broker. Each has a file in this folder with its name and a function `handle`.
 
-`APIS` is the whole truth for clients, `CONTROLLER_APIS` for the listeners where controllers are asked: the
-pipeline looks requests up in them, and ApiVersions is answered from them. A new API is a new file and a line
-in SERVED; its versions, and the listeners that offer it, are those of its definition in `protocol`.
+`APIS` are the APIs for clients, `CONTROLLER_APIS` those of controller listeners. The pipeline looks up
+requests in these tables, and ApiVersions answers from them. A new API needs a new file and a line in SERVED.
+Its versions and listeners are in its definition in `protocol`.
 
-A handler is imported when the first request of its kind comes. That takes some 30 ms off the broker's start.
+A handler is imported with the first request of its API, which makes the broker start 30 ms faster.
 """
 
 from collections.abc import Awaitable
@@ -75,7 +75,7 @@ SERVED: Final = (
     ApiKey.UPDATE_RAFT_VOTER,
 )
 
-# What `quorum.py` answers, besides a Fetch that comes to a controller.
+# The APIs of `quorum.py`, besides a Fetch request to a controller.
 QUORUM: Final = frozenset(
     {
         ApiKey.VOTE,
@@ -89,7 +89,7 @@ QUORUM: Final = frozenset(
     }
 )
 
-# What only the active controller decides: `forwarding.py` says how other nodes get its decision.
+# The APIs that only the active controller decides. `forwarding.py` explains how other nodes answer them.
 DECIDED: Final = frozenset(
     {
         ApiKey.CREATE_TOPICS,
@@ -107,13 +107,13 @@ DECIDED: Final = frozenset(
         ApiKey.REMOVE_RAFT_VOTER,
     }
 )
-# Of these, brokers handle changes of configs first: a part of such a request may be for this very broker.
+# Brokers handle these first, because a part of such a request may be for this broker itself.
 SPLIT: Final = frozenset({ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
 
-# A connection may have eight fetches inside; clients have one or two.
+# A connection may have eight fetches in the broker. Clients have one or two.
 FETCH_WEIGHT: Final = 32
 
-# What tells clients where to go. See `Api.in_turn`.
+# The APIs that tell clients which broker to use. See `Api.in_turn`.
 WHO_LEADS: Final = (
     ApiKey.METADATA,
     ApiKey.DESCRIBE_TOPIC_PARTITIONS,
@@ -125,7 +125,7 @@ Answer = Message | Awaitable[Message | None] | None
 
 
 def _row(key: ApiKey, listener: str) -> Api:
-    """An API that loads its handler, and puts it in its place, when it is first used."""
+    """An API that imports its handler when it is used for the first time."""
     definition = apis.APIS[key]
 
     def load() -> None:
@@ -159,7 +159,7 @@ def _handler(key: ApiKey, listener: str) -> Handler:
         return forwarding(decided_api(key))
     if listener == "controller" and key in DECIDED and key not in QUORUM:
         return deciding(decided_api(key))
-    # Where controllers are asked only the metadata log can be meant.
+    # On a controller listener, a Fetch is always for the metadata log.
     is_of_quorum = key in QUORUM or (listener == "controller" and key is ApiKey.FETCH)
     handle: Handler = _module("quorum" if is_of_quorum else key.name.lower()).handle
     return handle

@@ -1,4 +1,4 @@
-"""AllocateProducerIds (version 0): a broker gets a block of producer ids to hand out."""
+"""AllocateProducerIds (version 0): gives a broker a block of producer ids to hand out."""
 
 from gralha.broker.handlers.controller_node import ControllerNode
 from gralha.broker.pipeline import RequestContext

@@ -1,8 +1,8 @@
-"""AlterConfigs (versions 0 to 2): all the settings of topics, brokers and groups, at once.
+"""AlterConfigs (versions 0 to 2): sets all configs of topics, brokers and groups at once.
 
-The older way: what the request names is set, everything else of the resource goes back to its default. Each
-resource changes as a whole or not at all. A broker's settings are changed by that broker; the resource with
-an empty name is for all brokers. The answer leaves when the change is committed.
+This is the older API: it sets the given configs and removes all others of the resource. All changes of a
+resource are made, or none. A broker changes its own configs. The broker with an empty name stands for all
+brokers. The answer is sent when the change is committed.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ async def handle(
 async def decide(
     broker: Broker, context: RequestContext, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
-    """What comes to a controller has been seen by the broker that it is about."""
+    """On a controller: the broker has handled its own part of the request already."""
     controller = broker.controller
     return await broker.execute(lambda image: configs.alter_configs(image, request, controller.context))
 

@@ -1,8 +1,8 @@
-"""AlterPartitionReassignments (versions 0 and 1): replicas move to other brokers, or the move is called off.
+"""AlterPartitionReassignments (versions 0 and 1): moves replicas to other brokers, or cancels a move.
 
-The answer leaves when the moves are committed; ListPartitionReassignments tells when they are over.
+The answer is sent when the moves are committed. ListPartitionReassignments tells when they are done.
 
-Gaps: timeout_ms is not looked at, as in CreateTopics.
+Gaps: timeout_ms is ignored, as in CreateTopics.
 """
 
 from gralha.broker.handlers.controller_node import ControllerNode

@@ -1,13 +1,13 @@
-"""ApiVersions (versions 0 to 4): which APIs, in which versions, this broker serves; the first a client asks.
+"""ApiVersions (versions 0 to 4): the APIs and versions of this broker. It is the first request of a client.
 
-The answer is the table of handlers, so it names exactly what is served, with one exception that Kafka makes
-too: Produce is advertised from version 0 although it is served from 3 on, because librdkafka takes a broker
-without version 0 for one that cannot compress (KAFKA-18659).
+The answer comes from the table of handlers, so it is exactly what the broker supports. There is one
+exception, as in Kafka: Produce is advertised from version 0, although it is supported from version 3. Without
+version 0 librdkafka assumes that the broker cannot compress (KAFKA-18659).
 
-A version of ApiVersions itself that we do not know is answered in version 0 with UNSUPPORTED_VERSION and
-the range that we do know (KIP-511). From version 3 on a client names its software; a name that is not made
-of letters, digits, `-` and `.` is refused. Versions below 4 leave out features whose lowest level is 0, which
-old clients cannot read (KAFKA-17492).
+An unknown version of ApiVersions itself is answered in version 0 with UNSUPPORTED_VERSION and the supported
+range (KIP-511). From version 3 on a client names its software. A name with other characters than letters,
+digits, `-` and `.` is refused. Versions below 4 leave out features whose lowest level is 0, which old clients
+cannot read (KAFKA-17492).
 """
 
 import re

@@ -1,6 +1,6 @@
-"""The bit fields in which Metadata and the Describe requests tell a client what it may do.
+"""The bit fields of Metadata and the Describe requests that say what a client may do.
 
-Bit n stands for Kafka's ACL operation n. There are no ACLs yet, so everybody may do everything.
+Bit n is Kafka's ACL operation n. There are no ACLs yet, so every client may do everything.
 """
 
 from typing import Final

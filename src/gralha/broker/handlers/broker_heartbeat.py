@@ -1,6 +1,6 @@
-"""BrokerHeartbeat (versions 0 to 2): a broker lives, and says what it wants to be.
+"""BrokerHeartbeat (versions 0 to 2): a broker is alive, and asks to be fenced, unfenced or shut down.
 
-The answer leaves when what follows from it is committed.
+The answer is sent when the controller's decision is committed.
 """
 
 from gralha.broker.handlers.controller_node import ControllerNode, monotonic_ms
@@ -25,6 +25,6 @@ async def handle(
     except KafkaError as error:
         return BrokerHeartbeatResponse(error_code=error.code)
     if response.should_shut_down:
-        # Its next process need not wait for the end of this one's session.
+        # The next process of the broker must not wait for the end of this session.
         controller.context.liveness.forget(request.broker_id)
     return response

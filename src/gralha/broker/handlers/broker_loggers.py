@@ -1,7 +1,7 @@
-"""This broker's loggers as config resources: their levels can be read and changed while it runs.
+"""This broker's loggers as config resources. Their levels can be read and changed while the broker runs.
 
-Names are those of Python's loggers below `gralha`, and `root` for the rest; levels are Kafka's words. A
-change lasts until the broker stops. Deleting a logger's level makes it follow its parent again.
+Names are those of Python's loggers below `gralha`, and `root` for the rest. Levels are Kafka's words. A
+change lasts until the broker stops. If the level of a logger is deleted, it follows its parent again.
 """
 
 import logging
@@ -31,7 +31,7 @@ class LevelChange(NamedTuple):
 
 
 def levels() -> dict[str, str]:
-    """The level that counts for each logger."""
+    """The effective level of each logger."""
     known = logging.root.manager.loggerDict
     names = [ROOT, *sorted(name for name in known if name.partition(".")[0] == PREFIX)]
     return {name: _word(_logger(name).getEffectiveLevel()) for name in names}
@@ -49,12 +49,12 @@ def change(changes: Iterable[LevelChange], validate_only: bool) -> None:
 
 def _check(one: LevelChange) -> None:
     if one.operation not in (SET, DELETE):
-        raise InvalidRequestError("The level of a logger can be set and deleted, nothing else")
+        raise InvalidRequestError("The level of a logger can only be set or deleted")
     if one.logger not in levels():
         raise InvalidConfigError(f"Logger {one.logger} does not exist!")
     if one.operation == SET and one.level not in LEVELS:
         raise InvalidConfigError(
-            f"Cannot set the log level of {one.logger} to {one.level}: allowed are {', '.join(LEVELS)}"
+            f"Cannot set the log level of {one.logger} to {one.level}: allowed: {', '.join(LEVELS)}"
         )
     if one.operation == DELETE and one.logger == ROOT:
         raise InvalidRequestError(f"The level of the {ROOT} logger can be changed, but not deleted")
@@ -65,5 +65,5 @@ def _logger(name: str) -> logging.Logger:
 
 
 def _word(level: int) -> str:
-    """The most verbose word that says no more than the logger does."""
+    """The most verbose level name that does not claim more than the logger logs."""
     return next((word for word, number in reversed(LEVELS.items()) if number >= level), "FATAL")

@@ -1,7 +1,7 @@
 """BrokerRegistration (versions 0 to 4): a broker's process starts and gets its broker epoch.
 
-While the broker's previous process lives the answer is DUPLICATE_BROKER_REGISTRATION, and the broker asks
-again. Asking twice from the same process changes nothing but what the broker says of itself.
+While the broker's previous process lives, the answer is DUPLICATE_BROKER_REGISTRATION, and the broker asks
+again. A second request of the same process only updates the broker's description.
 """
 
 from gralha.broker.handlers.controller_node import ControllerNode, monotonic_ms
@@ -44,7 +44,7 @@ def _check(node: ControllerNode, request: BrokerRegistrationRequest) -> None:
 
 
 def introduction(request: BrokerRegistrationRequest) -> BrokerIntroduction:
-    """What the broker says of itself."""
+    """The description of the broker."""
     return BrokerIntroduction(
         request.broker_id,
         request.incarnation_id,

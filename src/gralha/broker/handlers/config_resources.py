@@ -1,4 +1,4 @@
-"""What requests about broker settings have in common: they are for the broker that they name."""
+"""A check for requests about broker configs: they must be sent to the broker that they name."""
 
 from gralha.broker.broker import Broker
 from gralha.metadata.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE
@@ -6,7 +6,7 @@ from gralha.protocol.errors import InvalidRequestError
 
 
 def check_addressee(broker: Broker, kind: int, name: str) -> None:
-    """Refuse a resource of another broker: only that one can answer for it. No name means all brokers."""
+    """Refuses a resource of another broker: only that broker can answer. No name means all brokers."""
     if kind != BROKER_LOGGER_RESOURCE and (kind != BROKER_RESOURCE or not name):
         return
     if not (name.isascii() and name.isdigit()):

@@ -1,4 +1,4 @@
-"""What the handlers of a controller's requests see of the node they run on."""
+"""The parts of a node that the handlers of controller requests use."""
 
 import asyncio
 from typing import Protocol
@@ -8,7 +8,7 @@ from gralha.metadata.service import ControllerService
 
 
 class ControllerNode(Protocol):
-    """A node that may be the active controller, whether it is a broker as well or not."""
+    """A node that may be the active controller. It may be a broker as well."""
 
     @property
     def controller(self) -> ControllerService: ...

@@ -1,4 +1,4 @@
-"""ControllerRegistration (version 0): a controller tells the active one where it is and what it supports."""
+"""ControllerRegistration (version 0): a controller sends its endpoints and features to the active one."""
 
 from gralha.broker.handlers.controller_node import ControllerNode
 from gralha.broker.pipeline import RequestContext

@@ -1,9 +1,9 @@
-"""CreatePartitions (versions 0 to 3): more partitions for a topic, placed by the controller or by hand.
+"""CreatePartitions (versions 0 to 3): adds partitions to a topic, placed by the controller or the caller.
 
-Each topic succeeds or fails by itself. The answer leaves when the partitions are committed and those that
-belong on this broker have their logs.
+Each topic succeeds or fails by itself. The answer is sent when the partitions are committed and this broker
+has created the logs of its own.
 
-Gaps: timeout_ms is not looked at, as in CreateTopics.
+Gaps: timeout_ms is ignored, as in CreateTopics.
 """
 
 from gralha.broker.broker import Broker
@@ -27,7 +27,7 @@ async def decide(
 
 
 def refusal(request: CreatePartitionsRequest, error: KafkaError, version: int) -> CreatePartitionsResponse:
-    """A request that fails as a whole fails for each topic."""
+    """If the whole request fails, each topic gets the error."""
     return CreatePartitionsResponse(
         results=[
             CreatePartitionsTopicResult(name=topic.name, error_code=error.code, error_message=error.message)

@@ -1,11 +1,11 @@
-"""CreateTopics (versions 2 to 7): new topics, placed by the controller or by hand.
+"""CreateTopics (versions 2 to 7): creates topics, placed by the controller or the caller.
 
-Each topic succeeds or fails by itself. The answer leaves when the topics are committed and the active
-controller, if it is a broker as well, has its logs; the other brokers hear of them a moment later. It shows
-their settings from version 5 on, their ids from 7.
+Each topic succeeds or fails by itself. The answer is sent when the topics are committed and the active
+controller, if it is a broker as well, has created its logs. The other brokers follow a moment later. From
+version 5 on the answer has the configs of the topics, from version 7 on their ids.
 
-Gaps: timeout_ms is not looked at, since the commit takes milliseconds or never comes. Apache Kafka answers
-REQUEST_TIMED_OUT to a timeout of 0; here it creates the topic.
+Gaps: timeout_ms is ignored, because the commit takes milliseconds or never happens. Apache Kafka answers
+REQUEST_TIMED_OUT to a timeout of 0. Here the topic is created.
 """
 
 from gralha.broker.broker import Broker
@@ -27,7 +27,7 @@ async def decide(
 
 
 def refusal(request: CreateTopicsRequest, error: KafkaError, version: int) -> CreateTopicsResponse:
-    """A request that fails as a whole fails for each topic."""
+    """If the whole request fails, each topic gets the error."""
     return CreateTopicsResponse(
         topics=[
             CreatableTopicResult(name=topic.name, error_code=error.code, error_message=error.message)

@@ -1,6 +1,6 @@
-"""Who leads a partition, told along with the error that says that this broker does not (KIP-951).
+"""The leader of a partition, for answers with the error that this broker is not the leader (KIP-951).
 
-A client then need not ask for metadata before it tries again.
+So a client need not ask for metadata before it tries again.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from gralha.replication.partition import Partition
 
 
 def current_leader(partition: Partition | None, topic: TopicImage | None, index: int) -> tuple[int, int]:
-    """Leader and leader epoch, as the partition on this broker knows them, or else the metadata."""
+    """The leader and leader epoch, from the partition on this broker, otherwise from the metadata."""
     if partition is not None:
         return partition.leader_id, partition.leader_epoch
     assigned = None if topic is None else topic.partitions.get(index)
@@ -21,6 +21,6 @@ def current_leader(partition: Partition | None, topic: TopicImage | None, index:
 
 
 def leader_nodes(broker: Broker, listener: str, leader_ids: Iterable[int]) -> list[Node]:
-    """Where these leaders are for a client that came by the listener."""
+    """The addresses of these leaders on the client's listener."""
     found = [alive_node(broker.image, leader_id, listener) for leader_id in sorted(set(leader_ids))]
     return [node for node in found if node is not None]

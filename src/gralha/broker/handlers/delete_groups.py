@@ -16,7 +16,7 @@ from gralha.protocol.messages.delete_groups import (
 async def handle(
     broker: Broker, context: RequestContext, request: DeleteGroupsRequest
 ) -> DeleteGroupsResponse:
-    # As in Kafka, a group that is named twice is deleted, and answered, once.
+    # As in Kafka, a group that is named twice is deleted and answered once.
     group_ids = dict.fromkeys(request.groups_names)
     answers = await gathered([_deleted(broker, group_id) for group_id in group_ids])
     return DeleteGroupsResponse(results=[result for answer in answers for result in answer.results])

@@ -1,11 +1,11 @@
-"""DeleteRecords (versions 0 to 2): make a partition begin at a later offset.
+"""DeleteRecords (versions 0 to 2): moves the start of a partition to a later offset.
 
-Offset -1 means the high watermark: everything that consumers may read goes. The answer is the low watermark,
-the offset that every replica begins at. Internal topics and topics whose cleanup.policy lacks `delete` are
-refused. The files follow with the next retention run.
+Offset -1 means the high watermark, so all readable records are deleted. The answer is the low watermark, the
+lowest start offset of all replicas. Internal topics, and topics whose cleanup.policy lacks `delete`, are
+refused. The next retention run deletes the files.
 
-It waits, up to timeout_ms, until the replicas on all living brokers have followed; they do so with their next
-fetch.
+The answer waits, up to timeout_ms, until the replicas on all live brokers have followed, which they do with
+their next fetch.
 """
 
 import asyncio
@@ -47,7 +47,7 @@ def handle(
 
 
 class Deletion(Subscriber):
-    """The start of one partition on its way to all replicas."""
+    """A new start offset of one partition, on its way to all replicas."""
 
     def __init__(self, partition: Partition, offset: int, result: DeleteRecordsPartitionResult) -> None:
         self.partition = partition
@@ -57,7 +57,7 @@ class Deletion(Subscriber):
         self.done = asyncio.Event()
 
     def look(self) -> bool:
-        """Whether it is over, one way or the other; then the result says which."""
+        """Returns True if it is done or has failed. Then the result says which."""
         if self.partition.leading is not self.leading:
             self.result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
         else:

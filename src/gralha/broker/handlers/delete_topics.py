@@ -1,9 +1,9 @@
-"""DeleteTopics (versions 1 to 6): topics by name, from version 6 on by name or id.
+"""DeleteTopics (versions 1 to 6): deletes topics by name, from version 6 on by name or id.
 
-Each topic succeeds or fails by itself, unless delete.topic.enable is false, which fails them all. The answer
-leaves when the deletion is committed: the names are free again, the files go after file.delete.delay.ms.
+Each topic succeeds or fails by itself, but all fail if delete.topic.enable is false. The answer is sent when
+the deletion is committed. Then the names are free again. The files are deleted after file.delete.delay.ms.
 
-Gaps: timeout_ms is not looked at, as in CreateTopics.
+Gaps: timeout_ms is ignored, as in CreateTopics.
 """
 
 from gralha.broker.broker import Broker
@@ -28,7 +28,7 @@ async def decide(
 
 
 def refusal(request: DeleteTopicsRequest, error: KafkaError, version: int) -> DeleteTopicsResponse:
-    """A request that fails as a whole fails for each topic."""
+    """If the whole request fails, each topic gets the error."""
     states = [*request.topics, *(DeleteTopicState(name=name) for name in request.topic_names)]
     return DeleteTopicsResponse(
         responses=[

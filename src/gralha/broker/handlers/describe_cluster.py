@@ -1,8 +1,8 @@
 """DescribeCluster (versions 0 to 2): the cluster's id, its controller and its brokers.
 
-Addresses are those of the listener by which the client came. Version 2 can include fenced brokers. The
-endpoint type says whether the client believes to talk to brokers (1) or controllers (2, KIP-919); a listener
-of the other kind refuses it.
+Addresses are those of the client's listener. Version 2 can include fenced brokers. The endpoint type says
+whether the client expects brokers (1) or controllers (2, KIP-919). A listener of the other kind refuses the
+request.
 """
 
 from typing import Final

@@ -1,10 +1,10 @@
-"""DescribeConfigs (versions 1 to 4): the settings of topics, brokers, groups and loggers, and their sources.
+"""DescribeConfigs (versions 1 to 4): the configs of topics, brokers, groups and loggers, and their sources.
 
-Without keys all settings are shown. Synonyms are the other places where a setting could be made, strongest
-first; documentation and types come from version 3 on. The broker resource with an empty name shows what is
-set dynamically for all brokers; a broker answers for itself and no other. Secrets have no value.
+Without keys, all configs are in the answer. Synonyms are all places where a config can be set, strongest
+first. Documentation and types are in the answer from version 3 on. The broker with an empty name has the
+dynamic configs of all brokers. A broker answers only for itself. Sensitive configs have no value.
 
-A group shows its settings whether it exists or not, as in Kafka.
+A group has configs even if it does not exist, as in Kafka.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ async def handle(
         if key not in results:
             results[key] = _describe(broker, request, resource)
             if len(results) % RESOURCES_PER_TURN == 0:
-                await asyncio.sleep(0)  # others have their turn
+                await asyncio.sleep(0)  # lets other tasks run
     return DescribeConfigsResponse(results=list(results.values()))
 
 
@@ -114,7 +114,7 @@ def _layers(broker: Broker) -> BrokerConfigLayers:
 
 
 def _set_directly(values: Mapping[str, str], source: ConfigSource) -> list[EffectiveConfig]:
-    """Settings that nothing is inherited for and nothing else is known about."""
+    """Configs that inherit nothing and have no known type."""
     return [
         EffectiveConfig(name, value, source, False, False, ConfigType.UNKNOWN, None, [])
         for name, value in values.items()

@@ -1,10 +1,10 @@
-"""DescribeLogDirs (versions 1 to 5): which partitions lie in which data folder, and how large they are.
+"""DescribeLogDirs (versions 1 to 5): the data folders of this broker, their partitions and sizes.
 
-Null topics mean every partition on this broker's disks. From version 4 on each folder tells the size of its
-file system and the room that is left (KIP-827), from version 5 on whether it is cordoned (KIP-1066). A folder
-whose file system cannot be asked is answered with KAFKA_STORAGE_ERROR.
+Null topics mean every partition on this broker. From version 4 on each folder has the size and the free space
+of its file system (KIP-827), from version 5 on whether it is cordoned (KIP-1066). If the file system of a
+folder cannot be asked, the answer is KAFKA_STORAGE_ERROR.
 
-Gaps: no replica is ever on its way to another folder here, so `is_future_key` is never set.
+Gaps: replicas cannot move between folders here, so `is_future_key` is never set.
 """
 
 import os.path
@@ -65,7 +65,7 @@ def _topics(logs: list[Log]) -> list[DescribeLogDirsTopic]:
             DescribeLogDirsPartition(
                 partition_index=log.partition,
                 partition_size=log.size_bytes(),
-                # How far a follower's log ends before what consumers may read already.
+                # How far a follower's log ends before the records that consumers may read.
                 offset_lag=max(log.high_watermark - log.log_end_offset, 0),
             )
         )

@@ -1,7 +1,7 @@
-"""DescribeProducers (version 0): the producer ids that have written to a partition lately (KIP-664).
+"""DescribeProducers (version 0): the producers that have written to a partition recently (KIP-664).
 
-Any replica answers, not just the leader. An idempotent producer shows its last sequence number; one inside a
-transaction also the offset at which that began, which is how a hanging transaction is found.
+Any replica answers, not only the leader. An idempotent producer has its last sequence number. A producer in a
+transaction also has the first offset of the transaction, which helps to find hanging transactions.
 """
 
 from gralha.broker.broker import Broker

@@ -1,8 +1,8 @@
 """DescribeTopicPartitions (version 0): topics and their partitions, page by page (KIP-966).
 
-Topics come in order of their names: those asked for, or all when none is named. One answer holds at most
-response_partition_limit partitions (and max.request.partition.size.limit); a cursor says where the next page
-begins. A cursor that contradicts the request is answered with INVALID_REQUEST for every topic in it.
+Topics are ordered by name: the given ones, or all if none is given. An answer has at most
+response_partition_limit partitions (and max.request.partition.size.limit). A cursor says where the next page
+begins. A cursor that contradicts the request is answered with INVALID_REQUEST for every topic.
 """
 
 from gralha.broker.broker import Broker

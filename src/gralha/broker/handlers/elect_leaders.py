@@ -1,7 +1,7 @@
-"""ElectLeaders (versions 0 to 2): partitions get their preferred leaders back, or any leader at all.
+"""ElectLeaders (versions 0 to 2): elects preferred leaders, or any live replicas.
 
-Gaps: timeout_ms is not looked at, as in CreateTopics. The answer leaves when the leaders are committed, not
-when they serve.
+Gaps: timeout_ms is ignored, as in CreateTopics. The answer is sent when the leaders are committed, not when
+they serve clients.
 """
 
 from gralha.broker.handlers.controller_node import ControllerNode
@@ -26,7 +26,7 @@ async def decide(
 
 
 def refusal(request: ElectLeadersRequest, error: KafkaError, version: int) -> ElectLeadersResponse:
-    """Version 0 can say it only of each partition; all versions do."""
+    """The error is in every partition, because version 0 has no error for the whole request."""
     return ElectLeadersResponse(
         error_code=error.code if version >= 1 else 0,
         replica_election_results=[

@@ -1,6 +1,6 @@
-"""The brokers as a client sees them: through the listener by which it came.
+"""The brokers as a client sees them on its listener.
 
-A broker that is fenced, or that has no such listener, is not there for this client.
+A broker that is fenced, or does not have this listener, does not exist for this client.
 """
 
 from collections.abc import Collection, Iterable
@@ -36,7 +36,7 @@ def alive_nodes(image: MetadataImage, listener: str) -> list[Node]:
 
 
 def listed_nodes(broker: Broker, listener: str) -> list[Node]:
-    """Those, and the ones that have just left: see `departures.py`."""
+    """The live brokers, and those that were fenced recently: see `departures.py`."""
     nodes = all_nodes(broker.image, listener)
     if not any(node.fenced for node in nodes):
         return nodes
@@ -45,15 +45,15 @@ def listed_nodes(broker: Broker, listener: str) -> list[Node]:
 
 
 def alive_node(image: MetadataImage, broker_id: int, listener: str) -> Node | None:
-    """One broker, if the client can use it."""
+    """One broker, if the client can use it. Otherwise None."""
     return next((node for node in alive_nodes(image, listener) if node.id == broker_id), None)
 
 
 def controller_id(broker: Broker, nodes: Collection[Node]) -> int:
-    """The broker to which clients send controller requests; each broker passes them on.
+    """The broker that clients send controller requests to. Every broker forwards them.
 
-    Kafka names any living broker. The one that was asked is the best choice: the client has a connection to
-    it. librdkafka waits for a broker that was named and has died since, without asking anew.
+    Kafka returns any live broker. This broker is the best choice, because the client is connected to it. If
+    the returned broker dies, librdkafka waits for it without asking again.
     """
     alive = [node.id for node in nodes if not node.fenced]
     if broker.config.node_id in alive:
@@ -62,5 +62,5 @@ def controller_id(broker: Broker, nodes: Collection[Node]) -> int:
 
 
 def without(replicas: Iterable[int], available: Collection[int]) -> list[int]:
-    """The replicas that are on none of the available brokers."""
+    """The replicas that are not on available brokers."""
     return [replica for replica in replicas if replica not in available]

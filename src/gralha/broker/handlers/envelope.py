@@ -1,10 +1,10 @@
-"""Envelope (version 0): a broker passes the request of a client on to the active controller (KIP-590).
+"""Envelope (version 0): a broker forwards a client's request to the active controller (KIP-590).
 
 The request inside is decided as if the client had asked here. If this node is not the active controller, or
-ceases to be before the decision is committed, the envelope itself says NOT_CONTROLLER, so that the broker
-tries again with the next one. Every other error is in the response inside.
+loses leadership before the decision is committed, the envelope itself has NOT_CONTROLLER, so that the broker
+asks the next controller. All other errors are in the response inside.
 
-Gaps: the principal of the client is not looked at, because there is no authentication yet.
+Gaps: the client's principal is ignored, because there is no authentication yet.
 """
 
 from gralha.broker import handlers

@@ -1,10 +1,11 @@
-"""FindCoordinator (versions 0 to 6): which broker coordinates a group.
+"""FindCoordinator (versions 0 to 6): the broker that coordinates a group.
 
-A group's id picks a partition of `__consumer_offsets`, and that partition's leader coordinates the group. The
-topic is made when the first client asks. Versions 4 and up ask for several keys at once (KIP-699).
+The id of a group determines a partition of `__consumer_offsets`, and the leader of that partition coordinates
+the group. The topic is created when the first client asks. From version 4 on a request may have several keys
+(KIP-699).
 
-Not here yet: transactional ids (key type 1), answered with UNSUPPORTED_VERSION until their coordinator comes,
-and share groups (key type 2), answered with INVALID_REQUEST as by a broker that has none.
+Not here yet: transactional ids (key type 1), answered with UNSUPPORTED_VERSION, and share groups (key type
+2), answered with INVALID_REQUEST.
 """
 
 from collections.abc import Awaitable
@@ -55,9 +56,9 @@ async def _create_and_answer(
 async def _settle_and_answer(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
-    """The topic is just being made: whoever is sent to its leader now should find a coordinator there.
+    """The topic is being created. Waits until its leaders have their coordinators.
 
-    A client that is told NOT_COORDINATOR may take seconds before it asks again.
+    A client that gets NOT_COORDINATOR may wait for seconds before it asks again.
     """
     await broker.replicas.settled()
     return _answer(broker, context, request, None)
@@ -74,7 +75,7 @@ def _answer(
     only = coordinators[0]
     return FindCoordinatorResponse(
         error_code=only.error_code,
-        error_message=only.error_message or "NONE",  # Kafka's word for no error, which some tools print
+        error_message=only.error_message or "NONE",  # Kafka's text for no error, which some tools print
         node_id=only.node_id,
         host=only.host,
         port=only.port,

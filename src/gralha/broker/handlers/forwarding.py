@@ -1,13 +1,14 @@
-"""Requests that only the active controller decides, whichever node a client asks.
+"""Requests that only the active controller decides, no matter which node a client asks.
 
-A broker passes such a request on to the active controller, in an Envelope if that is another node (KIP-590).
-While the quorum elects a controller the request waits: the client gets the decision of the next controller
-and never learns of the change. After FORWARD_TIMEOUT_MS without one it gets REQUEST_TIMED_OUT, as in Kafka.
+A broker forwards such a request to the active controller, in an Envelope if that is another node (KIP-590).
+While the quorum elects a controller, the request waits. The client gets the decision of the next controller
+and does not notice the change. After FORWARD_TIMEOUT_MS without a decision it gets REQUEST_TIMED_OUT, as in
+Kafka.
 
 The module of each of these APIs has two functions:
 
-    decide(node, context, request)      what this node's controller decides; raises NOT_CONTROLLER and others
-    refusal(request, error, version)    the response that carries an error
+    decide(node, context, request)      the decision of this node's controller, or KafkaError
+    refusal(request, error, version)    the response with an error
 """
 
 from collections.abc import Awaitable, Callable
@@ -27,14 +28,14 @@ Refusal = Callable[[Any, KafkaError, int], Message]
 
 
 class Decided(NamedTuple):
-    """What the module of an API has that the active controller decides."""
+    """The functions of an API that the active controller decides."""
 
     decide: Decide
     refusal: Refusal
 
 
 def deciding(api: Decided) -> Handler:
-    """The handler where controllers are asked: this node decides, or says why not."""
+    """The handler on controller listeners: this node decides or answers with an error."""
 
     async def handle(node: object, context: RequestContext, request: Message) -> Message:
         try:
@@ -46,7 +47,7 @@ def deciding(api: Decided) -> Handler:
 
 
 def forwarding(api: Decided) -> Handler:
-    """The handler where clients ask: the active controller decides, here or elsewhere."""
+    """The handler on client listeners: the active controller decides, on this node or another."""
 
     async def handle(broker: "Broker", context: RequestContext, request: Message) -> Message:
         return await forward(broker, context, request, api)
@@ -55,7 +56,7 @@ def forwarding(api: Decided) -> Handler:
 
 
 async def forward(broker: "Broker", context: RequestContext, request: Message, api: Decided) -> Message:
-    """The active controller's answer to a request of a client, or of this broker on behalf of one."""
+    """The active controller's answer to a request of a client, or of this broker for a client."""
     try:
         return await broker.decide(request, context, partial(api.decide, broker, context, request))
     except KafkaError as error:

@@ -1,9 +1,9 @@
-"""IncrementalAlterConfigs (versions 0 and 1): single settings of topics, brokers, groups, loggers (KIP-339).
+"""IncrementalAlterConfigs (versions 0 and 1): single configs of topics, brokers, groups, loggers (KIP-339).
 
-Settings are set, deleted (back to the default), or have items added to or taken from their list. Each
-resource changes as a whole or not at all. A broker's settings, and the levels of its loggers, are changed by
-that broker; the broker resource with an empty name is for all of them. The answer leaves when the change is
-committed; log levels change at once and only until the broker stops.
+Configs are set or deleted, or items are added to or removed from a list. All changes of a resource are made,
+or none. A broker changes its own configs and the levels of its loggers. The broker with an empty name stands
+for all brokers. The answer is sent when the change is committed. Log levels change at once, and only until
+the broker stops.
 """
 
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ async def handle(
 async def decide(
     broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
-    """What comes to a controller has been seen by the broker that it is about."""
+    """On a controller: the broker has handled its own part of the request already."""
     controller = broker.controller
     return await broker.execute(
         lambda image: configs.incremental_alter_configs(image, request, controller.context)

@@ -1,10 +1,10 @@
-"""InitProducerId (versions 0 to 5): a producer id, with which retries write nothing twice.
+"""InitProducerId (versions 0 to 5): a producer id, so that retries write no record twice.
 
-An idempotent producer (null transactional id) gets a new id with epoch 0 each time it asks; what it may have
-had before is of no interest, but an id without an epoch, or the reverse, is refused.
+An idempotent producer (null transactional id) gets a new id with epoch 0 for each request. Its earlier id
+does not matter, but an id without an epoch, or an epoch without an id, is refused.
 
-Not here yet: transactional ids. Their coordinator comes later; until then they are answered with
-UNSUPPORTED_VERSION, which clients report at once instead of trying again.
+Not here yet: transactional ids. They are answered with UNSUPPORTED_VERSION, which clients report at once
+instead of retrying.
 """
 
 from typing import Final
@@ -30,7 +30,7 @@ async def handle(
     try:
         return InitProducerIdResponse(producer_id=await broker.producer_ids.next(), producer_epoch=0)
     except NotControllerError:
-        # There is no block of ids while there is no controller. Clients ask again, as with Kafka.
+        # Without a controller there is no new block of ids. Clients ask again, as with Kafka.
         return _refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     except KafkaError as error:
         return _refuse(error.code)

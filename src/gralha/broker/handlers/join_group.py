@@ -18,7 +18,7 @@ def handle(
     who = caller(context)
 
     def failed(error: KafkaError) -> JoinGroupResponse:
-        # From version 7 on, no protocol is a null (KIP-559).
+        # From version 7 on, null means no protocol (KIP-559).
         protocol_name = None if context.api_version >= 7 else ""
         return JoinGroupResponse(
             error_code=error.code, member_id=request.member_id, protocol_name=protocol_name

@@ -1,8 +1,8 @@
-"""ListConfigResources (versions 0 and 1): what has a configuration that can be described.
+"""ListConfigResources (versions 0 and 1): the resources that have configs.
 
-Version 0 was ListClientMetricsResources and lists just those. Version 1 (KIP-1142) takes the kinds of
-resource to list: topics, brokers and their loggers, and such client metrics and groups as have settings of
-their own; none means all of them.
+Version 0 was ListClientMetricsResources and lists only those. Version 1 (KIP-1142) takes the types to list:
+topics, brokers and their loggers, and the client metrics and groups that have their own configs. An empty
+list means all types.
 """
 
 from collections.abc import Collection

@@ -1,14 +1,14 @@
 """ListOffsets (versions 1 to 11): the offset of a time in a partition, or of one of its ends.
 
-Timestamps from 0 on mean the first record at that time or later. Negative ones have names: -1 the end (the
-last stable offset for read_committed), -2 the start, -3 the record with the highest timestamp (from version
-7 on, KIP-734), -4 the start of what is on local disk (8, KIP-405), -5 the last tiered offset (9, KIP-1005),
--6 the first one to be tiered (11, KIP-1023). There is no tiered storage, so -4 is the start, and -5 and -6
-are not found. What is not found, or not readable yet, has offset -1 and no error.
+A timestamp of 0 or more means the first record at that time or later. Negative timestamps are special: -1 the
+end (the last stable offset for read_committed), -2 the start, -3 the record with the largest timestamp (from
+version 7, KIP-734), -4 the start of the local log (8, KIP-405), -5 the last tiered offset (9, KIP-1005), -6
+the first offset to be tiered (11, KIP-1023). There is no tiered storage, so -4 is the start, and -5 and -6
+are not found. If nothing is found, or it is not readable yet, the answer is offset -1 without an error.
 
-A follower (replica id from 0 on) and a debugging client (-2) see the log up to its end. A new leader whose
-high watermark is older than its epoch does not know the end that consumers may have seen: it answers
-OFFSET_NOT_AVAILABLE, and they try again (KIP-207).
+A follower (replica id 0 or more) and a debugging client (-2) see the log up to its end. A new leader whose
+high watermark is older than its epoch does not know the end that consumers have seen. It answers
+OFFSET_NOT_AVAILABLE, and clients try again (KIP-207).
 """
 
 import asyncio
@@ -80,7 +80,7 @@ def handle(
 
 
 def _fit(response: ListOffsetsResponse, version: int) -> ListOffsetsResponse:
-    """Take out what an old version has no place for."""
+    """Removes fields that an old version does not have."""
     if version < LEADER_EPOCHS_FROM_VERSION:
         for topic in response.topics:
             for answer in topic.partitions:
@@ -89,7 +89,7 @@ def _fit(response: ListOffsetsResponse, version: int) -> ListOffsetsResponse:
 
 
 class _Search:
-    """A look through a log for a timestamp, and the answer that waits for it."""
+    """A search for a timestamp in a log, and its answer."""
 
     def __init__(
         self, partition: Partition, timestamp: int, end_offset: int, answer: ListOffsetsPartitionResponse
@@ -99,13 +99,13 @@ class _Search:
         self.timestamp = timestamp
         self.end_offset = end_offset
         self.answer = answer
-        # For a consumer: why nothing at or after the end can be said to be missing.
+        # For consumers: the error if the timestamp may be after the known end of the log.
         self.end_error: KafkaError | None = None
         self.found: tuple[int, int, int] | None = None
         self.error: KafkaError | None = None
 
     def run(self) -> None:
-        """May wait for the disk: for a thread."""
+        """Searches the log. It may wait for the disk, so it runs in a thread."""
         log = self.partition.log
         try:
             if self.timestamp == MAX_TIMESTAMP:
@@ -145,7 +145,7 @@ def _run_all(searches: list[_Search]) -> None:
 
 
 class _Answers:
-    """Answers what can be answered at once, and gathers the searches that cannot."""
+    """Answers everything that needs no search, and collects the searches."""
 
     def __init__(self, broker: Broker, version: int, request: ListOffsetsRequest) -> None:
         self.broker = broker

@@ -1,6 +1,6 @@
-"""ListPartitionReassignments (version 0): the replicas that are on the move.
+"""ListPartitionReassignments (version 0): the reassignments under way.
 
-The active controller answers from what is committed.
+The active controller answers from committed metadata.
 """
 
 from gralha.broker.handlers.controller_node import ControllerNode

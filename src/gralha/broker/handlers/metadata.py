@@ -1,11 +1,11 @@
 """Metadata (versions 0 to 13): the brokers, and the topics with their partitions and leaders.
 
-Topics are asked for by name, from version 12 on by id (then names in the same request do not count), all of
-them by null, in version 0 by an empty list. Addresses are those of the listener by which the client came.
+Topics are given by name, or from version 12 on by id (then names in the same request are ignored). Null means
+all topics; in version 0 an empty list does. Addresses are those of the client's listener.
 
-A topic that does not exist is created when the client and auto.create.topics.enable allow it. Apache Kafka
-answers UNKNOWN_TOPIC_OR_PARTITION meanwhile and the client asks again; here the answer waits for the commit,
-which takes milliseconds, and shows the new topic, or the error that the controller gave.
+A topic that does not exist is created if the client and auto.create.topics.enable allow it. Apache Kafka then
+answers UNKNOWN_TOPIC_OR_PARTITION, and the client asks again. Here the answer waits for the commit, which
+takes milliseconds, and has the new topic, or the controller's error.
 """
 
 from collections.abc import Awaitable, Iterable, Sequence
@@ -58,13 +58,13 @@ async def _create_and_answer(
 
 
 def _code_of(error: KafkaError) -> int:
-    """Without a controller the topic does not exist yet: the client asks again, as in Kafka."""
+    """Without a controller the topic does not exist yet. The client asks again, as in Kafka."""
     no_controller = error.code in (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_CONTROLLER)
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if no_controller else error.code
 
 
 def _is_well_formed(request: MetadataRequest, version: int) -> bool:
-    """Versions 10 and 11 have the fields for topic ids, but no broker ever served them (KIP-516)."""
+    """Versions 10 and 11 have fields for topic ids, but no broker has ever supported them (KIP-516)."""
     for topic in request.topics or ():
         if version < TOPIC_IDS_FROM_VERSION and (topic.name is None or topic.topic_id != ZERO_UUID):
             return False
@@ -111,7 +111,7 @@ class _Answer:
         return self._response(answers)
 
     def of_names(self, names: Sequence[str], errors: dict[str, int]) -> MetadataResponse:
-        """`errors` says why a topic could not be created, where that was tried."""
+        """`errors` has the errors of topics that could not be created."""
         answers = []
         for name in names:
             topic = self.image.topics.get(name)
@@ -160,7 +160,7 @@ class _Answer:
     def _partition(self, topic: str, index: int, partition: PartitionImage) -> MetadataResponsePartition:
         available = self.available
         if self.broker.replicas.is_offline(topic, index):
-            # Its records here are damaged, so this broker does not serve it.
+            # The records on this broker are damaged, so it does not serve the partition.
             available = available - {self.broker.config.node_id}
         answer = MetadataResponsePartition(
             partition_index=index,
@@ -181,7 +181,7 @@ class _Answer:
         return answer
 
     def _hide_unavailable(self, answer: MetadataResponsePartition, available: set[int]) -> None:
-        """Version 0 lists only replicas that can be reached, and says when that leaves some out."""
+        """Version 0 lists only available replicas, with an error if that leaves some out."""
         if answer.offline_replicas:
             answer.error_code = ErrorCode.REPLICA_NOT_AVAILABLE
             answer.replica_nodes = [node for node in answer.replica_nodes if node in available]

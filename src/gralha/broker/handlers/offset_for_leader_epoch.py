@@ -1,8 +1,8 @@
-"""OffsetForLeaderEpoch (versions 2 to 4): where a leader epoch ends in the log.
+"""OffsetForLeaderEpoch (versions 2 to 4): the end of a leader epoch in the log.
 
-A consumer asks it after a change of leader to find out whether what it has read was cut off (KIP-320). The
-answer is the largest epoch known up to the one asked for and the offset at which the next one begins; an
-epoch that the log does not know gets -1 for both.
+After a change of leader a consumer asks whether the records that it has read were truncated (KIP-320). The
+answer has the largest known epoch up to the requested one, and the offset at which the next epoch begins. For
+an unknown epoch both are -1.
 """
 
 from gralha.broker.broker import Broker

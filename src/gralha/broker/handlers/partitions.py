@@ -1,4 +1,4 @@
-"""Finding the partition that a request is about, or the error that says why this broker cannot serve it."""
+"""Finds the partition of a request, or raises the error that says why this broker cannot serve it."""
 
 from gralha.broker.broker import Broker
 from gralha.protocol.batches import NO_LEADER_EPOCH
@@ -20,7 +20,7 @@ def hosted(broker: Broker, topic: str, index: int) -> Partition:
 
 
 def led(broker: Broker, topic: str, index: int, leader_epoch: int = NO_LEADER_EPOCH) -> Partition:
-    """The partition, if this broker leads it and the client's idea of the leader epoch, if any, is right."""
+    """The partition, if this broker leads it and the client's leader epoch, if given, is right."""
     partition = hosted(broker, topic, index)
     partition.check_leader(leader_epoch)
     return partition

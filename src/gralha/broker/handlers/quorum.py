@@ -1,6 +1,6 @@
-"""The requests of the quorum, all answered by the raft driver.
+"""The requests of the quorum. The raft driver answers all of them.
 
-Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch and FetchSnapshot of the metadata log, DescribeQuorum,
+These are Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch and FetchSnapshot of the metadata log, DescribeQuorum,
 AddRaftVoter, RemoveRaftVoter and UpdateRaftVoter.
 """
 
@@ -14,7 +14,7 @@ from gralha.protocol.message import Message
 from gralha.protocol.messages.describe_quorum import DescribeQuorumResponse
 from gralha.raft.wire import encode_refusal, sender_id
 
-# The node that was asked does not lead the quorum: the next leader can answer.
+# This node does not lead the quorum, so the broker should ask the next leader.
 _NOT_LEADING: Final = (ErrorCode.NOT_CONTROLLER, ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
@@ -25,7 +25,7 @@ def handle(broker: Broker, context: RequestContext, request: Message) -> Message
 
 
 async def decide(broker: Broker, context: RequestContext, request: Message) -> Message:
-    """The answer to a request that a broker has passed on for a client."""
+    """The answer to a request that a broker has forwarded for a client."""
     answer = broker.controller.driver.handle(request, context.api_version)
     response = answer if isinstance(answer, Message) else await answer
     if _error_code(response) in _NOT_LEADING:
@@ -38,7 +38,7 @@ def refusal(request: Message, error: KafkaError, version: int) -> Message:
 
 
 def _error_code(response: Message) -> int:
-    """DescribeQuorum has errors by partition, and one partition."""
+    """The error of a response. DescribeQuorum has it in its only partition."""
     if isinstance(response, DescribeQuorumResponse) and response.topics:
         return response.topics[0].partitions[0].error_code
     return int(getattr(response, "error_code", 0))

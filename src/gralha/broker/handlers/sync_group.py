@@ -1,6 +1,6 @@
-"""SyncGroup (versions 0 to 5): a classic member asks for its assignment; the leader brings all of them.
+"""SyncGroup (versions 0 to 5): a classic member asks for its assignment. The leader sends all assignments.
 
-The answer comes when the leader's assignment is written to the log.
+The answer is sent when the leader's assignment is committed to the log.
 """
 
 from collections.abc import Awaitable

@@ -1,9 +1,9 @@
-"""Topics that come into being because someone asked for them: by name in Metadata, or a coordinator's own.
+"""Automatic creation of topics: those that a Metadata request names, and those of coordinators.
 
-The settings are those of the broker that was asked, as in Kafka: num.partitions and
-default.replication.factor for ordinary topics, offsets.topic.* and transaction.state.log.* for the internal
-ones. A replication factor above the number of brokers is not lowered: the topic is not made, and the error
-says so. A name that is no topic name goes no further, and not into the log either.
+The settings are those of this broker, as in Kafka: num.partitions and default.replication.factor for ordinary
+topics, offsets.topic.* and transaction.state.log.* for internal ones. If the replication factor is larger
+than the number of brokers, the topic is not created, and the error says so. An invalid topic name is refused
+here and is not logged.
 """
 
 import logging
@@ -24,12 +24,12 @@ from gralha.protocol.messages.create_topics import (
 
 log = logging.getLogger("gralha.broker")
 
-# A client that asks for metadata or a coordinator would rather try again than wait for an election.
+# Clients that ask for metadata or a coordinator should try again instead of waiting for an election.
 TIMEOUT_MS: Final = 5_000
 
 
 async def create(broker: Broker, context: RequestContext, names: list[str]) -> dict[str, KafkaError]:
-    """Create topics and wait until they are there; answers why, for those that are not."""
+    """Creates topics and waits until they exist. Returns the errors of those that could not be created."""
     reasons = {name: invalid_reason(name) for name in names}
     errors: dict[str, KafkaError] = {
         name: InvalidTopicError(reason) for name, reason in reasons.items() if reason is not None
@@ -39,10 +39,10 @@ async def create(broker: Broker, context: RequestContext, names: list[str]) -> d
         return errors
     request = CreateTopicsRequest(topics=[_settings(broker, name) for name in valid])
     for result in (await _create(broker, context, request)).topics:
-        # Somebody else may have been faster.
+        # Another request may have created it meanwhile.
         if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
             errors[result.name] = error_for(result.error_code, result.error_message)
-            log.info("Topic %s is not created by itself: %s", result.name, result.error_message)
+            log.info("Topic %s was not created automatically: %s", result.name, result.error_message)
     return errors
 
 

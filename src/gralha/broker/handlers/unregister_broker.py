@@ -1,4 +1,4 @@
-"""UnregisterBroker (version 0): a broker that is gone for good is forgotten."""
+"""UnregisterBroker (version 0): removes a broker that is gone for good."""
 
 from gralha.broker.handlers.controller_node import ControllerNode
 from gralha.broker.pipeline import RequestContext

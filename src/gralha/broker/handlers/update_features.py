@@ -1,10 +1,10 @@
-"""UpdateFeatures (versions 0 to 2): the levels of features.
+"""UpdateFeatures (versions 0 to 2): changes the levels of features.
 
-kraft.version is the quorum's own: raising it to 1 makes records of the voters that were configured, which can
-be added and removed from then on (KIP-853). The whole request is checked before that, and the others follow
-when it has succeeded: all of them take effect, or none.
+kraft.version belongs to the quorum. Level 1 writes the configured voters into the log as records, which can
+then be added and removed (KIP-853). The whole request is checked first, and the other features follow after
+kraft.version has succeeded. So all of them take effect, or none.
 
-Gaps: timeout_ms is not looked at for the others, as in CreateTopics.
+Gaps: timeout_ms is ignored for the other features, as in CreateTopics.
 """
 
 from gralha.broker.handlers.controller_node import ControllerNode
