@@ -1,0 +1,69 @@
+"""Known bugs of logs on disk, put back: each function patches one in.
+
+Each function imports what it patches: `bugs.py` has to load Gralha's sources first.
+"""
+
+from typing import Any
+
+
+def forget_the_tail() -> None:
+    """After a crash take the last segment as it is."""
+    from gralha.storage.recovery import LogLoader
+
+    LogLoader._recover = LogLoader._read_end  # type: ignore[method-assign]
+
+
+def answer_a_retry_with_a_new_offset() -> None:
+    from gralha.storage.log import Log
+
+    original = Log._check_producer
+
+    def check(self: Any, *args: Any) -> Any:
+        duplicate = original(self, *args)
+        if duplicate is not None:
+            duplicate.last_offset += self.log_end_offset - duplicate.first_offset
+            duplicate.first_offset = self.log_end_offset
+        return duplicate
+
+    Log._check_producer = check  # type: ignore[method-assign]
+
+
+def append_a_retry_again() -> None:
+    from gralha.storage.log import Log
+
+    Log._check_producer = lambda self, *args: None  # type: ignore[method-assign]
+
+
+def forget_producers_in_a_crash() -> None:
+    from gralha.storage.producer_state import ProducerState
+
+    ProducerState.replay_data = lambda self, header: None  # type: ignore[method-assign]
+    ProducerState._take_entries = lambda self, *args: None  # type: ignore[method-assign]
+
+
+def leave_new_segments_out_of_the_folder() -> None:
+    from gralha.storage.log_state import LogState
+
+    LogState._sync_folder = lambda self: None  # type: ignore[method-assign]
+
+
+def remove_what_metadata_does_not_mention() -> None:
+    """NATS 7556: what the metadata that a broker has at its start does not mention is removed."""
+    from gralha.metadata.image import EMPTY_IMAGE
+    from gralha.storage.manager import LogManager
+
+    load = LogManager.load
+
+    def load_and_remove(self: Any, now_ms: int, configs_for: Any) -> None:
+        load(self, now_ms, configs_for)
+        for topic, index in [key for key in self.logs if key[0] not in EMPTY_IMAGE.topics]:
+            self.delete(topic, index, now_ms)
+
+    LogManager.load = load_and_remove  # type: ignore[method-assign]
+
+
+def forget_leader_epochs() -> None:
+    """The leader-epoch checkpoint is not written: a log that was closed cleanly does not know its epochs."""
+    from gralha.storage.leader_epochs import LeaderEpochs
+
+    LeaderEpochs.save = lambda self, log_end_offset: None  # type: ignore[method-assign]
