@@ -14,7 +14,7 @@ from dataclasses import replace
 from importlib.machinery import FileFinder, SourceFileLoader
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tests.simulation import quorum_bugs, replication_bugs, storage_bugs
+from tests.simulation import group_bugs, quorum_bugs, replication_bugs, storage_bugs
 
 if TYPE_CHECKING:
     from gralha.simulation.cluster import Settings
@@ -171,23 +171,41 @@ THREE_NODES_THAT_FLUSH = [
         pause_s=0.3,
     ),
 ]
-FAMILIES = [ONE_NODE, THREE_NODES, THREE_NODES_THAT_FLUSH]
+GROUPS = [
+    Bug(
+        group_bugs.answer_before_it_is_committed,
+        ("kill", "partition", "isolate"),
+        "commit-goes-back|two-owners",
+    ),
+    Bug(
+        group_bugs.serve_before_all_is_loaded,
+        ("kill", "stop"),
+        "commit-goes-back|two-owners",
+        r"consumer/\S+ was told GROUP_ID_NOT_FOUND",
+    ),
+    Bug(group_bugs.take_commits_of_old_generations, ("reset",), "commit-goes-back"),
+    Bug(group_bugs.give_what_another_member_has, ("reset",), "two-owners"),
+]
+FAMILIES = [ONE_NODE, THREE_NODES, THREE_NODES_THAT_FLUSH, GROUPS]
 BUGS = {bug.name: bug for family in FAMILIES for bug in family}
 # Without a bug nothing may happen, under the faults of all of them: how many seeds of each.
 NOTHINGS = {
     "nothing_with_one_node": (ONE_NODE, SEEDS),
     "nothing_with_three_nodes": (THREE_NODES, 4),
     "nothing_with_three_nodes_that_flush": (THREE_NODES_THAT_FLUSH, 4),
+    "nothing_with_groups": (GROUPS, 4),
 }
 
 
 def settings_of(bug: Bug, family: list[Bug]) -> "Settings":
-    from gralha.simulation.presets import POWER_CUTS, THREE, THREE_FLUSHED
+    from gralha.simulation import presets
 
     if family is ONE_NODE:
-        base = replace(POWER_CUTS, topic_configs={"flush.messages": "1", "segment.ms": "4000"})
+        base = replace(presets.POWER_CUTS, topic_configs={"flush.messages": "1", "segment.ms": "4000"})
+    elif family is GROUPS:
+        base = presets.GROUPS
     else:
-        base = THREE_FLUSHED if family is THREE_NODES_THAT_FLUSH else THREE
+        base = presets.THREE_FLUSHED if family is THREE_NODES_THAT_FLUSH else presets.THREE
     return replace(base, faults=bug.faults, fault_interval_s=bug.fault_interval_s, pause_s=bug.pause_s)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import gralha
 from gralha.simulation.cluster import Report, Settings
-from gralha.simulation.presets import FLUSHED, POWER_CUTS, ROLLING, THREE, THREE_FLUSHED, UNFLUSHED
+from gralha.simulation.presets import FLUSHED, GROUPS, POWER_CUTS, ROLLING, THREE, THREE_FLUSHED, UNFLUSHED
 from gralha.simulation.run import run_seed
 
 
@@ -44,6 +44,13 @@ def test_three_nodes_that_flush_survive_power_cuts_everywhere(seed: int) -> None
 def test_rolling_restarts_write_nothing_twice(seed: int) -> None:
     """Seeds 106 and 113 once ended a producer, and had three values twice in the log."""
     judge(run_seed(seed, ROLLING))
+
+
+@pytest.mark.parametrize("seed", range(700, 706))
+def test_groups_lose_no_commit_and_no_partition_has_two_owners(seed: int) -> None:
+    report = run_seed(seed, GROUPS)
+    judge(report)
+    assert report.commits > 20
 
 
 def test_what_flushes_are_for() -> None:

@@ -34,7 +34,7 @@ from gralha.protocol.messages.list_offsets import (
 )
 from gralha.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from gralha.protocol.peers import PeerError
-from gralha.protocol.primitives import RecordBytes
+from gralha.protocol.primitives import ZERO_UUID, RecordBytes
 from gralha.protocol.records import decode_records
 from gralha.simulation.history import Event, Poll, Seek
 
@@ -57,17 +57,27 @@ class Client:
         self.is_stopping = False
         self._bootstrap = bootstrap
         self._addresses: dict[int, Address] = {}
+        self.topic_id = ZERO_UUID
         self.peers = PeerConnections(name, self._address)
 
     def _address(self, node_id: int) -> Address | None:
         """Negative ids are the addresses that the client was given."""
         return self._bootstrap[-1 - node_id] if node_id < 0 else self._addresses.get(node_id)
 
-    async def ask(self, node_id: int, request: Message, version: int | None = None) -> Message | None:
+    async def ask(
+        self,
+        node_id: int,
+        request: Message,
+        version: int | None = None,
+        timeout_ms: int = REQUEST_TIMEOUT_MS,
+    ) -> Message | None:
         try:
-            return await self.peers.ask(node_id, request, timeout_ms=REQUEST_TIMEOUT_MS, version=version)
+            return await self.peers.ask(node_id, request, timeout_ms=timeout_ms, version=version)
         except PeerError:
             return None
+
+    def know_address(self, node_id: int, address: Address) -> None:
+        self._addresses[node_id] = address
 
     def any_node(self) -> int:
         candidates: list[int] = [*self._addresses, *range(-len(self._bootstrap), 0)]
@@ -82,6 +92,7 @@ class Client:
             return
         self._addresses = {broker.node_id: (broker.host, broker.port) for broker in response.brokers}
         for topic in response.topics:
+            self.topic_id = topic.topic_id
             for partition in topic.partitions:
                 known = self.leaders.get(partition.partition_index, (-1, -1))
                 if partition.leader_epoch >= known[1]:

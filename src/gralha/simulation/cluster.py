@@ -45,6 +45,9 @@ class Settings:
     partitions: int = 2
     producers: int = 2
     consumers: int = 2
+    # Members of a group of each kind. They come and go.
+    classic_members: int = 0
+    consumer_members: int = 0
     # How long a producer rests between two sends to a partition, on average.
     pause_s: float = 0.25
     seconds: float = 60.0
@@ -303,6 +306,8 @@ class Report:
     virtual_s: float
     digest: str
     trace: list[str]
+    # Offsets that groups committed.
+    commits: int = 0
 
     @property
     def is_good(self) -> bool:
@@ -312,8 +317,9 @@ class Report:
         faults = ", ".join(f"{count} {name}" for name, count in self.faults.items()) or "no faults"
         found = [*map(str, self.anomalies[:5]), *self.failures[:5]]
         return (
-            f"seed {self.seed}: {self.acknowledged} of {self.sent} records acknowledged in "
-            f"{self.virtual_s:.0f} s with {faults}; {summary(self.anomalies)}, "
+            f"seed {self.seed}: {self.acknowledged} of {self.sent} records acknowledged, "
+            f"{self.commits} offsets committed in {self.virtual_s:.0f} s with {faults}; "
+            f"{summary(self.anomalies)}, "
             f"{len(self.failures)} failures" + "".join(f"\n  {line}" for line in found)
         )
 

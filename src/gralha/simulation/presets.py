@@ -83,6 +83,28 @@ ROLLING: Final = replace(
     pause_s=0.03,
 )
 
+# Three nodes with a classic group and a consumer group. Brokers and members come and go.
+GROUPS: Final = replace(
+    THREE,
+    partitions=4,
+    producers=1,
+    consumers=1,
+    classic_members=3,
+    consumer_members=3,
+    seconds=45,
+    fault_interval_s=4,
+    node_configs={
+        **OFTEN,
+        "offsets.topic.num.partitions": "2",
+        "min.insync.replicas": "2",
+        "group.initial.rebalance.delay.ms": "500",
+        "group.consumer.min.session.timeout.ms": "6000",
+        "group.consumer.session.timeout.ms": "6000",
+        "group.consumer.min.heartbeat.interval.ms": "1000",
+        "group.consumer.heartbeat.interval.ms": "1000",
+    },
+)
+
 PRESETS: Final[dict[str, Settings]] = {
     "flushed": FLUSHED,
     "unflushed": UNFLUSHED,
@@ -90,4 +112,5 @@ PRESETS: Final[dict[str, Settings]] = {
     "three": THREE,
     "three-flushed": THREE_FLUSHED,
     "rolling": ROLLING,
+    "groups": GROUPS,
 }

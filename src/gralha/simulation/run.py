@@ -4,6 +4,7 @@ from typing import Final
 
 from gralha.simulation.clients import Consumer
 from gralha.simulation.cluster import FINISHING_S, STARTING_S, Report, Settings, SimulatedCluster, quiet
+from gralha.simulation.groups import SimulatedGroups
 from gralha.simulation.history import Send, check
 from gralha.simulation.invariants import Invariants
 from gralha.simulation.loop import no_threads
@@ -37,14 +38,15 @@ def _run(cluster: SimulatedCluster, invariants: Invariants) -> Report:
     struck: dict[str, int] = {}
     producers = [cluster.new_producer(f"p{number}") for number in range(settings.producers)]
     consumers = [cluster.new_consumer(f"c{number}") for number in range(settings.consumers)]
+    groups = SimulatedGroups(cluster)
     if cluster.run_until(topic_made.done, STARTING_S, "the topic is made"):
-        struck = _load(cluster, producers, consumers)
+        struck = _load(cluster, producers, consumers, groups)
     if not settings.may_lose:
         invariants.look_at_everything()
         invariants.look_at_quorum()
     return Report(
         world.seed,
-        check(cluster.history, final_readers=[FINAL_READER]),
+        [*check(cluster.history, final_readers=[FINAL_READER]), *groups.check()],
         [*invariants.broken, *world.failures],
         sum(producer.acknowledged for producer in producers),
         sum(isinstance(event, Send) for event in cluster.history),
@@ -53,10 +55,14 @@ def _run(cluster: SimulatedCluster, invariants: Invariants) -> Report:
         world.now,
         world.trace.digest,
         world.trace.lines(),
+        groups.commits,
     )
 
 
-def _load(cluster: SimulatedCluster, producers: list[Producer], consumers: list[Consumer]) -> dict[str, int]:
+def _load(
+    cluster: SimulatedCluster, producers: list[Producer], consumers: list[Consumer], groups: SimulatedGroups
+) -> dict[str, int]:
+    groups.start()
     writing = [cluster.run_client(producer.run) for producer in producers]
     reading = [cluster.run_client(consumer.run) for consumer in consumers]
     nemesis = Nemesis(cluster, cluster.world.now + cluster.settings.seconds)
@@ -77,11 +83,12 @@ def _load(cluster: SimulatedCluster, producers: list[Producer], consumers: list[
     for consumer in consumers:
         consumer.is_stopping = True
     cluster.run_until(lambda: all(task.done() for task in reading), FINISHING_S, "the consumers finish")
+    groups.finish()
     final = cluster.new_consumer(FINAL_READER)
     final.is_stopping = True
     reading.append(cluster.run_client(final.run))
     cluster.run_until(reading[-1].done, FINISHING_S, "a new consumer reads everything")
-    for task in [*writing, *reading]:
+    for task in [*writing, *reading, *groups.tasks]:
         if task.done() and task.exception() is not None:
             cluster.world.fail(f"a client ended: {task.exception()!r}")
     return nemesis.struck

@@ -1,0 +1,48 @@
+"""Known bugs of coordinators, put back: each function patches one in.
+
+Each function imports what it patches: `bugs.py` has to load Gralha's sources first.
+"""
+
+from typing import Any
+
+
+def answer_before_it_is_committed() -> None:
+    """An answer leaves before the in-sync replicas have its records."""
+    from gralha.coordination.answers import Answers
+
+    def release(self: Any) -> None:
+        sent, self._sent = self._sent, []
+        for call, response in sent:
+            call.leave(response)
+
+    Answers.release = release  # type: ignore[method-assign]
+
+
+def serve_before_all_is_loaded() -> None:
+    """A new coordinator does not read its partition before it decides."""
+    from gralha.coordination.runtime import Runtime
+
+    async def read_nothing(self: Any) -> None:
+        pass
+
+    Runtime._replay_log = read_nothing  # type: ignore[method-assign]
+
+
+def take_commits_of_old_generations() -> None:
+    """A member that was put out of its group still commits."""
+    from gralha.groups.offsets import Offsets
+
+    Offsets._check_commit = lambda self, *args: None  # type: ignore[method-assign]
+
+
+def give_what_another_member_has() -> None:
+    """A partition is given to a member before the other one has given it back."""
+    from gralha.groups import reconciliation
+
+    advance = reconciliation._advance
+
+    def advance_at_once(member: Any, target: Any, owned: Any) -> Any:
+        free = reconciliation.Target(target.epoch, target.assignment, target.subscribed, lambda *_: False)
+        return advance(member, free, owned)
+
+    reconciliation._advance = advance_at_once
