@@ -76,6 +76,7 @@ class SimulatedNode:
             cluster.world.random(f"disk {node_id}"),
             self.clock,
             lambda text, data: cluster.world.note(f"{node_id}: {text}", data),
+            cluster.world.threads,
         )
         self.node: Node | None = None
         self.is_ready = False

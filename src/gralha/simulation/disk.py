@@ -11,10 +11,12 @@ failed sync does what Linux does: the pages count as written, later syncs succee
 """
 
 import os
+import threading
 from collections.abc import Callable
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
+from gralha.simulation.threads import SimulatedLock, Steps
 from gralha.storage.disk import Disk, DiskError, File, FolderLock
 
 PAGE_BYTES: Final = 4096
@@ -123,7 +125,15 @@ def _apply(change: _Change, entries: dict[str, Entry]) -> None:
 class HostDisk:
     """What a host keeps, whatever happens to its processes."""
 
-    def __init__(self, random: Random, clock: Callable[[], int], note: Callable[[str, bytes], None]) -> None:
+    def __init__(
+        self,
+        random: Random,
+        clock: Callable[[], int],
+        note: Callable[[str, bytes], None],
+        threads: Steps | None = None,
+    ) -> None:
+        """`threads` may pause where they use the disk."""
+        self.threads = threads or Steps(lambda: 1.0)
         self.root = Folder()
         self.clock = clock
         self.note = note
@@ -254,7 +264,13 @@ class SimulatedDisk(Disk):
         self.is_gone = False
         self._locked: dict[str, None] = {}
 
+    def new_lock(self) -> threading.Lock:
+        return cast(threading.Lock, SimulatedLock(self.host.threads))
+
     def check(self, action: str, path: str, needs_room: bool = False) -> None:
+        # No other thread opens this file meanwhile: a lock of the process guards that.
+        if action != "open":
+            self.host.threads.pause()
         if self.is_gone:
             raise DiskError(action, path, "the process is dead")
         self.host.check(action, path, needs_room)

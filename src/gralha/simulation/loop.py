@@ -2,8 +2,9 @@
 
 Nothing waits. The world runs what is ready, in the order in which it became ready; when nothing is, its clock
 jumps to the next timer. Every call takes a microsecond of virtual time, so that a process that never rests
-does not stop the clock. What threads would do (`run_in_executor`) happens in one piece at a later moment, and
-its result arrives at a still later one, so that a crash can fall before, between and after.
+does not stop the clock. What threads would do (`run_in_executor`) happens at a later moment, in one piece or
+in steps with other events between them (`threads.py`), and its result arrives at a still later one. So a
+crash can fall before, between and after.
 
 A process that is killed runs no further instruction: not even the `finally` of its tasks. So its tasks are
 kept, asleep, until the world ends (`bury`). A process that is frozen finds everything that became due
@@ -23,6 +24,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from unittest import mock
 
+from gralha.simulation.threads import SteppedThread, Steps
 from gralha.simulation.trace import Trace
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ START_MS: Final = 1_750_000_000_000
 WORK_S: Final = (0.0002, 0.004)
 SLOW_WORK_S: Final = (0.02, 0.4)
 SLOW_WORK_CHANCE: Final = 0.01
+# Some of it happens in steps, which are this far apart.
+STEPS_CHANCE: Final = 0.5
+STEP_S: Final = (0.00001, 0.003)
 
 
 class World:
@@ -55,6 +60,7 @@ class World:
         self._timers: list[tuple[float, int, ProcessLoop | None, asyncio.Handle]] = []
         self._sequence = 0
         self._outside = _Outside()
+        self.threads = Steps(self.random("threads").random)
 
     def random(self, name: str) -> Random:
         """A generator of its own for each part, so that what one draws does not change the others."""
@@ -132,6 +138,7 @@ class World:
         events._set_running_loop(None)
         for loop in self.loops:
             loop.kill()
+        self.threads.bury()
         self._ready.clear()
         self._timers.clear()
         for loop in self.loops:
@@ -273,6 +280,12 @@ class ProcessLoop(asyncio.BaseEventLoop):
         slow = self._random.random() < SLOW_WORK_CHANCE
         return self._random.uniform(*(SLOW_WORK_S if slow else WORK_S))
 
+    def draw_has_steps(self) -> bool:
+        return self._random.random() < STEPS_CHANCE
+
+    def draw_step_time(self) -> float:
+        return self._random.uniform(*STEP_S)
+
     def draw_has_begun(self) -> bool:
         return self._random.random() < 0.5
 
@@ -307,13 +320,19 @@ class _Work:
         self.args = args
         self.threads = threads
         self.future: asyncio.Future[Any] = loop.create_future()
+        self.thread: SteppedThread | None = None
 
     def run(self) -> None:
-        if self not in self.threads.waiting:
+        if self not in self.threads.waiting or self.thread is not None:
+            return
+        if self.future.cancelled() and not self.loop.draw_has_begun():
+            del self.threads.waiting[self]
+            return
+        if self.loop.draw_has_steps():
+            self.thread = SteppedThread(self.loop.world.threads, self.function, self.args)
+            self._step()
             return
         del self.threads.waiting[self]
-        if self.future.cancelled() and not self.loop.draw_has_begun():
-            return
         running = events._get_running_loop()
         events._set_running_loop(None)  # threads have none
         result, error = None, None
@@ -323,6 +342,27 @@ class _Work:
             error = raised
         finally:
             events._set_running_loop(running)
+        self._ended(result, error)
+
+    def _step(self) -> None:
+        """Go on until the next pause."""
+        if self not in self.threads.waiting:
+            return
+        assert self.thread is not None
+        if self.thread.step():
+            del self.threads.waiting[self]
+            self._ended(self.thread.result, self.thread.error)
+        else:
+            self.loop.call_later(self.loop.draw_step_time(), self._step)
+
+    def finish_now(self) -> None:
+        """Somebody waits for the end of it and does nothing else meanwhile."""
+        if self.thread is None:
+            self.run()
+        while self in self.threads.waiting:
+            self._step()
+
+    def _ended(self, result: object, error: Exception | None) -> None:
         self.loop.call_later(self.loop.draw_work_time() / 2, self._finish, result, error)
 
     def _finish(self, result: object, error: Exception | None) -> None:
@@ -334,9 +374,10 @@ class _Work:
 
 
 class SimulatedExecutor(Executor):
-    """Stands in for ThreadPoolExecutor: work runs in one piece, when the world says so."""
+    """Stands in for ThreadPoolExecutor: work runs when the world says so."""
 
     def __init__(self, *_args: object, **_options: object) -> None:
+        # Work that has not ended.
         self.waiting: dict[_Work, None] = {}
 
     def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> "Future[Result]":
@@ -352,7 +393,7 @@ class SimulatedExecutor(Executor):
         """Who waits here lets everything happen that was begun."""
         if wait:
             for work in list(self.waiting):
-                work.run()
+                work.finish_now()
 
 
 @contextmanager

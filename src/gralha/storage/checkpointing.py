@@ -11,7 +11,6 @@ is written again with the next collection.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
@@ -49,7 +48,7 @@ class Checkpoints:
         # Files that do not hold that yet, and are not being written.
         self._unwritten: set[str] = set()
         self._failing = False
-        self._lock = threading.Lock()
+        self._lock = disk.new_lock()
 
     def read(self, folder: str) -> None:
         for name in _FILES:

@@ -108,6 +108,10 @@ class Disk:
     def open(self, path: str, create: bool = False) -> File:
         raise NotImplementedError
 
+    def new_lock(self) -> threading.Lock:
+        """A lock for threads that may use the disk while they hold it."""
+        return threading.Lock()
+
     def exists(self, path: str) -> bool:
         raise NotImplementedError
 

@@ -14,7 +14,6 @@ appends; truncation and `close` wait until a running flush is done.
 from __future__ import annotations
 
 import logging
-import threading
 from bisect import bisect_right
 from collections.abc import Callable
 from random import Random
@@ -86,7 +85,7 @@ class LogState:
         self.on_flushed: Callable[[], None] | None = None
         # Files to be removed once nobody can be reading them any more.
         self.doomed_files: list[str] = []
-        self.flush_lock = threading.Lock()
+        self.flush_lock = disk.new_lock()
         # Whether files were created that the folder on the device might not list yet.
         self.folder_unsynced = loaded.folder_unsynced
         self.parent_unsynced = loaded.folder_unsynced
