@@ -18,7 +18,9 @@ from gralha.broker.config import NodeConfig
 from gralha.broker.node import Node, StartError
 from gralha.metadata.formatting import FormatPlan, format_folders, random_uuid
 from gralha.protocol.primitives import uuid_to_string
-from gralha.simulation.clients import Client, Consumer
+from gralha.simulation.cleaner import SteppedCleaner
+from gralha.simulation.clients import Client
+from gralha.simulation.consumer import Consumer
 from gralha.simulation.disk import HostDisk
 from gralha.simulation.history import Anomaly, Event, summary
 from gralha.simulation.loop import START_MS, ProcessLoop, World
@@ -32,6 +34,8 @@ CLIENT_PORT: Final = 9092
 CONTROLLER_PORT: Final = 9093
 RESTART_S: Final = (0.1, 2.0)
 CLOCK_SKEW_MS: Final = 500
+# After a fault: until all sessions are as they were before.
+RECOVERY_S: Final = 20.0
 # Longest times, all virtual: to start, and after the faults to finish.
 STARTING_S: Final = 60.0
 FINISHING_S: Final = 120.0
@@ -48,6 +52,12 @@ class Settings:
     # Members of a group of each kind. They come and go.
     classic_members: int = 0
     consumer_members: int = 0
+    # Of a compacted topic: how many keys a partition has.
+    keys: int = 0
+    # Of a topic with retention.ms: how long its records stay at least.
+    retention_s: float | None = None
+    # Whether partitions move to other brokers all the time.
+    reassigns: bool = False
     # How long a producer rests between two sends to a partition, on average.
     pause_s: float = 0.25
     seconds: float = 60.0
@@ -103,6 +113,7 @@ class SimulatedNode:
         if self.is_running:
             return
         self.incarnation += 1
+        self.cluster.note_trouble()
         self.stays_down = False
         self.had_disk_faults = bool(self.disk.failing or self.disk.is_full)
         self.cluster.world.note(f"start {self.node_id}")
@@ -112,11 +123,13 @@ class SimulatedNode:
 
     def _begin(self, loop: ProcessLoop) -> None:
         self._stop = asyncio.Event()
+        disk = self.disk.mount()
         self.node = Node(
             self.cluster.node_config(self.node_id),
-            self.disk.mount(),
+            disk,
             self.clock,
             self.cluster.world.random(f"node {self.node_id}.{self.incarnation}"),
+            SteppedCleaner(disk),
         )
         loop.create_task(self._live(self.node, self._stop))
 
@@ -176,7 +189,13 @@ class SimulatedCluster:
         self.history: list[Event] = []
         self.cluster_id = uuid_to_string(random_uuid(self.random))
         self.nodes = {node_id: SimulatedNode(self, node_id) for node_id in range(1, settings.brokers + 1)}
+        # Until then brokers may be fenced, and leaders elected: something was wrong a while ago.
+        self.trouble_until = 0.0
         self._clients = 0
+
+    def note_trouble(self, seconds: float = 0) -> None:
+        """For so long something is wrong."""
+        self.trouble_until = max(self.trouble_until, self.world.now + seconds + RECOVERY_S)
 
     # Nodes
 
@@ -251,6 +270,7 @@ class SimulatedCluster:
             self.world.fail,
         )
         producer.pause_s = self.settings.pause_s
+        producer.keys = self.settings.keys
         return producer
 
     def new_consumer(self, name: str) -> Consumer:
@@ -280,6 +300,7 @@ class SimulatedCluster:
     def mend(self) -> None:
         """No faults from now on."""
         self.world.note("mend")
+        self.note_trouble()
         self.network.quality.loss_chance = 0.0
         self.network.heal()
         for node in self.nodes.values():

@@ -14,6 +14,8 @@
     snapshot-place        a snapshot ends where a batch ends, and not beyond what is committed
     images-differ         the metadata up to an offset is the same on all nodes, read or from a snapshot
     fenced-in-sync        a broker that is fenced is in no ISR, unless it is the last one
+    healthy-fenced        a broker is not fenced while nothing is wrong in the cluster
+    needless-election     nor does the quorum elect a leader then
     lives-on              a process whose controller has failed ends soon, unless it is being stopped
     offline               no fault damages what was synced, so no partition is taken for damaged
 
@@ -28,7 +30,8 @@ from gralha.protocol.batches import batches
 from gralha.protocol.errors import CorruptMessageError, KafkaError
 from gralha.raft.quorum_state import NOBODY, ElectionState
 from gralha.raft.snapshots import SnapshotId
-from gralha.simulation.cluster import SimulatedCluster, SimulatedNode
+from gralha.simulation.cluster import TOPIC, SimulatedCluster, SimulatedNode
+from gralha.simulation.topic_checks import Starts
 from gralha.storage.disk import DiskError
 from gralha.storage.log import Log
 
@@ -58,6 +61,8 @@ class _Seen(NamedTuple):
 
     leader_epoch: int
     high_watermark: int
+    # A replica that was moved away and came back has another one.
+    log: Log | None = None
 
 
 class Invariants:
@@ -82,6 +87,10 @@ class Invariants:
         self._failed_at: dict[tuple[int, int], float] = {}
         self._images: dict[int, MetadataImage] = {}
         self._image_seen: dict[int, MetadataImage] = {}
+        # Since nothing is wrong: the newest epoch of the quorum.
+        self._quiet_epoch: int | None = None
+        # By partition: when its log was first seen to begin at an offset, on any node.
+        self.starts: Starts = {}
 
     def look(self) -> None:
         for node in self.cluster.nodes.values():
@@ -89,6 +98,28 @@ class Invariants:
                 for replica in replicas(node):
                     self._look_at(node, replica)
                 self._look_at_controller(node)
+
+        self._look_at_quiet()
+
+    def _look_at_quiet(self) -> None:
+        now = self.cluster.world.now
+        if now < self.cluster.trouble_until or not self.cluster.all_ready:
+            self._quiet_epoch = None
+            return
+        quorum = [replica for node in self.cluster.nodes.values() for replica in _quorum(node)]
+        epoch = max((replica.leader_epoch for replica in quorum), default=0)
+        if self._quiet_epoch is None:
+            self._quiet_epoch = epoch
+        for replica in quorum:
+            if replica.leader_epoch > self._quiet_epoch:
+                self._break("needless-election", replica, f"epoch {replica.leader_epoch}")
+                self._quiet_epoch = replica.leader_epoch
+            node = self.cluster.nodes[replica.node_id].node
+            assert node is not None
+            assert node._controller is not None
+            for broker in node._controller.image.brokers.values():
+                if broker.fenced and broker.id in self.cluster.nodes:
+                    self._break("healthy-fenced", replica, f"broker {broker.id}")
 
     def look_at_everything(self) -> None:
         """At the end: whole logs, and not only what is new in them."""
@@ -103,7 +134,9 @@ class Invariants:
     def _look_at(self, node: SimulatedNode, replica: Replica) -> None:
         process = (replica.name, node.node_id, node.incarnation)
         before = self._seen.get(process, _Seen(-1, -1))
-        self._seen[process] = _Seen(replica.leader_epoch, replica.high_watermark)
+        if before.log is not replica.log:
+            before = _Seen(-1, -1)
+        self._seen[process] = _Seen(replica.leader_epoch, replica.high_watermark, replica.log)
         if replica.leader_epoch < before.leader_epoch:
             self._break("epoch-goes-back", replica, f"{before.leader_epoch} to {replica.leader_epoch}")
         if replica.high_watermark < before.high_watermark:
@@ -116,8 +149,17 @@ class Invariants:
             leader = self._leaders.setdefault((replica.name, replica.leader_epoch), replica.node_id)
             if leader != replica.node_id:
                 self._break("one-leader", replica, f"{leader} leads epoch {replica.leader_epoch} as well")
+        self._note_start(replica)
+        if self.cluster.settings.keys and replica.name.startswith(f"{TOPIC}-"):
+            return  # compaction makes other batches, at other times on each node
         # What was committed at the last look has been looked at; what followed may have been replaced.
         self._compare(replica, before.high_watermark)
+
+    def _note_start(self, replica: Replica) -> None:
+        seen = self.starts.setdefault(replica.name, [(0.0, 0)])
+        start = int(replica.log.log_start_offset)
+        if start > seen[-1][1]:
+            seen.append((self.cluster.world.now, start))
 
     def _compare(self, replica: Replica, start: int) -> None:
         try:

@@ -32,6 +32,8 @@ class Nemesis:
         self.struck[name] = self.struck.get(name, 0) + 1
         self.cluster.world.note(f"fault {name}")
         undo_s, undo = FAULTS[name](self)
+        if name not in HARMLESS:
+            self.cluster.note_trouble(undo_s)
         self.cluster.world.call_later(undo_s, undo)
         self._plan()
 
@@ -219,3 +221,5 @@ FAULTS: Final[dict[str, Callable[[Nemesis], Undo]]] = {
         bad_network,
     )
 }
+# Nobody may be fenced, and no leader elected, because of these.
+HARMLESS: Final = ("reset",)

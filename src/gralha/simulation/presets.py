@@ -104,6 +104,41 @@ GROUPS: Final = replace(
         "group.consumer.heartbeat.interval.ms": "1000",
     },
 )
+# A topic that is compacted all the time.
+COMPACTED: Final = replace(
+    THREE,
+    keys=20,
+    consumers=1,
+    seconds=45,
+    pause_s=0.1,
+    topic_configs={
+        "min.insync.replicas": "2",
+        "cleanup.policy": "compact",
+        "segment.ms": "2000",
+        "min.cleanable.dirty.ratio": "0.01",
+    },
+    node_configs={**OFTEN, "log.cleaner.backoff.ms": "500", "log.retention.check.interval.ms": "1000"},
+)
+# A topic whose records are removed soon.
+RETENTION: Final = replace(
+    THREE,
+    retention_s=8,
+    seconds=45,
+    topic_configs={"min.insync.replicas": "2", "segment.ms": "2000", "retention.ms": "8000"},
+    node_configs={**OFTEN, "log.retention.check.interval.ms": "1000"},
+)
+# Four nodes, and partitions that move from one to the other.
+REASSIGNMENT: Final = replace(THREE, brokers=4, reassigns=True, seconds=45, fault_interval_s=8)
+# Nothing but connections that break, or are closed because they are idle: nobody may take that for a failure.
+QUIET: Final = replace(
+    THREE,
+    seconds=600,
+    faults=("reset",),
+    fault_interval_s=60,
+    pause_s=5,
+    consumers=1,
+    node_configs={"connections.max.idle.ms": "8000"},
+)
 
 PRESETS: Final[dict[str, Settings]] = {
     "flushed": FLUSHED,
@@ -113,4 +148,8 @@ PRESETS: Final[dict[str, Settings]] = {
     "three-flushed": THREE_FLUSHED,
     "rolling": ROLLING,
     "groups": GROUPS,
+    "compacted": COMPACTED,
+    "retention": RETENTION,
+    "reassignment": REASSIGNMENT,
+    "quiet": QUIET,
 }

@@ -41,6 +41,8 @@ REFUSALS: Final = (
     ErrorCode.INVALID_RECORD,
     ErrorCode.CORRUPT_MESSAGE,
 )
+TOMBSTONE_CHANCE: Final = 0.1
+DELETED: Final = "=deleted"
 # Without an answer, and without one that counts.
 NO_ANSWER: Final = -2
 
@@ -99,6 +101,8 @@ class Producer(Client):
         # The longest time between two acknowledgements.
         self.longest_silence_s = 0.0
         self.pause_s = 0.1
+        # For a compacted topic: records have one of so many keys, and some are tombstones.
+        self.keys = 0
         self.takes_new_ids = random.random() < 0.5
         self._record = record
         self._clock = clock
@@ -179,13 +183,26 @@ class Producer(Client):
         values = []
         for _ in range(self.random.randint(1, 4)):
             self._values += 1
-            values.append(f"{self.name}:{self._values}")
+            values.append(self._new_value())
         stream.pending.append(_Batch(values, stream.next_sequence, now))
         stream.next_sequence += len(values)
 
+    def _new_value(self) -> str:
+        value = f"{self.name}:{self._values}"
+        if not self.keys:
+            return value
+        key = f"k{self.random.randrange(self.keys)}"
+        return f"{key}{DELETED}" if self.random.random() < TOMBSTONE_CHANCE else f"{key}={value}"
+
+    def _record_of(self, value: str) -> Record:
+        if not self.keys:
+            return Record(None, value.encode(), self._clock())
+        data = None if value.endswith(DELETED) else value.encode()
+        return Record(value.partition("=")[0].encode(), data, self._clock())
+
     def _request(self, stream: _Stream, batch: _Batch) -> ProduceRequest:
         data = encode_batch(
-            [Record(None, value.encode(), self._clock()) for value in batch.values],
+            [self._record_of(value) for value in batch.values],
             producer_id=stream.producer_id,
             producer_epoch=stream.producer_epoch,
             base_sequence=batch.sequence,
@@ -228,9 +245,12 @@ class Producer(Client):
     def _complete(
         self, stream: _Stream, batch: _Batch, now: float, outcome: Outcome, offset: int | None
     ) -> None:
-        for index, value in enumerate(batch.values):
+        for index, sent in enumerate(batch.values):
+            value = sent
             place = None if offset is None else offset + index
             partition = f"{self.topic}-{stream.partition}"
+            if value.endswith(DELETED):
+                value = f"{value}@{place}"  # as consumers name it
             self._record(Send(self.name, partition, value, batch.begun_at, now, outcome, place))
 
     def _note_trouble(self, stream: _Stream, batch: _Batch, code: int) -> None:

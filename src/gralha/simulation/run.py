@@ -2,14 +2,16 @@
 
 from typing import Final
 
-from gralha.simulation.clients import Consumer
 from gralha.simulation.cluster import FINISHING_S, STARTING_S, Report, Settings, SimulatedCluster, quiet
+from gralha.simulation.consumer import Consumer
 from gralha.simulation.groups import SimulatedGroups
-from gralha.simulation.history import Send, check
+from gralha.simulation.history import Anomaly, Send, check
 from gralha.simulation.invariants import Invariants
 from gralha.simulation.loop import no_threads
 from gralha.simulation.nemesis import Nemesis
 from gralha.simulation.producer import Producer
+from gralha.simulation.reassignments import Reassignments
+from gralha.simulation.topic_checks import Starts, check_compacted, check_retained
 
 FINAL_READER: Final = "final"
 
@@ -46,7 +48,7 @@ def _run(cluster: SimulatedCluster, invariants: Invariants) -> Report:
         invariants.look_at_quorum()
     return Report(
         world.seed,
-        [*check(cluster.history, final_readers=[FINAL_READER]), *groups.check()],
+        [*_judge(cluster, invariants.starts), *groups.check()],
         [*invariants.broken, *world.failures],
         sum(producer.acknowledged for producer in producers),
         sum(isinstance(event, Send) for event in cluster.history),
@@ -59,16 +61,28 @@ def _run(cluster: SimulatedCluster, invariants: Invariants) -> Report:
     )
 
 
+def _judge(cluster: SimulatedCluster, starts: Starts) -> list[Anomaly]:
+    settings, history = cluster.settings, cluster.history
+    if settings.keys:
+        return check_compacted(history, FINAL_READER)
+    if settings.retention_s is not None:
+        return check_retained(history, FINAL_READER, starts, settings.retention_s)
+    return check(history, final_readers=[FINAL_READER])
+
+
 def _load(
     cluster: SimulatedCluster, producers: list[Producer], consumers: list[Consumer], groups: SimulatedGroups
 ) -> dict[str, int]:
     groups.start()
+    reassignments = Reassignments(cluster)
+    reassignments.start()
     writing = [cluster.run_client(producer.run) for producer in producers]
     reading = [cluster.run_client(consumer.run) for consumer in consumers]
     nemesis = Nemesis(cluster, cluster.world.now + cluster.settings.seconds)
     cluster.run_for(cluster.settings.seconds)
     cluster.mend()
     cluster.run_until(lambda: cluster.all_ready, FINISHING_S, "all nodes are ready")
+    reassignments.finish()
     acknowledged = [producer.acknowledged for producer in producers]
     cluster.run_until(
         lambda: all(
@@ -88,7 +102,7 @@ def _load(
     final.is_stopping = True
     reading.append(cluster.run_client(final.run))
     cluster.run_until(reading[-1].done, FINISHING_S, "a new consumer reads everything")
-    for task in [*writing, *reading, *groups.tasks]:
+    for task in [*writing, *reading, *groups.tasks, *reassignments.tasks]:
         if task.done() and task.exception() is not None:
             cluster.world.fail(f"a client ended: {task.exception()!r}")
     return nemesis.struck

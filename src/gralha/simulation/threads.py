@@ -58,14 +58,17 @@ class SteppedThread:
 
     def step(self) -> bool:
         """Let it go on until it waits, or is done; whether it is done."""
-        if self._is_done:
+        if self.is_done():
             return True
         before, self._steps.running = self._steps.running, self
         self._go_on.release()
         self._came_back.acquire()
         self._steps.running = before
-        if self._is_done:
+        if self.is_done():
             self._steps.unfinished.pop(self, None)
+        return self.is_done()
+
+    def is_done(self) -> bool:
         return self._is_done
 
     def wait(self) -> None:

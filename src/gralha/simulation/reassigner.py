@@ -1,0 +1,80 @@
+"""A client that moves partitions to other brokers while they are written and read.
+
+What was asked for may be refused, or nobody may know whether it was taken: then the next request replaces it.
+When it is to stop it moves all partitions once more, and looks until they are there on all brokers.
+"""
+
+import asyncio
+from random import Random
+from typing import Final, cast
+
+from gralha.broker.peers import Address
+from gralha.protocol.errors import ErrorCode
+from gralha.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignableTopic,
+)
+from gralha.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from gralha.simulation.clients import REQUEST_TIMEOUT_MS, Client
+
+PAUSE_S: Final = (2.0, 8.0)
+
+Places = dict[int, list[int]]
+
+
+class Reassigner(Client):
+    def __init__(self, bootstrap: list[Address], topic: str, random: Random, brokers: list[int]) -> None:
+        super().__init__("reassigner", bootstrap, topic, random)
+        self.replication_factor = 3
+        self.accepted = 0
+        # In the end: what was asked for, and what each broker's metadata says.
+        self.wanted: Places = {}
+        self.found: dict[int, Places] = {}
+        self._brokers = brokers
+
+    async def run(self) -> None:
+        while not self.leaders:
+            await self.back_off()
+        while not self.is_stopping:
+            await self._ask_for(self._draw([self.random.choice(sorted(self.leaders))]))
+            await asyncio.sleep(self.random.uniform(*PAUSE_S))
+        self.wanted = self._draw(sorted(self.leaders))
+        while not await self._ask_for(self.wanted):
+            await self.back_off()
+        while not self.found or any(places != self.wanted for places in self.found.values()):
+            await self.back_off()
+            self.found = {broker: await self._where(broker) for broker in self._brokers}
+
+    def _draw(self, partitions: list[int]) -> Places:
+        return {one: self.random.sample(self._brokers, self.replication_factor) for one in partitions}
+
+    async def _ask_for(self, places: Places) -> bool:
+        request = AlterPartitionReassignmentsRequest(
+            timeout_ms=REQUEST_TIMEOUT_MS,
+            topics=[
+                ReassignableTopic(
+                    self.topic, [ReassignablePartition(index, replicas) for index, replicas in places.items()]
+                )
+            ],
+        )
+        answer = cast("AlterPartitionReassignmentsResponse | None", await self.ask(self.any_node(), request))
+        if answer is None or answer.error_code:
+            return False
+        codes = [one.error_code for topic in answer.responses for one in topic.partitions]
+        self.accepted += codes.count(ErrorCode.NONE)
+        return not any(codes)
+
+    async def _where(self, node_id: int) -> Places:
+        """The replicas that one broker's metadata has. Without those of which not all are in sync."""
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=self.topic)], allow_auto_topic_creation=False
+        )
+        answer = cast("MetadataResponse | None", await self.ask(node_id, request))
+        return {
+            partition.partition_index: partition.replica_nodes
+            for topic in (answer.topics if answer else [])
+            for partition in topic.partitions
+            if set(partition.isr_nodes) == set(partition.replica_nodes)
+        }

@@ -1,0 +1,28 @@
+"""The reassignments of a run, and whether the partitions are in the end where they were wanted."""
+
+import asyncio
+
+from gralha.simulation.cluster import FINISHING_S, TOPIC, SimulatedCluster
+from gralha.simulation.reassigner import Reassigner
+
+
+class Reassignments:
+    def __init__(self, cluster: SimulatedCluster) -> None:
+        self.cluster = cluster
+        self.client = Reassigner(
+            cluster.bootstrap(), TOPIC, cluster.world.random("reassigner"), list(cluster.nodes)
+        )
+        self.client.replication_factor = cluster.settings.replication_factor
+        self.tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        if self.cluster.settings.reassigns:
+            self.tasks.append(self.cluster.run_client(self.client.run))
+
+    def finish(self) -> None:
+        """All is mended: what is asked for now must be so soon, on all brokers."""
+        self.client.is_stopping = True
+        for task in self.tasks:
+            if not self.cluster.run_until(task.done, FINISHING_S, "the partitions are moved"):
+                wanted, found = self.client.wanted, self.client.found
+                self.cluster.world.fail(f"wrong-replicas: asked for {wanted}, found {found}")
