@@ -186,26 +186,57 @@ GROUPS = [
     Bug(group_bugs.take_commits_of_old_generations, ("reset",), "commit-goes-back"),
     Bug(group_bugs.give_what_another_member_has, ("reset",), "two-owners"),
 ]
-FAMILIES = [ONE_NODE, THREE_NODES, THREE_NODES_THAT_FLUSH, GROUPS]
-BUGS = {bug.name: bug for family in FAMILIES for bug in family}
-# Without a bug nothing may happen, under the faults of all of them: how many seeds of each.
+FAULTS = ("kill", "stop", "partition", "isolate")
+COMPACTED = [Bug(storage_bugs.drop_the_last_value_of_a_key, FAULTS, "key-lost")]
+RETENTION = [Bug(storage_bugs.remove_segments_that_are_half_as_old, FAULTS, "deleted-too-early")]
+REASSIGNMENT = [
+    Bug(
+        replication_bugs.move_a_partition_before_its_new_replicas_have_it,
+        FAULTS,
+        LOST,
+        SHORTER,
+    ),
+    Bug(replication_bugs.read_only_what_a_request_of_a_session_names, FAULTS, "missing-records"),
+]
+QUIET = [
+    Bug(
+        replication_bugs.take_a_closed_connection_for_a_death,
+        ("reset",),
+        "healthy-fenced|needless-election",
+        fault_interval_s=30,
+        pause_s=5,
+    )
+]
+# By preset.
+FAMILIES = {
+    "power-cuts": ONE_NODE,
+    "three": THREE_NODES,
+    "three-flushed": THREE_NODES_THAT_FLUSH,
+    "groups": GROUPS,
+    "compacted": COMPACTED,
+    "retention": RETENTION,
+    "reassignment": REASSIGNMENT,
+    "quiet": QUIET,
+}
+BUGS = {bug.name: (preset, bug) for preset, family in FAMILIES.items() for bug in family}
+# Without a bug nothing may happen, under the faults of all of them: how many seeds of each preset.
 NOTHINGS = {
-    "nothing_with_one_node": (ONE_NODE, SEEDS),
-    "nothing_with_three_nodes": (THREE_NODES, 4),
-    "nothing_with_three_nodes_that_flush": (THREE_NODES_THAT_FLUSH, 4),
-    "nothing_with_groups": (GROUPS, 4),
+    "power-cuts": SEEDS,
+    "three": 4,
+    "three-flushed": 4,
+    "groups": 2,
+    "compacted": 2,
+    "retention": 2,
+    "reassignment": 2,
 }
 
 
-def settings_of(bug: Bug, family: list[Bug]) -> "Settings":
-    from gralha.simulation import presets
+def settings_of(bug: Bug, preset: str) -> "Settings":
+    from gralha.simulation.presets import PRESETS
 
-    if family is ONE_NODE:
-        base = replace(presets.POWER_CUTS, topic_configs={"flush.messages": "1", "segment.ms": "4000"})
-    elif family is GROUPS:
-        base = presets.GROUPS
-    else:
-        base = presets.THREE_FLUSHED if family is THREE_NODES_THAT_FLUSH else presets.THREE
+    base = PRESETS[preset]
+    if preset == "power-cuts":
+        base = replace(base, topic_configs={"flush.messages": "1", "segment.ms": "4000"})
     return replace(base, faults=bug.faults, fault_interval_s=bug.fault_interval_s, pause_s=bug.pause_s)
 
 
@@ -247,11 +278,11 @@ def stop_when_noticed(bug: Bug) -> None:
     Invariants.look = look_and_judge  # type: ignore[method-assign]
 
 
-def run(bug: Bug, family: list[Bug], seeds: int) -> str:
+def run(bug: Bug, preset: str, seeds: int) -> str:
     """What came of it, in words."""
     from gralha.simulation.run import run_seed
 
-    settings = settings_of(bug, family)
+    settings = settings_of(bug, preset)
     bug.put_back()
     stop_when_noticed(bug)
     for seed in range(seeds):
@@ -266,16 +297,16 @@ def run(bug: Bug, family: list[Bug], seeds: int) -> str:
 
 
 def main(name: str) -> int:
-    """0 when the bug was noticed."""
+    """0 when the bug was noticed. The name of a preset stands for no bug at all."""
     load_sources_only()
     if name in NOTHINGS:
-        family, seeds = NOTHINGS[name]
+        family = FAMILIES[name]
         faults = tuple(dict.fromkeys(fault for bug in family for fault in bug.faults))
         interval_s, pause_s = min(bug.fault_interval_s for bug in family), family[0].pause_s
-        result = run(Bug(nothing, faults, NOTHING, NOTHING, interval_s, pause_s), family, seeds)
+        result = run(Bug(nothing, faults, NOTHING, NOTHING, interval_s, pause_s), name, NOTHINGS[name])
     else:
-        bug = BUGS[name]
-        result = run(bug, next(family for family in FAMILIES if bug in family), SEEDS)
+        preset, bug = BUGS[name]
+        result = run(bug, preset, SEEDS)
     sys.stdout.write(f"{result}\n")
     return 0 if result.startswith("noticed") else 1
 

@@ -61,3 +61,42 @@ def let_fenced_replicas_be_in_sync() -> None:
 
     ClusterView.may_be_in_sync = may_be_in_sync  # type: ignore[method-assign]
     isr_changes._is_eligible = lambda image, state: True
+
+
+def move_a_partition_before_its_new_replicas_have_it() -> None:
+    """A reassignment is complete at once, and its new replicas count as in sync instead of the old ones."""
+    from gralha.metadata.controller.elections import PartitionChange
+
+    def complete(self: Any) -> None:
+        if self.adding or self.removing:
+            self.replicas = [replica for replica in self.replicas if replica not in self.removing]
+            self.isr = [replica for replica in self.adding if self.may_lead(replica)] or self.isr
+            self.removing, self.adding = [], []
+
+    PartitionChange._complete_reassignment = complete  # type: ignore[method-assign]
+
+
+def read_only_what_a_request_of_a_session_names() -> None:
+    """A partition that the request does not name is not read, whatever was written to it meanwhile."""
+    from gralha.broker.fetching.session import FollowerSession
+    from gralha.broker.fetching.sessions import FetchSessions
+
+    proceed = FetchSessions._continue
+
+    def proceed_with_the_named(self: Any, *args: Any) -> Any:
+        plan = proceed(self, *args)
+        if plan.session is not None and not isinstance(plan.session, FollowerSession):
+            plan.wanted = plan.named
+        return plan
+
+    FetchSessions._continue = proceed_with_the_named  # type: ignore[method-assign]
+
+
+def take_a_closed_connection_for_a_death() -> None:
+    """Nobody looks whether the other process still listens."""
+    from gralha.broker.presence import Presence
+
+    async def is_dead(self: Any, node_id: int) -> bool:
+        return True
+
+    Presence._is_dead = is_dead  # type: ignore[method-assign]

@@ -67,3 +67,25 @@ def forget_leader_epochs() -> None:
     from gralha.storage.leader_epochs import LeaderEpochs
 
     LeaderEpochs.save = lambda self, log_end_offset: None  # type: ignore[method-assign]
+
+
+def drop_the_last_value_of_a_key() -> None:
+    """Compaction takes a key's last offset for the first one that it may keep."""
+    from gralha.storage.compaction import Compaction
+
+    build_map = Compaction.build_map
+
+    def build_wrong_map(self: Any) -> None:
+        build_map(self)
+        self.offsets = {key: offset + 1 for key, offset in self.offsets.items()}
+
+    Compaction.build_map = build_wrong_map  # type: ignore[method-assign]
+
+
+def remove_segments_that_are_half_as_old() -> None:
+    from gralha.storage import log_state, retention
+
+    def count_expired(segments: Any, deletable: int, config: Any, now_ms: int) -> int:
+        return retention.count_expired(segments, deletable, config, now_ms + config.retention_ms // 2)
+
+    log_state.count_expired = count_expired  # type: ignore[attr-defined]

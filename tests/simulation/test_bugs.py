@@ -31,10 +31,9 @@ def test_a_bug_that_is_put_back_causes_what_it_must(name: str) -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("name", NOTHINGS)
-def test_without_a_bug_the_same_faults_do_no_harm(name: str) -> None:
-    result = run_with(name)
-    _, seeds = NOTHINGS[name]
+@pytest.mark.parametrize(("preset", "seeds"), NOTHINGS.items())
+def test_without_a_bug_the_same_faults_do_no_harm(preset: str, seeds: int) -> None:
+    result = run_with(preset)
     assert (result.returncode, result.stdout) == (1, f"nothing was not noticed in {seeds} runs\n"), (
         result.stderr
     )

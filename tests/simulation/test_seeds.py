@@ -10,7 +10,19 @@ import pytest
 
 import gralha
 from gralha.simulation.cluster import Report, Settings
-from gralha.simulation.presets import FLUSHED, GROUPS, POWER_CUTS, ROLLING, THREE, THREE_FLUSHED, UNFLUSHED
+from gralha.simulation.presets import (
+    COMPACTED,
+    FLUSHED,
+    GROUPS,
+    POWER_CUTS,
+    QUIET,
+    REASSIGNMENT,
+    RETENTION,
+    ROLLING,
+    THREE,
+    THREE_FLUSHED,
+    UNFLUSHED,
+)
 from gralha.simulation.run import run_seed
 
 
@@ -53,6 +65,26 @@ def test_groups_lose_no_commit_and_no_partition_has_two_owners(seed: int) -> Non
     assert report.commits > 20
 
 
+@pytest.mark.parametrize("seed", range(800, 804))
+def test_a_compacted_log_keeps_the_last_value_of_each_key(seed: int) -> None:
+    judge(run_seed(seed, COMPACTED))
+
+
+@pytest.mark.parametrize("seed", range(900, 904))
+def test_retention_removes_only_what_is_old(seed: int) -> None:
+    judge(run_seed(seed, RETENTION))
+
+
+@pytest.mark.parametrize("seed", range(1000, 1005))
+def test_partitions_that_move_lose_nothing_and_arrive(seed: int) -> None:
+    judge(run_seed(seed, REASSIGNMENT))
+
+
+@pytest.mark.parametrize("seed", range(1100, 1102))
+def test_nobody_is_fenced_or_elected_in_long_quiet(seed: int) -> None:
+    judge(run_seed(seed, QUIET))
+
+
 def test_what_flushes_are_for() -> None:
     """The same power cuts: harmless with flush.messages=1, and without it they take acknowledged records."""
     unflushed = replace(POWER_CUTS, topic_configs={}, may_lose=True)
@@ -67,14 +99,16 @@ def test_what_flushes_are_for() -> None:
 BRIEF = {"seconds": 20.0, "fault_interval_s": 2.0}
 
 
-@pytest.mark.parametrize("settings", [FLUSHED, THREE], ids=["one", "three"])
+@pytest.mark.parametrize(
+    "settings", [FLUSHED, THREE, GROUPS, COMPACTED], ids=["one", "three", "groups", "keys"]
+)
 def test_a_seed_repeats_exactly(settings: Settings) -> None:
     brief = replace(settings, **BRIEF)
     assert run_seed(5, brief).digest == run_seed(5, brief).digest
     assert run_seed(5, brief).digest != run_seed(6, brief).digest
 
 
-@pytest.mark.parametrize("name", ["FLUSHED", "THREE"])
+@pytest.mark.parametrize("name", ["FLUSHED", "THREE", "GROUPS"])
 def test_a_seed_repeats_in_another_process_that_hashes_otherwise(name: str) -> None:
     first, second = (in_another_process(name, hash_seed) for hash_seed in ("1", "2"))
     assert first == second
