@@ -19,13 +19,13 @@ class Written(NamedTuple):
     err: str
 
 
-# A line that librdkafka writes by itself. On a busy machine any of its clients in this process may write one
-# at any time, for example about a request that was not answered in time.
+# A line that librdkafka writes itself. On a busy machine any of its clients in this process may write one at
+# any time, for example about a request without an answer.
 _LIBRDKAFKA_LINE = re.compile(r"^%\d\|\d+\.\d+\|.*\n", re.MULTILINE)
 
 
 def written(capfd: pytest.CaptureFixture[str]) -> Written:
-    """What commands have written since the last call, without what librdkafka adds."""
+    """The output of commands since the last call, without librdkafka's lines."""
     out, err = capfd.readouterr()
     return Written(out, _LIBRDKAFKA_LINE.sub("", err))
 

@@ -1,4 +1,4 @@
-"""Groups for the tests of commands: topics with records, groups that have ended, groups with live members."""
+"""Groups for the tests of commands: topics with records, groups without members, groups with live members."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from tests.client.live import eventually
 
 
 def create_topic(bootstrap: str, name: str, *, partitions: int = 3, records: int = 10) -> None:
-    """A topic with so many records in each of its partitions."""
+    """A topic with this many records in each partition."""
     with Admin(Cluster(bootstrap)) as admin:
         admin.create_topics([NewTopic(name, partitions=partitions)])
         assert eventually(lambda: name in [topic.name for topic in admin.list_topics()])
@@ -26,7 +26,7 @@ def create_topic(bootstrap: str, name: str, *, partitions: int = 3, records: int
 
 
 def commit(bootstrap: str, group: str, topic: str, offsets: Sequence[int | None]) -> None:
-    """Commit the offset of each partition from outside of the group; None leaves one out."""
+    """Commits the offset of each partition from outside of the group. None skips a partition."""
     wanted = {
         TopicPartition(topic, partition): CommittedOffset(offset)
         for partition, offset in enumerate(offsets)
@@ -44,7 +44,7 @@ def members(
     configs: Sequence[dict[str, Any]],
     protocol: str = "classic",
 ) -> Iterator[list[Consumer]]:
-    """Live members of a group, each with a config of its own, once they share all partitions."""
+    """Live members of a group, each with its own config, once they share all partitions."""
     with Admin(Cluster(bootstrap)) as admin:
         partitions = sum(len(topic.partitions) for topic in admin.cluster.metadata(topics).topics)
     common = {"bootstrap.servers": bootstrap, "group.id": group, "group.protocol": protocol}

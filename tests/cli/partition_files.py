@@ -50,7 +50,7 @@ def data_batches() -> list[bytes]:
 
 
 def control_batches() -> list[bytes]:
-    """One control batch of each type, and one of a type to come."""
+    """One control batch of each type, and one of an unknown type."""
     voters = [
         raft_records.Voter(
             voter_id=1,
@@ -90,7 +90,7 @@ def control_batches() -> list[bytes]:
 
 
 def metadata_values() -> list[bytes]:
-    """Records of the metadata log, every type that is declared but for those that look alike."""
+    """Records of the metadata log: every declared type, except similar ones."""
     records: list[Message] = [
         topic_records.TopicRecord("t\u00f3pico", UUID),
         topic_records.PartitionRecord(
@@ -158,7 +158,7 @@ def producer_snapshot(entries: list[tuple[int, ...]]) -> bytes:
 
 
 def write_folder(folder: Path) -> list[str]:
-    """Write all files; their names, those that are all right first."""
+    """Writes all files. Returns their names, with the correct ones first."""
     batches = data_batches()
     starts = [sum(map(len, batches[:i])) for i in range(len(batches))]
     lasts = [4 * i + 3 for i in range(len(batches))]
@@ -183,7 +183,7 @@ def write_folder(folder: Path) -> list[str]:
         "00000000000000000100.timeindex": b"",
         "00000000000000000099-0000000003.checkpoint": metadata,
         "bootstrap.checkpoint": control_batches()[1] + metadata + control_batches()[4],
-        # What follows is wrong in some way.
+        # The following files are wrong in some way.
         "00000000000000000200.log": bytes(wrong_crc) + bytes(horizon) + batches[0] + batches[4] + b"torn",
         "00000000000000000000.1": b"",
         "00000000000000000300.log": b"".join(batches),
@@ -192,7 +192,7 @@ def write_folder(folder: Path) -> list[str]:
         "00000000000000000400.index": offset_index(400, []),
         "00000000000000000400.timeindex": time_index(400, [(NOON, 403)]) + bytes(24),
     }
-    # Entries and log meet here, but they do not agree.
+    # The entry points to a batch of the log, but they do not agree.
     files["wrong/00000000000000000000.log"] = b"".join(batches)
     files["wrong/00000000000000000000.index"] = offset_index(
         0, [(lasts[2], starts[3]), (lasts[5] - 1, starts[5])]

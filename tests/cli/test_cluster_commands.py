@@ -71,7 +71,7 @@ def plan_file(folder: Path, topic: str, targets: dict[int, list[int]]) -> str:
 
 
 def without_counters(text: str) -> str:
-    """What moves on by itself between two commands."""
+    """Replaces values that change between two commands."""
     text = re.sub(r"(HighWatermark|MaxFollowerLag|MaxFollowerLagTimeMs): +\d+", r"\1", text)
     text = re.sub(r"\d{2,} *\t\d+ *\t\d{12,} *\t\d{12,} *\t", "offset lag times ", text)
     return re.sub(r"Epoch: \d+\n", "Epoch\n", text)
@@ -158,7 +158,7 @@ def test_partitions_move_to_other_brokers_and_back(
     assert eventually(lambda: throttles(admin, topic) == {})
     assert run_tool("kafka-reassign-partitions", *verify).stdout == expected
 
-    # What --execute printed brings everything back, folders included.
+    # The output of --execute restores everything, folders included.
     rollback = tmp_path / "rollback.json"
     rollback.write_text(started.out.splitlines()[2])
     back = command(
@@ -214,7 +214,7 @@ def test_moves_that_are_refused(
 
 
 def brokers_with_logs(admin: Admin, topic: str) -> list[int]:
-    """A broker for each replica that has its log."""
+    """A broker id for each replica that has its log."""
     return [
         broker_id
         for broker_id in (1, 2, 3)
@@ -229,7 +229,7 @@ def test_a_proposal(command: Command, admin: Admin, three_brokers: str, topic: s
     topics.write_text(json.dumps({"version": 1, "topics": [{"topic": topic}]}))
     server = ["--bootstrap-server", three_brokers]
     files = ["--topics-to-move-json-file", str(topics), "--broker-list", "1,3"]
-    # A follower makes its log a moment after the topic was created.
+    # A follower creates its log a moment after the topic was created.
     assert eventually(lambda: sorted(brokers_with_logs(admin, topic)) == [1, 2, 2, 3])
     outcome = command("kafka-reassign-partitions", *server, "--generate", *files)
     title, current, empty, proposed_title, proposed = outcome.out.splitlines()
@@ -248,7 +248,7 @@ def test_preferred_leaders_are_elected(
 ) -> None:
     server = ["--bootstrap-server", three_brokers]
     elect = [*server, "--election-type", "preferred"]
-    # The same replicas in another order: nothing is copied, the leader stays.
+    # The same replicas in another order: nothing is copied, and the leader stays.
     plan = plan_file(tmp_path, topic, {0: [2, 1]})
     command("kafka-reassign-partitions", *server, "--execute", "--reassignment-json-file", plan)
     assert eventually(lambda: replicas(admin, topic) == [[2, 1], [2, 3]])

@@ -1,4 +1,4 @@
-"""The console producer and the console consumer as processes of their own, as a shell would start them."""
+"""The console producer and the console consumer as processes, as a shell would start them."""
 
 import os
 import pty
@@ -54,7 +54,7 @@ def test_lines_go_in_and_come_out(produce: Command, consume: Command) -> None:
     assert (consumed.returncode, consumed.stderr) == (0, "Processed a total of 3 messages\n")
 
 
-# The partitions of four where Kafka's Java client puts these keys.
+# Kafka's Java client puts these keys in these partitions, of four.
 PARTITIONS = {"k1": 1, "k2": 1, "k3": 0, "kx": 0, "ky": 1}
 
 
@@ -114,7 +114,7 @@ def test_partitions_that_appear_later_are_read_too(bootstrap: str, topic: str, p
         assert consumer.stdout.readline() == "before\n"
         alter = command("kafka-topics", bootstrap, "--alter", "--topic", topic, "--partitions", "40")
         subprocess.run(alter, check=True, timeout=30)
-        # Of forty partitions this key's is the eighteenth, of four it was the second.
+        # With forty partitions this key is in another partition than with four.
         produce("k1\tafter\n", "--property", "parse.key=true")
         assert consumer.stdout.readline() == "after\n"
         assert consumer.wait(10) == 0
@@ -162,7 +162,7 @@ def test_a_topic_that_does_not_exist_is_created_and_read(
     assert subprocess.run(describe, capture_output=True, timeout=30).returncode == 0
 
 
-# A broker that creates no topics gives this consumer the same answers as one that may not.
+# A broker without auto creation gives this consumer the same answers as a refused creation.
 CREATE_NOTHING = ["--command-property", "allow.auto.create.topics=false"]
 
 

@@ -1,4 +1,4 @@
-"""Console consumers in groups, each a process of its own."""
+"""Console consumers in groups, each in its own process."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ def topic(bootstrap: str, new_name: Callable[[str], str]) -> str:
 
 
 class Consumers:
-    """Console consumers that go on until the end of the test; what they print goes to files."""
+    """Console consumers that run until the end of the test. Their output goes to files."""
 
     def __init__(self, bootstrap: str, folder: Path, stack: ExitStack) -> None:
         self._bootstrap = bootstrap
@@ -35,7 +35,7 @@ class Consumers:
         self.processes: list[subprocess.Popen[bytes]] = []
 
     def start(self, *arguments: str) -> Path:
-        """Start one; the file with its output."""
+        """Starts one. Returns the file with its output."""
         file = self._folder / f"{len(self.processes)}.out"
         line = [SCRIPTS / "kafka-console-consumer", "--bootstrap-server", self._bootstrap, *arguments]
         process = subprocess.Popen(line, stdout=file.open("wb"), stderr=subprocess.DEVNULL)
@@ -52,7 +52,7 @@ def consumers(bootstrap: str, tmp_path: Path) -> Iterator[Consumers]:
 
 
 def owners(run: Run, group: str) -> list[str]:
-    """The member that each partition of a stable group belongs to, as kafka-consumer-groups tells."""
+    """The member of each partition of a stable group, as kafka-consumer-groups shows it."""
     if f"{group} " not in run("consumer-groups", "--list", "--state", "stable").out:
         return []
     outcome = run("consumer-groups", "--describe", "--group", group)

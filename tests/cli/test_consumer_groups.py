@@ -45,7 +45,7 @@ def rows(outcome: Outcome) -> list[list[str]]:
 
 
 def current(groups: Groups, group: str) -> dict[int, int]:
-    """What a group has committed, as --describe shows it."""
+    """The committed offsets of a group, as --describe shows them."""
     return {int(row[2]): int(row[3]) for row in rows(groups("--describe", "--group", group))}
 
 

@@ -1,7 +1,7 @@
 """kafka-consumer-groups beside Apache Kafka's own, on the same groups: the same words in the same columns.
 
-Kafka lists groups and new offsets in no order, so lines are compared as sets where that is so. It names Java
-classes in errors and ends with 0 where ours ends with 1.
+Kafka lists groups and new offsets in no order, so these lines are compared as sets. It names Java classes in
+errors, and ends with exit code 0 where ours ends with 1.
 """
 
 import os
@@ -23,7 +23,7 @@ EMPTY, CLASSIC, CONSUMER = (f"{PREFIX}-{kind}" for kind in ("empty", "classic", 
 
 @pytest.fixture(scope="module")
 def address(bootstrap: str) -> Iterator[str]:
-    """The broker, with a group that has ended and one with two members of each protocol."""
+    """The broker, with a group without members, and a group with two members of each protocol."""
     create_topic(bootstrap, TOPIC)
     create_topic(bootstrap, LONG_TOPIC, partitions=1)
     commit(bootstrap, EMPTY, TOPIC, [4, 10, None])
@@ -38,7 +38,7 @@ def address(bootstrap: str) -> Iterator[str]:
 def both(
     capfd: pytest.CaptureFixture[str], address: str, *arguments: str
 ) -> tuple[tuple[str, str], tuple[str, str], int]:
-    """What ours and theirs print on standard output and error, and our exit code."""
+    """The standard output and error of both commands, and our exit code."""
     theirs = run_tool("kafka-consumer-groups", "--bootstrap-server", address, *arguments, check=False)
     code = import_module("gralha.cli.consumer_groups").main(["--bootstrap-server", address, *arguments])
     ours = written(capfd)
@@ -103,7 +103,7 @@ def test_failures(address: str, capfd: pytest.CaptureFixture[str], arguments: li
 
 
 def shape(text: str) -> list[str]:
-    """The lines of a failure, without Java's classes and without the reasons, which have our own words."""
+    """The lines of a failure, without Java classes and without the reasons, which have our own words."""
     text = re.sub(r"org\.apache\.kafka\.common\.errors\.\w+: ", "", text)
     text = re.sub(r"(could not be deleted due to: |\d +Error: ).*", r"\1", text)
     return [line for line in text.splitlines() if line]

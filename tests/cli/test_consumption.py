@@ -1,4 +1,4 @@
-"""Which offsets are kept of what was read, and how long a consumer waited for partitions."""
+"""The offsets that are stored after reading, and the time that a consumer waits for partitions."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ class Record:
 
 
 class FakeConsumer:
-    """Remembers which offsets it was told to keep, unless it fails."""
+    """Notes the offsets that it should store, unless it fails."""
 
     def __init__(self, failure: int | None = None) -> None:
         self.stored: list[tuple[int, int, int | None]] = []

@@ -22,14 +22,14 @@ LOG = "00000000000000000000.log"
 
 
 def output(lines: str) -> list[str]:
-    """Standard output without the reason why a record could not be decoded: those words are our own."""
+    """Standard output without the reason why a record could not be decoded, which has our own words."""
     return [re.sub(r"(Error at \d+, skipping\.).*", r"\1", line) for line in lines.splitlines()]
 
 
 def complaints(lines: str) -> list[str]:
-    """Standard error in any order: Kafka's comes out of hash maps.
+    """Standard error in any order, because Kafka's comes from hash maps.
 
-    Kafka 4.3 takes it for a gap when a file does not begin with offset 0; that line is no model.
+    Kafka 4.3 reports a gap if a file does not begin with offset 0. We do not copy that.
     """
     found = [line for line in lines.splitlines() if not line.startswith("  -1 is followed by")]
     return sorted(found)
@@ -77,7 +77,7 @@ def dumped(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, st
 def test_a_leader_change_of_version_1_keeps_its_directories(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Kafka 4.3 decodes every leader change as version 0, so that it cannot serve as the model here.
+    # Kafka 4.3 decodes every leader change as version 0, so it cannot be the model here.
     voter = LeaderChangeVoter(3, bytes(range(16)))
     writer = Writer()
     LeaderChangeMessage(1, 3, [voter], []).encode(writer, 1)

@@ -27,7 +27,7 @@ def test_releases_and_levels_of_metadata() -> None:
         *("UNKNOWN 6", "4.4-IV0", "UNKNOWN 32")
     ]
     assert level_text("kraft.version", 1) == "1"
-    # A release that is not out has no short name yet.
+    # An unreleased version has no short name yet.
     for unknown in ("4.4", "3.2", "nonsense", ""):
         with pytest.raises(
             CommandError, match=f"Unknown metadata.version '{unknown}'. Supported .* are: 3.3"

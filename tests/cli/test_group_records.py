@@ -28,7 +28,7 @@ GROUPS = (2,)
 
 
 def classic_group(protocol_type: str, *contents: bytes) -> tuple[bytes, bytes]:
-    """A classic group with a member for each subscription, which has the same bytes for an assignment."""
+    """A classic group with a member for each subscription. The assignment has the same bytes."""
     members = [
         MemberMetadata(f"m{number}", None, "c", "h", 1, 2, subscription=data, assignment=data)
         for number, data in enumerate(contents)
@@ -59,7 +59,7 @@ def test_dump_log_shows_what_apache_kafka_shows(tmp_path: Path, capsys: pytest.C
     theirs = run_tool("kafka-dump-log", "--offsets-decoder", "--files", str(path))
     assert dump_log.main(["--offsets-decoder", "--files", str(path)]) == 0
     ours = capsys.readouterr().out
-    # Why a record cannot be read is said in other words.
+    # Our reasons why a record cannot be read have other words.
     assert [words_cut(line) for line in ours.splitlines()] == [
         words_cut(line) for line in theirs.stdout.splitlines()
     ]

@@ -1,4 +1,4 @@
-"""Commands start at once, because they import little. `make bench` measures what they cost."""
+"""Commands start quickly, because they import little. `make bench` measures it."""
 
 import subprocess
 import sys

@@ -1,8 +1,8 @@
 """Our commands beside Apache Kafka's own, on the same broker: the same words and the same exit code.
 
-An Apache command costs a second or two of Java's start, so there are few of them and each shows much.
-Where a command fails, Kafka prints a Java stack trace after its message and sometimes puts the message on
-standard output; ours is the message alone, on standard error.
+An Apache command needs a second or two to start Java, so there are few of them and each shows much. If a
+command fails, Kafka prints a Java stack trace after its message, and sometimes prints the message on standard
+output. Ours prints only the message, on standard error.
 """
 
 import re
@@ -54,7 +54,7 @@ def test_the_same_output(address: str, line: tuple[str, ...], capfd: pytest.Capt
 
 
 def in_order(output: str) -> str:
-    """With a topic's settings in order: Kafka prints them as they come out of a hash table."""
+    """The output with a topic's settings in order, because Kafka prints them in the order of a hash table."""
     return re.sub(
         r"Configs: (\S+)", lambda found: "Configs: " + ",".join(sorted(found[1].split(","))), output
     )

@@ -125,7 +125,7 @@ def test_settings_of_something_else(changed: dict[str, str | None], message: str
 
 
 def run_offline(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    # Nobody listens there: what fails before a connection, or needs none, does so in any case.
+    # Nobody listens there, so only errors that need no connection are shown.
     code = metadata_quorum.main(["--bootstrap-server", "127.0.0.1:1", *arguments])
     return (code, *written(capfd))
 

@@ -1,4 +1,4 @@
-"""Keys land where Apache Kafka's Java client puts them: whoever writes a key, its records keep one order."""
+"""Keys go to the same partitions as with Apache Kafka's Java client, so records of a key keep one order."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import pytest
 
 SCRIPTS = Path(sys.executable).parent
 PARTITIONS = 7
-# Of every length modulo four, with bytes above 127, and one that hashes to a negative number.
+# Keys of every length modulo four, with bytes above 127, and one with a negative hash.
 PARTITION_OF_KEY = {
     "a": 5,
     "ab": 0,
@@ -50,7 +50,7 @@ def partition_of(key: bytes) -> int:
     return (murmur2(key) & 0x7FFFFFFF) % PARTITIONS
 
 
-# What Utils.murmur2 of Apache Kafka answers.
+# The results of Apache Kafka's Utils.murmur2.
 @pytest.mark.parametrize(
     ("data", "value"), [(b"21", -973932308), (b"abc", 479470107), (b"foobar", -790332482)]
 )

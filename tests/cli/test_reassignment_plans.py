@@ -145,7 +145,7 @@ def test_throttles_of_moves_that_go_on_and_begin() -> None:
         SECOND: Reassignment([1, 2, 10], [10], [1]),
         other: Reassignment([4, 5], [5], [4]),
     }
-    # The second goes elsewhere before it has arrived: its sources are still the old replicas.
+    # The second partition moves again before it has arrived: its sources are still the old replicas.
     moves = moves_of(moving, {FIRST: [2, 3], SECOND: [2, 9]}, {FIRST: [1, 2], SECOND: [1, 2, 10]})
     assert moves == {FIRST: Move({1, 2}, {3}), SECOND: Move({1, 2}, {9}), other: Move({4}, {5})}
     assert topic_throttles(moves) == {

@@ -1,4 +1,4 @@
-"""Replicas that move between folders of a broker: the begin of a move, and when it has to wait."""
+"""Moves of replicas between folders of a broker: how a move begins, and when it has to wait."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -38,7 +38,7 @@ def stack() -> Iterator[ExitStack]:
 
 
 def moving_folders(codes: list[int]) -> Handler:
-    """Answers with these codes, one after the other, then with success."""
+    """Answers with these codes, one after another, then with success."""
 
     def answer(request: Message, version: int) -> Message:
         assert isinstance(request, AlterReplicaLogDirsRequest)

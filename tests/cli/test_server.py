@@ -1,4 +1,4 @@
-"""`gralha server` and `gralha up` that do not start: one line, exit status 1."""
+"""`gralha server` and `gralha up` that do not start: one line, exit code 1."""
 
 import socket
 import sys

@@ -1,4 +1,4 @@
-"""kafka-storage: Kafka's words for a person, folders that Apache Kafka's own tools accept."""
+"""kafka-storage: Kafka's output, and folders that Apache Kafka's own tools accept."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def test_apache_kafka_reads_our_checkpoints_as_its_own(storage, tmp_path: Path) 
     ]
     assert dumps[0].stderr == ""
     ours, theirs = (_without_times(dump.stdout) for dump in dumps)
-    # Apache Kafka serves features that we do not serve yet; the rest is the same.
+    # Apache Kafka has features that we do not have yet. The rest is the same.
     served = ("metadata.version", "group.version", "eligible.leader.replicas.version")
     shared = [line for line in theirs if "featureLevel" not in line or any(name in line for name in served)]
     assert sorted(ours) == sorted(shared)
 
 
 def _without_times(dump: str) -> list[str]:
-    """What a dump says about records, without times, places and sizes."""
+    """The records in a dump, without times, positions and sizes."""
     lines = [line for line in dump.splitlines() if line.startswith("| ")]
     return [re.sub(r"offset: \d+ |CreateTime: \d+ |\d{13}", "", line) for line in lines]
 
@@ -94,7 +94,7 @@ def test_formatting_in_kafkas_words(storage, tmp_path: Path) -> None:
     assert (code, out.splitlines()) == (
         0,
         [
-            # Unlike Kafka, the metadata first: a crash in between must not look like its loss.
+            # Unlike Kafka, the metadata folder is first: a crash in between must not look like its loss.
             f"Formatting dynamic metadata voter directory {tmp_path}/m with metadata.version 4.3-IV0.",
             f"Formatting data directory {tmp_path}/a with metadata.version 4.3-IV0.",
             f"Formatting data directory {tmp_path}/b with metadata.version 4.3-IV0.",

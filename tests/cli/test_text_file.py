@@ -1,4 +1,4 @@
-"""Files that people hand to a command: UTF-8, and Latin-1 as Java writes it."""
+"""Text files for commands: UTF-8, and Latin-1 as Java writes it."""
 
 from pathlib import Path
 

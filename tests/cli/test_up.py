@@ -1,4 +1,4 @@
-"""`gralha up` as a person runs it: a table when it is ready, Ctrl-C ends it well, the data stays."""
+"""`gralha up` as a person runs it: a table when it is ready, a clean stop with Ctrl-C, data that stays."""
 
 import shlex
 import signal
@@ -32,7 +32,7 @@ def up(data: Path, port: int) -> Iterator[tuple["subprocess.Popen[str]", list[st
 
 
 def stop(program: "subprocess.Popen[str]", number: int) -> tuple[int, str, str]:
-    """Exit status and all that was printed after the table."""
+    """The exit code, and everything that was printed after the table."""
     program.send_signal(number)
     output, errors = program.communicate(timeout=PATIENCE_S)
     return program.returncode, output, errors
@@ -47,7 +47,7 @@ def run(name: str, *arguments: str, lines: str = "") -> str:
 
 
 def refused(*arguments: str) -> str:
-    """The one line that a program which does not start leaves."""
+    """The error line of a program that does not start."""
     done = subprocess.run([GRALHA, "up", *arguments], capture_output=True, text=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
     return done.stderr

@@ -1,4 +1,4 @@
-"""`gralha up --brokers 3`: the lines of many a Kafka tutorial work as they stand, but for the first port."""
+"""`gralha up --brokers 3`: the commands of many Kafka tutorials work unchanged, except for the first port."""
 
 import os
 import re
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(240)
 
 
 def first_port() -> int:
-    """Three brokers take p, p + 10000 and p + 20000, and for their controllers the ports after these."""
+    """Three brokers use p, p + 10000 and p + 20000. Their controllers use the ports after these."""
     while True:
         (port,) = free_ports(1)
         wanted = [port + step + next_one for step in (0, PORT_STEP, 2 * PORT_STEP) for next_one in (0, 1)]
@@ -44,7 +44,7 @@ def is_free(port: int) -> bool:
 
 
 def refused(*arguments: str) -> str:
-    """The one line that a program which does not start leaves."""
+    """The error line of a program that does not start."""
     line = [str(SCRIPTS / "gralha"), "up", *arguments]
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
@@ -61,7 +61,7 @@ def up(data: Path, port: int) -> Iterator[tuple["subprocess.Popen[str]", list[st
             yield program, [program.stdout.readline() for _ in range(6)]
         finally:
             if program.poll() is None:
-                program.send_signal(signal.SIGTERM)  # and not SIGKILL: it has children to stop well
+                program.send_signal(signal.SIGTERM)  # not SIGKILL: it has to stop its children
                 program.communicate(timeout=PATIENCE_S)
 
 
@@ -85,7 +85,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def private_bytes(pid: int) -> int:
-    """Memory that would be free without the process: pages shared with others count in part."""
+    """The memory that would be free without the process. Shared pages count in part."""
     rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
     return next(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
 
@@ -118,11 +118,11 @@ def test_the_lines_of_a_tutorial(tmp_path: Path) -> None:
         assert "ReplicationFactor: 3" in described[0]
         run(f"kafka-console-producer --broker-list {second} --topic meutopico", "um\ndois\ntres\n")
         consumer = f"kafka-console-consumer {server} --topic meutopico --from-beginning --group a"
-        # Nobody presses Ctrl-C here.
+        # Ctrl-C would not reach these processes.
         assert sorted(run(f"{consumer} --max-messages 3").splitlines()) == ["dois", "tres", "um"]
         table = run(f"kafka-consumer-groups --group a {server} --describe").splitlines()
         rows = [row.split() for row in table if row.startswith("a ")]
-        # Lines without keys may all have gone to one partition.
+        # Lines without keys may all be in one partition.
         assert sum(int(row[3]) for row in rows if row[3] != "-") == 3
         brokers = children_of(program.pid)
         assert len(brokers) == 3
@@ -143,7 +143,7 @@ def test_ports_may_change_between_two_starts_and_the_number_of_brokers_may_not(t
     with up(tmp_path, port) as (_, table):
         assert table[0] == "Gralha is up\n"
         run(f"kafka-topics --create --bootstrap-server localhost:{port} --topic t --replication-factor 3")
-        # Settings of brokers that run stay as they are.
+        # The settings of running brokers do not change.
         other = ["--brokers", "3", "--data", str(tmp_path), "--port", str(port + 2)]
         assert "broker-3 is in use by another broker" in refused(*other)
         assert f"localhost:{port}\n" in (tmp_path / "broker-1.properties").read_text()
@@ -190,7 +190,7 @@ def test_a_broker_that_does_not_start_ends_all_with_its_reason(tmp_path: Path) -
 
 @pytest.fixture
 def heeds_signals() -> Iterator[None]:
-    """Programs inherit what their parent ignores: SIGHUP under `nohup`, SIGINT in a shell's background."""
+    """Programs inherit ignored signals: SIGHUP under `nohup`, SIGINT in the background of a shell."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)}
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""The data folder of `gralha up`: whom it was made for."""
+"""The data folder of `gralha up`: the number of brokers that it was created for."""
 
 import shutil
 from pathlib import Path

@@ -1,7 +1,7 @@
 """A fake broker with one partition of one topic, which fetches, appends and fails as a test tells it.
 
-It keeps producers' sequence numbers as a real broker does: a batch that it has is not appended twice, and one
-that comes too early is refused. What was appended is in `log`, in order.
+It checks producers' sequence numbers like a real broker: a batch is not appended twice, and a batch that
+comes too early is refused. `log` has the appended batches, in order.
 """
 
 from collections.abc import Iterator
@@ -39,14 +39,14 @@ from tests.client.fake_broker import FakeBroker, metadata
 
 TOPIC = "sales"
 TOPIC_ID = bytes(range(16))
-# What a step of a script may be, beside an error code.
+# The possible steps of a script, besides an error code.
 SERVE = 0
 HANG_UP = -100
 APPEND_AND_HANG_UP = -101
 
 
 class BulkBroker(FakeBroker):
-    """One partition. Scripts say what happens to the next requests; after their end all goes well."""
+    """One partition. Scripts decide about the next requests. After their end all requests succeed."""
 
     def __init__(self) -> None:
         self.log: list[bytes] = []
@@ -84,7 +84,7 @@ class BulkBroker(FakeBroker):
         return [record for batch in self.log for record in decode_records(batch, 0, read_header(batch, 0))]
 
     def settings(self, **settings: object) -> ClientSettings:
-        """Settings of a client of this broker, with pauses that a test can wait for."""
+        """The settings of a client of this broker, with short pauses."""
         fast: dict[str, object] = {"retry_backoff_ms": 1, "retry_backoff_max_ms": 2, "fetch_max_wait_ms": 1}
         return ClientSettings(self.address, **(fast | settings))  # type: ignore[arg-type]
 
@@ -159,7 +159,7 @@ class BulkBroker(FakeBroker):
     def _append(self, batch: bytes, header: BatchHeader) -> PartitionProduceResponse:
         if len(batch) > self.max_batch_bytes:
             return PartitionProduceResponse(index=0, error_code=ErrorCode.MESSAGE_TOO_LARGE)
-        # From a producer that it does not know a broker takes any sequence number.
+        # A broker accepts any sequence number from an unknown producer.
         expected = header.base_sequence
         for known in self._headers():
             if header.producer_id >= 0 and header.base_sequence == known.base_sequence:

@@ -29,7 +29,7 @@ Handler = Callable[[Message, int], Message | bytes | None]
 
 
 class FakeBroker:
-    """Listens on a free loopback port; remembers the requests that it got as (API key, version)."""
+    """Listens on a free loopback port. Notes its requests as (API key, version)."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class FakeBroker:
         self.stop()
 
     def stop(self) -> None:
-        """Close the port and all connections."""
+        """Closes the port and all connections."""
         for open_socket in [self._listener, *self._connections]:
             # shutdown() wakes the threads that wait on the sockets; close() would not.
             with contextlib.suppress(OSError):
@@ -115,7 +115,7 @@ def metadata(
     controller: int = 1,
     leaders: Mapping[tuple[str, int], int] | None = None,
 ) -> MetadataResponse:
-    """Metadata that names these brokers, this controller and these leaders."""
+    """Metadata with these brokers, this controller and these leaders."""
     topics: dict[str, MetadataResponseTopic] = {}
     for (name, partition), leader in (leaders or {}).items():
         topic = topics.setdefault(name, MetadataResponseTopic(name=name, partitions=[]))

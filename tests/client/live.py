@@ -1,7 +1,7 @@
-"""The broker that tests of the client and of the commands talk to.
+"""The broker for tests of the client and of the commands.
 
-That is a Gralha process, unless GRALHA_TEST_BOOTSTRAP names another cluster or GRALHA_TEST_KAFKA=apache asks
-for Apache Kafka: the same tests pass there.
+It is a Gralha process, unless GRALHA_TEST_BOOTSTRAP names another cluster, or GRALHA_TEST_KAFKA=apache asks
+for Apache Kafka. The same tests pass there.
 """
 
 import itertools
@@ -53,7 +53,7 @@ def new_name() -> Callable[[str], str]:
 
 
 def eventually(check: Callable[[], bool], timeout_s: float = 10.0) -> bool:
-    """Whether something becomes true: what a controller decides reaches Kafka's brokers a moment later."""
+    """Waits for a condition, because decisions of a controller reach Kafka's brokers a moment later."""
     deadline = time.monotonic() + timeout_s
     while not check():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The bulk client on Apache Kafka: the way there and back, and transactions, which are its own so far."""
+"""The bulk client on Apache Kafka: writing, reading, and transactions, which only Apache Kafka has so far."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Record batches to Arrow and Arrow to record batches, against the codec that makes an object per record."""
+"""Record batches to Arrow and back, compared with the codec that makes an object per record."""
 
 import pyarrow as pa
 import pytest
@@ -28,7 +28,7 @@ records = st.builds(
     st.integers(-1, 253_402_300_799_999),
     headers,
 )
-# For each batch: its records, its codec, its LogAppendTime (-1: the records' own times) and a gap before it.
+# For each batch: its records, its codec, its LogAppendTime (-1: the times of the records), a gap before it.
 many_batches = st.lists(
     st.tuples(
         st.lists(records, min_size=1, max_size=8), CODECS, st.sampled_from([-1, 1_000]), st.integers(0, 3)
@@ -76,7 +76,7 @@ def decoded(data: bytes) -> list[tuple[BatchHeader, Record]]:
 
 
 def rows_of(made: list[pa.RecordBatch]) -> list[dict[str, object]]:
-    """Rows as Python values; times as microseconds, because Python's own end with the year 9999."""
+    """Rows as Python values. Times are microseconds, because Python's end with the year 9999."""
     index = made[0].schema.get_field_index("timestamp") if made else 0
     return [
         row
@@ -103,7 +103,7 @@ def as_row(header: BatchHeader, record: Record) -> dict[str, object]:
 def test_batches_become_the_rows_that_their_records_are(
     wanted: list[tuple[list[Record], int, int, int]], rows: int, cut: int
 ) -> None:
-    """With whatever codecs, in chunks of whatever size, and from one response or two."""
+    """With any codec, any size of chunks, and one response or two."""
     responses = [encoded(wanted)]
     positions = [position for position, _ in batches(responses[0], 0, len(responses[0]))]
     if cut < len(positions):
@@ -197,7 +197,7 @@ def test_records_that_end_too_early_are_refused(cut: int) -> None:
 def rows_to_batches(
     rows: list[Record], batch_size: int, partitions: int, codec: int, offset: int = 0
 ) -> dict[int, list[bytes]]:
-    """All rows through a router, from Arrow arrays that begin with `offset` rows that do not count."""
+    """Appends all rows with a router, from Arrow arrays that begin with `offset` other rows."""
     padding = [Record(b"padding", b"padding", 0, [("padding", b"")])] * offset
     padded = padding + rows
     header_lists = [

@@ -1,4 +1,4 @@
-"""The bulk client against confluent-kafka on a running cluster: what one writes, the other reads.
+"""The bulk client against confluent-kafka on a running cluster: one reads what the other writes.
 
 With GRALHA_TEST_KAFKA=apache the same tests run on Apache Kafka.
 """
@@ -228,7 +228,7 @@ def test_records_deleted_in_the_meantime_are_reported(bootstrap: str, admin: Adm
 
 
 def test_gaps_of_a_compacted_topic_are_passed_over(new_name: Callable[[str], str]) -> None:
-    """The cleaner of a broker of its own, which looks every tenth of a second."""
+    """A broker with a log cleaner that runs every tenth of a second."""
     with GralhaCluster(config={"log.cleaner.backoff.ms": "100"}) as cluster:
         bootstrap = cluster.bootstrap
         with Admin(Cluster(bootstrap)) as admin:

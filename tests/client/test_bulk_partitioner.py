@@ -1,4 +1,4 @@
-"""Keys go to the partitions to which Kafka's own clients send them."""
+"""Keys go to the same partitions as with Kafka's own clients."""
 
 import pytest
 from hypothesis import given, settings

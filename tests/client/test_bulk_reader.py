@@ -1,4 +1,4 @@
-"""The reader in front of a broker that fails in every way; real brokers are in test_bulk_live."""
+"""The reader with a broker that fails in every way. test_bulk_live has real brokers."""
 
 import itertools
 import pickle
@@ -68,7 +68,7 @@ def test_a_read_that_is_left_does_not_disturb_the_next_one() -> None:
             left = reader.read(OffsetRange(TOPIC, 0, 0, 20), rows_per_batch=1)
             assert values(list(itertools.islice(left, 2))) == [0, 1]
             assert values(list(reader.read(OffsetRange(TOPIC, 0, 10, 14)))) == [10, 11, 12, 13]
-            # And even goes on where it was.
+            # And it even continues at the same offset.
             assert values(list(left)) == list(range(2, 20))
 
 
@@ -85,7 +85,7 @@ def test_markers_and_gaps_are_passed_over() -> None:
     [("read_uncommitted", [0, 1, 2, 3, 5, 6, 8, 9]), ("read_committed", [2, 3, 8, 9])],
 )
 def test_aborted_transactions_are_left_out_for_read_committed(level: str, expected: list[int]) -> None:
-    """Producer 1 aborts, commits; producer 2 commits what lies between."""
+    """Producer 1 aborts and commits. Producer 2 commits records between these."""
 
     def marker(offset: int, producer: int, commit: bool) -> bytes:
         return encode_end_marker(
@@ -193,7 +193,7 @@ def test_a_topic_that_was_created_anew_is_another_one() -> None:
         broker.topic_id = bytes(reversed(TOPIC_ID))
         with pytest.raises(TopicRecreatedError, match="sales was deleted and created again"):
             list(reader.read(OffsetRange(TOPIC, 0, 0, 2, TOPIC_ID)))
-        # Who does not insist on the old one reads the new one.
+        # A reader without a topic id reads the new topic.
         assert values(list(reader.read(OffsetRange(TOPIC, 0, 0, 2)))) == [0, 1]
 
 

@@ -1,4 +1,4 @@
-"""Columns of any Arrow type that can hold them come out as the same plain buffers."""
+"""Columns of all accepted Arrow types are converted to the same plain buffers."""
 
 import struct
 

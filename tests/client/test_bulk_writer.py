@@ -1,4 +1,4 @@
-"""The writer in front of a broker that fails in every way; real brokers are in test_bulk_live."""
+"""The writer with a broker that fails in every way. test_bulk_live has real brokers."""
 
 import pickle
 import subprocess
@@ -21,7 +21,7 @@ ALL = ROWS["value"].to_pylist()
 
 
 def write(broker: BulkBroker, rows: pa.RecordBatch = ROWS, **settings: object) -> BulkWriter:
-    """Write rows in batches of a few records each, so that several are under way."""
+    """Writes rows in batches of a few records, so that several are under way."""
     few = {"batch_size": 200, "max_request_size": 1000, **settings}
     with BulkWriter(broker.settings(**few), topic=TOPIC) as writer:
         writer.write(rows)
@@ -82,14 +82,14 @@ def test_a_writer_may_wait_for_a_cluster_that_never_answered() -> None:
             writer.write(ROWS)
         assert [record.value for record in broker.records()] == ALL
         assert len(pauses) == 5
-        # Who may have the wrong address is told at once.
+        # A wrong address is reported at once.
         broker.init_script = [HANG_UP]
         with pytest.raises(UnansweredError):
             write(broker)
 
 
 def test_rows_wait_for_room_while_the_leader_is_away() -> None:
-    """Failures in every way, also of batches that were sent before: they take up room again."""
+    """All kinds of failures, also of batches that were sent before: they need memory again."""
     waiting: list[int] = []
     with bulk_broker() as broker:
         broker.max_batch_bytes = 150
@@ -105,7 +105,7 @@ def test_rows_wait_for_room_while_the_leader_is_away() -> None:
                 writer.write(ROWS)
                 look()
         assert [record.value for record in broker.records()] == ALL * 50
-        # A batch is made before there is room for it, and five requests may come back.
+        # A batch is made before there is room for it, and five requests may fail.
         assert 2000 < max(waiting) < 2000 + 6 * 200
         assert writer._sender.waiting_bytes == 0
 
@@ -177,11 +177,11 @@ def test_a_topic_that_stays_unknown_was_deleted(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     "code",
     [
-        # Another producer may be taken.
+        # A new producer may succeed.
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
         ErrorCode.UNKNOWN_PRODUCER_ID,
         ErrorCode.UNKNOWN_SERVER_ERROR,
-        # The cluster may be better later.
+        # The cluster may recover.
         ErrorCode.NOT_ENOUGH_REPLICAS,
     ],
 )
@@ -286,7 +286,7 @@ print("pandas" in sys.modules)
 
 
 def test_pandas_is_not_imported() -> None:
-    """It would take a second, in every process that Spark starts."""
+    """The import takes a second, in every process that Spark starts."""
     headers = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     rows = pa.record_batch(
         {

@@ -31,7 +31,7 @@ def stack() -> Iterator[ExitStack]:
 
 
 class Pauses:
-    """Instead of sleeping: remembers for how long."""
+    """Notes how long it should sleep, instead of sleeping."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []

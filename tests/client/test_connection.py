@@ -33,7 +33,7 @@ def connect(broker: FakeBroker, timeout_ms: int = 5000) -> Connection:
 
 @contextmanager
 def server_that_says(answer: bytes) -> Iterator[Address]:
-    """Not a broker: sends some bytes to whoever says something, then closes."""
+    """Not a broker: answers with some bytes, then closes."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -194,7 +194,7 @@ def test_an_unknown_host_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         Connection.open(Address("kafka-nowhere", 9092))
 
 
-# A TLS 1.2 record with the alert `handshake_failure`: an answer in TLS, if not a kind one.
+# A TLS 1.2 record with the alert `handshake_failure`: an error, but an answer in TLS.
 TLS_ALERT = bytes([21, 3, 3, 0, 2, 2, 40])
 
 

@@ -1,4 +1,4 @@
-"""Calls about groups go to their coordinators, wherever those are, and speak to old brokers too."""
+"""Calls about groups go to their coordinators, also on old brokers."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -51,7 +51,7 @@ CURRENT_VERSIONS = {key: (api.min_version, api.max_version) for key, api in APIS
 
 
 class Brokers:
-    """Two brokers that agree on the metadata; each group is coordinated by the one that the test says."""
+    """Two brokers with the same metadata. The test decides which one coordinates a group."""
 
     def __init__(self, stack: ExitStack) -> None:
         self.coordinators: dict[str, list[int | ErrorCode]] = {}
@@ -66,7 +66,7 @@ class Brokers:
         self.pauses += 1
 
     def coordinates(self, group_id: str, *answers: int | ErrorCode) -> None:
-        """The answers to questions for a coordinator, in turn; the last one stays."""
+        """The answers to requests for a coordinator, one after another. The last one stays."""
         self.coordinators[group_id] = list(answers)
 
     def _find(self, request: Message, version: int) -> Message:
@@ -94,7 +94,7 @@ def brokers() -> Iterator[Brokers]:
 
 
 def deleting(*codes: int) -> Handler:
-    """Answers deletions with these codes in turn."""
+    """Answers deletions with these codes, one after another."""
     remaining = list(codes)
 
     def answer(request: Message, version: int) -> Message:
@@ -208,7 +208,7 @@ def describing(make: Callable[[str], old.DescribedGroup]) -> Handler:
 
 
 def not_new(request: Message, version: int) -> Message:
-    """As a broker answers ConsumerGroupDescribe for groups of the classic protocol, and for none at all."""
+    """A broker's answer to ConsumerGroupDescribe for classic and for unknown groups."""
     assert isinstance(request, new.ConsumerGroupDescribeRequest)
     return new.ConsumerGroupDescribeResponse(
         groups=[
@@ -281,7 +281,7 @@ def test_a_consumer_group_is_described_with_its_epochs(brokers: Brokers) -> None
 
 
 def fetched(request: Message, version: int) -> Message:
-    """Answers with offset 7 for every group, in the shape of the version."""
+    """Answers with offset 7 for every group, in the format of the version."""
     assert isinstance(request, OffsetFetchRequest)
     if version < 8:
         assert request.topics is None

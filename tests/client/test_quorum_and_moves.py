@@ -1,4 +1,4 @@
-"""Admin calls about the quorum, features and moves: where they go and how answers are read."""
+"""Admin calls about the quorum, features and moves: their receivers and their answers."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -166,7 +166,7 @@ def test_features_are_set_all_or_one_by_one(stack: ExitStack) -> None:
     def answer(request: Message, version: int) -> Message:
         assert isinstance(request, UpdateFeaturesRequest)
         requests.append(request)
-        # Only older brokers speak of each feature.
+        # Only older brokers answer for each feature.
         return UpdateFeaturesResponse(
             results=[
                 UpdatableFeatureResult("a", ErrorCode.NONE, None),

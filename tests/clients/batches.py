@@ -1,6 +1,6 @@
-"""Looks at record batches as they are stored, which no client shows: codec, timestamp type, producer.
+"""Reads record batches as they are stored, which clients do not show: codec, timestamp type, producer.
 
-Speaks Fetch v4 by hand, so that it neither trusts our own codec nor any client's.
+It uses Fetch v4 by hand, so that it depends neither on our own codec nor on a client.
 """
 
 from __future__ import annotations

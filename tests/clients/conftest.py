@@ -1,6 +1,6 @@
-"""The clusters and the clients of the suite, each started when first asked for.
+"""The clusters and the clients of the suite. Each starts when it is needed.
 
-The suite holds for Apache Kafka too: `GRALHA_TEST_KAFKA=apache pytest tests/clients` plays it there.
+The suite also passes on Apache Kafka: `GRALHA_TEST_KAFKA=apache pytest tests/clients`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Cluster = GralhaCluster | ApacheKafka
 
 @pytest.fixture(scope="session")
 def clusters() -> Iterator[Callable[[bool], Cluster]]:
-    """A running cluster of one broker, one that creates topics on first use or one that does not."""
+    """A running cluster of one broker, with or without auto creation of topics."""
     kind = KINDS[os.environ.get("GRALHA_TEST_KAFKA", "gralha")]
     running: dict[bool, Cluster] = {}
     with contextlib.ExitStack() as stack:
@@ -42,13 +42,13 @@ def clusters() -> Iterator[Callable[[bool], Cluster]]:
 
 @pytest.fixture(scope="session")
 def broker(clusters: Callable[[bool], Cluster]) -> Cluster:
-    """The cluster that most tests use; it creates no topic by itself."""
+    """The cluster of most tests, without auto creation of topics."""
     return clusters(False)
 
 
 @pytest.fixture(scope="session")
 def drivers(clusters: Callable[[bool], Cluster]) -> Iterator[Drivers]:
-    """Drivers, one of each kind for each cluster, that live as long as the session."""
+    """Drivers, one of each kind for each cluster, for the whole session."""
     open_drivers: dict[tuple[type[Driver], bool], Driver] = {}
     with contextlib.ExitStack() as stack:
 

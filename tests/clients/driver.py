@@ -1,8 +1,8 @@
-"""What every Kafka client can be asked in the suite, in one vocabulary.
+"""The common interface of all Kafka clients in the suite.
 
-A driver translates these calls to its client and the client's errors to `ClientError` with Kafka's
-own error name, so a scenario is written once and holds for all clients. What a client has no words
-for stands in its driver's `CANNOT`, by the scenario's name, with the reason.
+A driver translates these calls to its client, and the client's errors to `ClientError` with Kafka's error
+name. So a scenario is written once for all clients. If a client cannot play a scenario, its driver has the
+scenario's name in `CANNOT`, with the reason.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 TIMEOUT_S = 15.0
-# Closing a consumer waits for the fetch under way, so short ones keep the suite quick.
+# A consumer's close waits for the fetch under way, so short fetches keep the suite quick.
 MAX_WAIT_MS = 100
-# What a client must be told before it even tries to send a message that the broker refuses.
+# The settings that let a client send a message which the broker refuses.
 CLIENT_MESSAGE_LIMIT_BYTES = 8_000_000
 
-# Kafka's names of the error codes that the scenarios speak of.
+# Kafka's names of the error codes in the scenarios.
 ERROR_NAMES = {
     1: "OFFSET_OUT_OF_RANGE",
     3: "UNKNOWN_TOPIC_OR_PARTITION",
@@ -58,14 +58,14 @@ class Message:
 
 @dataclass(frozen=True)
 class Placed:
-    """Where a produced record went; the offset is -1 when nobody told (acks=0)."""
+    """The place of a produced record. The offset is -1 if it is not known (acks=0)."""
 
     partition: int
     offset: int
 
 
 class ClientError(Exception):
-    """What the client said had gone wrong, by Kafka's name of the error."""
+    """A client's error, by Kafka's name."""
 
     def __init__(self, kind: str, message: str = "") -> None:
         super().__init__(f"{kind}: {message}")
@@ -86,7 +86,7 @@ class Driver(abc.ABC):
         self.bootstrap = bootstrap
 
     def close(self) -> None:  # noqa: B027  # most drivers keep nothing open between calls
-        """End what the driver keeps open between calls."""
+        """Closes everything that the driver keeps open between calls."""
 
     @abc.abstractmethod
     def produce(
@@ -99,7 +99,7 @@ class Driver(abc.ABC):
         compression: str = "none",
         idempotent: bool = False,
     ) -> list[Placed]:
-        """Send all records, wait until they are acknowledged, and say where each one is."""
+        """Sends all records, waits until they are acknowledged, and returns their places."""
 
     @abc.abstractmethod
     def consume(
@@ -112,16 +112,16 @@ class Driver(abc.ABC):
         reset: str = "none",
         max_wait_ms: int = MAX_WAIT_MS,
     ) -> list[Message]:
-        """Read that many records from an offset, from "earliest", or, with "latest", wait for new ones.
+        """Reads that many records from an offset, from "earliest", or, with "latest", waits for new ones.
 
-        `reset` is what to do when the offset is out of range: "earliest", "latest" or "none" (an error).
-        `max_wait_ms` is how long the broker may hold back a fetch that finds nothing.
+        `reset` says what to do if the offset is out of range: "earliest", "latest" or "none" (an error).
+        `max_wait_ms` is how long the broker may delay a fetch that finds nothing.
         """
 
     def consume_seeking(
         self, topic: str, partition: int, steps: Sequence[tuple[int, int]]
     ) -> list[list[Message]]:
-        """With one consumer, for each (offset, count): seek there and read so many records."""
+        """With one consumer, for each (offset, count): seeks to the offset and reads that many records."""
         raise NotImplementedError
 
     def offsets(self, topic: str, partition: int) -> tuple[int, int]:
@@ -129,7 +129,7 @@ class Driver(abc.ABC):
         raise NotImplementedError
 
     def offset_for_time(self, topic: str, partition: int, timestamp_ms: int) -> int | None:
-        """The first offset with that timestamp or a later one; None when there is none."""
+        """The first offset at or after a timestamp, or None."""
         raise NotImplementedError
 
     def offset_of_max_timestamp(self, topic: str, partition: int) -> int:

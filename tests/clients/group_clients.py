@@ -1,4 +1,4 @@
-"""The clients whose members play the scenarios of groups, and what each of them cannot."""
+"""The clients whose members play the scenarios of groups, and what each of them cannot do."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Consumers as members of groups, the same for every client.
 
-A member lives in a program (Python, Java or JavaScript) and polls there by itself; a test tells it what
-to do and looks at what it has seen. A program can be killed, which is how a member crashes. What a client
-has no words for stands in its `cannot`, by the scenario's name, with the reason.
+A member runs in a program (Python, Java or JavaScript) and polls there by itself. A test controls it and
+reads what it has seen. To crash a member, a test kills the program. If a client cannot play a scenario,
+`cannot` has the scenario's name, with the reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.clients.drivers.program import Program
 
 Partition = tuple[str, int]
 
-# The broker's settings under which the scenarios are played: soon, but not sooner than two busy cores can.
+# The broker's settings for the scenarios: short times, but not too short for two busy cores.
 CONSUMER_SESSION_TIMEOUT_MS = 6_000
 MAX_GROUP_SIZE = 3
 BROKER_CONFIG = {
@@ -32,7 +32,7 @@ BROKER_CONFIG = {
     "group.consumer.max.size": str(MAX_GROUP_SIZE),
     "offsets.topic.num.partitions": "4",
 }
-# Nobody's session ends during a scenario, except where that is what it is about.
+# No session ends during a scenario, unless the scenario is about that.
 LONG_SESSION_MS = 30_000
 
 
@@ -44,13 +44,13 @@ class Received:
 
 
 class Member:
-    """One consumer in a group, as seen when somebody looked last."""
+    """One consumer in a group, as of the last look."""
 
     def __init__(self, program: Program, name: str) -> None:
         self.program = program
         self.name = name
         self.assignment: frozenset[Partition] = frozenset()
-        # What it was told about its partitions: "assigned", "revoked" or "lost", and which.
+        # The events of its partitions: "assigned", "revoked" or "lost", with the partitions.
         self.events: list[tuple[str, frozenset[Partition]]] = []
         self.received: list[Received] = []
         self.error: str | None = None
@@ -111,7 +111,7 @@ def triples(offsets: Mapping[Partition, int]) -> list[tuple[str, int, int]]:
 
 @dataclass(frozen=True, eq=False)
 class GroupClient:
-    """A client and the protocol by which its members join."""
+    """A client and the protocol of its members."""
 
     name: str
     command: Callable[[], list[str]]
@@ -135,7 +135,7 @@ def join(
     reset: str = "earliest",
     auto_commit: bool = False,
 ) -> Member:
-    """Let a new member join a group; it is not a member yet when this returns."""
+    """Lets a new member join a group. It may not be a member yet when this returns."""
     name = uuid.uuid4().hex
     program.call(
         "join",

@@ -1,6 +1,6 @@
-"""What clients do not show of a broker, asked by our own codec.
+"""Information about a broker that clients do not show, read with our own codec.
 
-A group as its coordinator describes it, whichever protocol it speaks, and whether a topic is served yet.
+It has a group as its coordinator describes it, of either protocol, and whether a topic is served yet.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class GroupView:
     type: str
     state: str
     member_ids: frozenset[str]
-    # Of consumer groups only: no request tells the generation of a classic group.
+    # Only for consumer groups: no request tells the generation of a classic group.
     epoch: int | None
 
 
 def group_view(bootstrap: str, group: str) -> GroupView:
-    """Describe a group; one that nobody knows is a classic group in the state Dead, as Kafka says."""
+    """Describes a group. An unknown group is a classic group in the state Dead, as in Kafka."""
     with Connection.open(parse_address(bootstrap)) as connection:
         (consumer_group,) = connection.send(
             ConsumerGroupDescribeRequest([group]), ConsumerGroupDescribeResponse
@@ -48,7 +48,7 @@ def group_view(bootstrap: str, group: str) -> GroupView:
 
 
 def is_served(bootstrap: str, topic: str, partitions: int) -> bool:
-    """Whether every partition has a leader that knows of it: that is a moment after Metadata names one."""
+    """Returns True if the leader of every partition knows it, a moment after Metadata has named it."""
     wanted = [
         ListOffsetsPartition(partition_index=number, timestamp=LATEST_TIMESTAMP)
         for number in range(partitions)

@@ -1,6 +1,6 @@
-"""Groups that change their protocol while members are in them (KIP-848).
+"""Groups that change their protocol while they have members (KIP-848).
 
-Every client that speaks the classic protocol meets one that speaks the new one.
+Every client with the classic protocol meets one with the consumer protocol.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def test_upgrade(client: GroupClient, programs: Programs, reference: Driver) -> 
 
         old.leave()
         stage.divided([new], [4])
-        # An eager rebalance in between makes a member begin again where the last commit was.
+        # After an eager rebalance a member begins again at the last commit.
         stage.eventually(lambda: set(new.look().offsets((topic, 0))) == {3, 4}, new)
         assert (stage.view().type, stage.view().state) == ("consumer", "Stable")
 

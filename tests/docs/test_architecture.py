@@ -1,11 +1,11 @@
-"""docs/ARCHITECTURE.md shows the rooms that exist, and import-linter holds what its table says."""
+"""docs/ARCHITECTURE.md has the rooms that exist, and its table equals the rules of import-linter."""
 
 import re
 import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# The programs that commands start or use offline; see the sentence below the table.
+# The programs that commands start or use offline: see the sentence below the table.
 STARTED_BY_CLI = {"broker", "metadata", "spark", "pipelines"}
 
 

@@ -1,4 +1,4 @@
-"""Images of small clusters for tests, and the rules that every image keeps."""
+"""Images of small clusters for tests, and the rules that hold for every image."""
 
 from random import Random
 
@@ -12,13 +12,13 @@ from gralha.metadata.topic_names import unified_name
 
 
 def context(node_id=1, seed=0, **configs):
-    """Settings are given with `_` for `.`."""
+    """Settings have `_` in place of `.`."""
     static = {name.replace("_", "."): str(value) for name, value in configs.items()}
     return ControllerContext(node_id, static, Random(seed))
 
 
 def replay(image, records):
-    """The image after records that went through their bytes, as those of a log do, and the change."""
+    """The image after records that were encoded and decoded, as in a log, and the change."""
     delta = ImageDelta(image)
     for record in records:
         delta.apply(decode_record(encode_record(record)))
@@ -61,7 +61,7 @@ async def allocate_ids(controller, broker_id):
 
 
 def check_image(image: MetadataImage) -> None:
-    """What must hold for every image, whatever records made it."""
+    """Checks the rules that hold for every image."""
     assert {topic.id: topic for topic in image.topics.values()} == image.topics_by_id
     assert len(image.topics) == len(image.topics_by_id)
     for name, topic in image.topics.items():

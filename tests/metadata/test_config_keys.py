@@ -1,4 +1,4 @@
-"""Configuration keys: reading values, telling what is wrong, and which setting of a key counts."""
+"""Configuration keys: parsing values, error messages, and the setting that counts."""
 
 import subprocess
 import sys
@@ -172,7 +172,7 @@ def test_the_topic_setting_comes_before_all_broker_layers():
 
 
 def test_the_synonyms_begin_with_the_finest_unit():
-    """As in Kafka: hours in server.properties count, but are not shown as long as no milliseconds are set."""
+    """As in Kafka: hours in server.properties count, but are not shown while milliseconds are not set."""
     config = effective_topic_config(
         "retention.ms", {}, BrokerConfigLayers(static={"log.retention.hours": "4"})
     )
@@ -303,7 +303,7 @@ def test_dynamic_broker_settings_are_checked():
         "Cannot update these configs dynamically: [node.id]"
     )
     assert "Not a number" in validate_broker_configs({"log.retention.ms": "x"}, per_broker=True)
-    # Kafka can change them while it runs. Here nothing would happen, so the change is refused.
+    # Kafka can change them while it runs. Here a change would have no effect, so it is refused.
     assert "[listeners]" in validate_broker_configs({"listeners": "A://:1"}, per_broker=True)
     assert "must be unlimited" in validate_broker_configs({"log.retention.ms": "0"}, per_broker=False)
 
@@ -354,7 +354,7 @@ def test_broken_notation_is_noticed(text):
 
 
 def test_importing_the_keys_needs_little():
-    """Commands and the broker's start pay for this import, so nothing heavy may hide in it."""
+    """Commands and the broker import this at their start, so it must not import anything heavy."""
     code = "import sys; import gralha.metadata.config_keys; print(*sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -1,4 +1,4 @@
-"""A node of ours follows the quorum of Apache Kafka: an observer that knows only a bootstrap server."""
+"""A Gralha node follows a quorum of Apache Kafka, as an observer that knows only a bootstrap server."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""Data folders: formatted once, recognised ever after, never taken for another's."""
+"""Data folders: formatted once, recognised afterwards, and never mistaken for those of another node."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class TestFormat:
         assert len(written) == 3
 
     def test_a_kill_in_the_middle_is_no_loss_of_metadata(self, tmp_path: Path) -> None:
-        """The metadata folder is formatted first, so what is missing looks like a new disk."""
+        """The metadata folder is formatted first, so a missing folder looks like a new disk."""
         folders = [str(tmp_path / name) for name in ("a", "b")]
         plan = FormatPlan(CLUSTER, 1, folders, folders[1])
         formatting = format_folders(DISK, plan, NOW, random.Random(5))
@@ -166,7 +166,7 @@ class TestFormat:
 
 
 class TestPrepare:
-    """What a server does with its folders when it starts."""
+    """A server prepares its folders when it starts."""
 
     def prepare(self, tmp_path: Path, *names: str) -> dict[str, MetaProperties]:
         folders = [str(tmp_path / name) for name in names]

@@ -1,4 +1,4 @@
-"""Images: what each record does, what stays shared, and the way back through a snapshot."""
+"""Images: the effect of each record, shared parts, and snapshots."""
 
 import pytest
 from hypothesis import given, settings
@@ -250,7 +250,7 @@ STEPS = st.lists(
 
 
 def possible(image, records):
-    """The records that the image takes; a list that is refused is left out whole."""
+    """The records that the image accepts. A refused list is left out completely."""
     try:
         return replay(image, records)[0], records
     except (MetadataError, AssertionError):
@@ -266,11 +266,11 @@ def test_one_image_whatever_the_steps_and_a_snapshot_brings_it_back(steps, rando
     used_ids = set()
     for step in steps:
         ids = {record.topic_id for record in step if isinstance(record, TopicRecord)}
-        if not ids & used_ids:  # an id is drawn at random and never given twice
+        if not ids & used_ids:  # a random id is never used twice
             image, taken = possible(image, step)
             history += taken
             used_ids |= ids
-    # In larger steps: the same image, and the change of each step is what lies between.
+    # In larger steps: the same image, and the change of each step is the difference.
     other = start
     while history:
         size = random.randint(1, len(history))

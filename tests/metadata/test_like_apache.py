@@ -1,4 +1,4 @@
-"""Apache Kafka reads our metadata: with its dump tool, and as a broker that goes on with our folder."""
+"""Apache Kafka reads our metadata: with its dump tool, and as a broker that continues with our folder."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from gralha.storage.disk import RealDisk
 
 
 def dump(paths: list[Path]) -> dict[Path, str]:
-    """What the tool prints for each file; one start of Java for all."""
+    """The tool's output for each file, with one start of Java for all."""
     files = ",".join(map(str, paths))
     printed = run_tool("kafka-dump-log", "--cluster-metadata-decoder", "--files", files).stdout
     assert printed.count("isvalid: true") == printed.count("baseOffset:") > 0, printed

@@ -24,7 +24,7 @@ def test_the_frame_is_kafkas():
     assert encode_record(FeatureLevelRecord(name="ab", feature_level=3)) == b"\x01\x0c\x00\x03ab\x00\x03\x00"
 
 
-# Declared, so that they have names, but refused: going on without them would lose what they say.
+# They are declared, so that they have names, but refused, because a node would miss their content.
 NOT_APPLIED = {
     "AbortTransactionRecord",
     "AccessControlEntryRecord",

@@ -33,7 +33,7 @@ from gralha.storage.disk import DiskError
 
 
 class Controller(ControllerService):
-    """On a disk in memory; `failures` has what made it stop."""
+    """A controller on a disk in memory. `failures` has the errors that stopped it."""
 
     def __init__(self, disk, seed=0, folder="/d", file=None, features=BOOTSTRAP_FEATURES, **log_config):
         self.disk = disk
@@ -43,7 +43,7 @@ class Controller(ControllerService):
         super().__init__(quorum, file or {}, bootstrap_records(features), Random(seed))
 
     async def join(self):
-        """Starts, and lets broker 1 in."""
+        """Starts, and unfences broker 1."""
         await self.start()
         await let_in(self, introduction(1)._replace(incarnation_id=Random(self.epoch).randbytes(16)))
         return self
@@ -79,7 +79,7 @@ async def test_a_new_cluster_begins_with_its_features_and_its_broker(controller)
 
 
 async def test_all_brokers_have_one_min_isr_however_their_files_differ():
-    """Else one acknowledges with a single replica while another holds a second one eligible to lead."""
+    """Otherwise one broker acknowledges with a single replica while another calls a second one eligible."""
     disk = MemoryDisk()
     first = await Controller(disk, file={"min.insync.replicas": "2"}).join()
     assert first.image.default_broker_configs()["min.insync.replicas"] == "2"
@@ -253,7 +253,7 @@ STEPS = st.lists(
 @settings(max_examples=60, deadline=None)
 @given(STEPS, st.integers(1, 150), st.sampled_from([1, 300, 10**6]), st.integers(0, 2**32))
 def test_after_a_crash_the_image_is_one_that_was_or_would_have_been(steps, fail_at, snapshot_bytes, seed):
-    """The last acknowledged image, or one with the step that was under way."""
+    """The last acknowledged image, or that with the step under way."""
 
     async def run():
         disk = MemoryDisk()

@@ -25,7 +25,7 @@ VOTERS = (1, 2, 3)
 
 
 class Controller(ControllerService):
-    """One of three. `heard` has the images and leaderships that it told of."""
+    """One of three controllers. `heard` has its images and changes of leadership."""
 
     def __init__(self, network, node_id, disk, snapshot_bytes=10**6):
         loop = asyncio.get_running_loop()
@@ -172,7 +172,7 @@ async def test_what_was_not_committed_fails_with_not_controller(cluster, active)
 
 @in_cluster
 async def test_the_answer_tells_what_became_of_a_decision(cluster, active):
-    """All are silent for a while, and the controller resigns. Whoever is elected next may have the record."""
+    """All are silent for a while, and the controller resigns. The next leader may have the record."""
     for node_id in VOTERS:
         cluster.network.isolate(node_id)
     names = ("b", "c", "b")

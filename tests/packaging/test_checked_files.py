@@ -11,7 +11,7 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "check_files"
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A repository with the script and nothing else."""
+    """A repository with only the script."""
     (tmp_path / "scripts").mkdir()
     shutil.copy(SCRIPT, tmp_path / "scripts")
     subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)

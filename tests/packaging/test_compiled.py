@@ -1,4 +1,4 @@
-"""The tests run against what they say they run against: compiled modules, or plain ones."""
+"""The tests run on the modules that they should: compiled ones, or plain ones."""
 
 import importlib
 import os

@@ -1,4 +1,4 @@
-"""What `pip install` gets: every module and definition, the commands, the pytest plugin, and no tests."""
+"""The content of the wheel: every module and definition, the commands, the pytest plugin, and no tests."""
 
 import os
 import subprocess

@@ -32,7 +32,7 @@ from tests.clients.driver import (
     Placed,
 )
 
-# Errors that librdkafka finds by itself from what the broker said, under names of its own.
+# Errors that librdkafka derives from the broker's answers, with its own names.
 LOCAL_ERRORS = {
     KafkaError._UNKNOWN_TOPIC: "UNKNOWN_TOPIC_OR_PARTITION",
     KafkaError._UNKNOWN_PARTITION: "UNKNOWN_TOPIC_OR_PARTITION",
@@ -60,7 +60,7 @@ class ConfluentDriver(Driver):
 
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)
-        # Silent, because it outlives the broker at the end of a test run and would say so.
+        # Silent, because it outlives the broker at the end of a test run and would log that.
         self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
 
     def produce(

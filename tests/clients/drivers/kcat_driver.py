@@ -22,7 +22,7 @@ from tests.clients.driver import (
 
 RECORD_SEPARATOR = b"\x1e"
 KEY_SEPARATOR = b"\x1f"
-# What kcat prints when something went wrong, and Kafka's name for it.
+# kcat's error messages, and Kafka's names for them.
 ERRORS = {
     "Message size too large": "MESSAGE_TOO_LARGE",
     "Unknown topic": "UNKNOWN_TOPIC_OR_PARTITION",
@@ -101,7 +101,7 @@ class KcatDriver(Driver):
         ]
         common = ["-P", "-t", topic, "-p", str(-1 if partition is None else partition)]
         common += [part for setting in settings for part in ("-X", setting)]
-        # Headers, and what an empty value means, hold for a whole run of kcat.
+        # Headers, and the meaning of an empty value, are the same for a whole run of kcat.
         for (keyed, null, headers), group in itertools.groupby(
             records, lambda record: (record.key is not None, record.value is None, record.headers)
         ):
@@ -138,7 +138,7 @@ class KcatDriver(Driver):
         return None if offset < 0 else offset
 
     def _query(self, topic: str, partition: int, timestamp_ms: int) -> int:
-        """Ask for an offset by time; -2 stands for the first and -1 for the end, as in the protocol."""
+        """The offset at a time. -2 means the first and -1 the end, as in the protocol."""
         answer = self._run("-Q", "-t", f"{topic}:{partition}:{timestamp_ms}").decode()
         return int(answer.rpartition("offset ")[2])
 

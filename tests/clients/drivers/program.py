@@ -1,4 +1,4 @@
-"""A program in any language that is asked in JSON lines: one request, one answer.
+"""A program in any language with requests and answers as JSON lines.
 
 A request is `{"call": name, ...arguments}`, its answer `{"result": ...}` or
 `{"error": Kafka's name, "message": ...}`.
@@ -40,7 +40,7 @@ class Program:
         self._process.stdout.close()
 
     def kill(self) -> None:
-        """End it at once (SIGKILL), so that its clients say goodbye to nobody."""
+        """Ends it at once (SIGKILL), so that its clients cannot leave their groups."""
         self._process.kill()
         self.close()
 
@@ -58,7 +58,7 @@ class Program:
     def _read_line(self, call: str) -> bytes:
         assert self._process.stdout is not None
         chunks = []
-        # Not select(), which knows no descriptors above 1023.
+        # Not select(), which supports no descriptors above 1023.
         waiting = select.poll()
         waiting.register(self._process.stdout, select.POLLIN)
         while True:

@@ -1,7 +1,7 @@
-"""Clients in other languages: a program (see `program`) that lives as long as the driver.
+"""Clients in other languages: a program (see `program`) that runs as long as the driver.
 
-Bytes travel in base64. The arguments and results are those of `Driver`, so a new language needs one
-program and nothing here.
+Bytes are encoded as base64. The arguments and results are those of `Driver`, so a new language needs only a
+program.
 """
 
 from __future__ import annotations

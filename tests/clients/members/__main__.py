@@ -17,7 +17,7 @@ from tests.clients.members.member import Consumer, Member, Offsets, Options, Par
 
 
 class Client(Protocol):
-    """What the module of a client must have."""
+    """The interface of a client's module."""
 
     def join(self, bootstrap: str, options: Options, watch: Watch) -> Consumer: ...
 
@@ -83,7 +83,7 @@ def main() -> None:
             answer = {"error": type(error).__name__, "message": str(error)}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
-    # Members that have not left are left alone: the next run has groups of its own.
+    # Members that have not left are ignored: the next run has its own groups.
     os._exit(0)
 
 

@@ -32,7 +32,7 @@ def names(partitions: Iterable[TopicPartition]) -> list[Partition]:
 
 
 async def in_loop(call: Callable[[], None]) -> None:
-    """Some calls wait for nothing, but want the event loop to run."""
+    """Some calls wait for nothing, but need a running event loop."""
     call()
 
 
@@ -118,7 +118,7 @@ def join(bootstrap: str, options: Options, watch: Watch) -> Consumer:
 
 
 def commit_outside(bootstrap: str, group: str, offsets: Offsets) -> None:
-    """Its admin client cannot, but a consumer that is no member can."""
+    """Its admin client cannot do it, but a consumer without a group can."""
 
     async def commit() -> None:
         consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=group, enable_auto_commit=False)

@@ -23,7 +23,7 @@ from tests.clients.members.member import (
     Watch,
 )
 
-# The consumer protocol has assignors of its own, at the broker; all of them hand over cooperatively.
+# The consumer protocol has its own assignors, at the broker. All of them are cooperative.
 REMOTE_ASSIGNORS = {"range": "range", "cooperative-sticky": "uniform"}
 
 
@@ -39,7 +39,7 @@ def named(error: KafkaError) -> ClientError:
     if error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError._NO_OFFSET):
         return ClientError("NO_OFFSET", error.str())
     if error.code() == KafkaError._FATAL:
-        # It hides the error code, but says in words what it was.
+        # It hides the error code, but its message tells it.
         for code in ERROR_NAMES:
             if KafkaError(code).str() in error.str():
                 return ClientError.from_code(code, error.str())

@@ -62,7 +62,7 @@ class KafkaPythonConsumer(Consumer):
         )
         self._consumer.subscribe(**subscription, listener=Listener(watch))
         for topic in options.topics or []:
-            # A leader that has not heard of a topic assigns nothing of it, and joins again when it has.
+            # A leader that does not know a topic yet assigns none of its partitions, and joins again later.
             self._consumer.partitions_for_topic(topic)
 
     def poll(self) -> list[tuple[str, int, int, bytes]]:

@@ -1,7 +1,7 @@
-"""A member of a group that polls by itself, whichever Python client it is made of.
+"""A member of a group that polls by itself, for any Python client.
 
-`Consumer` is what a client must be able to do; `Member` runs one in a thread of its own, because most
-clients may be called from one thread only, and `Watch` keeps what happened until somebody looks.
+`Consumer` is the interface of a client. `Member` runs one in its own thread, because most clients may be
+called from one thread only. `Watch` collects events until somebody reads them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Options:
 
 
 class Watch:
-    """What a member has seen since somebody looked last."""
+    """The events of a member since the last look."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -82,7 +82,7 @@ class Consumer(abc.ABC):
 
     @abc.abstractmethod
     def poll(self) -> list[tuple[str, int, int, bytes]]:
-        """Topic, partition, offset and value of new records; waits for them a moment."""
+        """The topic, partition, offset and value of new records. Waits a moment for them."""
 
     @abc.abstractmethod
     def assignment(self) -> Iterable[Partition]: ...
@@ -113,7 +113,7 @@ class Member:
         self._thread.start()
 
     def ask(self, call: Callable[[Consumer], None]) -> None:
-        """Let the member's thread do something with its consumer, and wait for that."""
+        """Lets the member's thread do something with its consumer, and waits for it."""
         done: Future[None] = Future()
         self._calls.put((call, done))
         done.result(TIMEOUT_S)
@@ -150,6 +150,6 @@ class Member:
             records = consumer.poll()
         except ClientError as error:
             self.watch.failed(error)
-            time.sleep(POLL_MS / 1000)  # a client that cannot go on says so again and again
+            time.sleep(POLL_MS / 1000)  # a client that cannot continue reports it again and again
             records = []
         self.watch.polled(consumer.assignment(), records)

@@ -1,4 +1,4 @@
-"""Scenarios of a group's offsets: where a member begins to read, and where the next one goes on."""
+"""Scenarios of a group's offsets: where a member begins to read, and where the next one continues."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.clients.scenarios.stage import eventually, refused
 
 
 def reads(stage: GroupStage, member: Member, partition: Partition, offsets: range) -> None:
-    """Wait until the member has read these offsets of the partition, no others, in order."""
+    """Waits until the member has read exactly these offsets of the partition, in order."""
     stage.eventually(lambda: len(member.look().offsets(partition)) >= len(offsets), member)
     assert member.offsets(partition) == list(offsets)
 
@@ -39,7 +39,7 @@ def commits_by_itself(stage: GroupStage) -> None:
 
 
 def next_owner_goes_on(stage: GroupStage) -> None:
-    """What moves to another member goes on where its last owner committed."""
+    """A partition that moves to another member continues at its last owner's commit."""
     topic = stage.topic(partitions=2)
     stage.produce(topic, 0, 10)
     stage.produce(topic, 1, 10)
@@ -62,8 +62,8 @@ def reset_to_earliest(stage: GroupStage) -> None:
 def reset_to_latest(stage: GroupStage) -> None:
     topic = stage.topic(partitions=2)
     stage.produce(topic, 0, 5)
-    # The member's own place in partition 0 is known when a record of another partition, which it begins
-    # to read at the same time, has come.
+    # The member has reached its position in partition 0 when a record of another partition has come, because
+    # it begins to read both at the same time.
     member = stage.join([topic], reset="latest")
     stage.divided([member], [2])
     produced = 0
@@ -104,7 +104,7 @@ def offsets_of_a_living_group_stay(stage: GroupStage) -> None:
     member = stage.join([topic])
     stage.divided([member], [1])
     member.commit({(topic, 0): 0})
-    # Some clients have one error of their own for all reasons why a commit comes too late.
+    # Some clients have one error for all reasons why a commit is too late.
     refused(("UNKNOWN_MEMBER_ID", "CommitFailedError"), lambda: stage.commit_outside({(topic, 0): 4}))
     assert stage.committed((topic, 0)) == 0
 

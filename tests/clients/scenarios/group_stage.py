@@ -1,4 +1,4 @@
-"""What a scenario of groups is given: a group and topics of its own, and a client to join it with."""
+"""The stage of a group scenario: its own group and topics, and a client to join with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Programs = Callable[[GroupClient], Program]
 
 
 class GroupStage:
-    """Use it as a context manager: at its end everybody leaves."""
+    """Use it as a context manager. At its end all members leave."""
 
     def __init__(self, client: GroupClient, programs: Programs, reference: Driver, scenario: str) -> None:
         self.client = client
@@ -47,7 +47,7 @@ class GroupStage:
         """Create a topic that `pattern` matches, unless it has a name of its own."""
         topic = name or f"{self.group}.{len(self._partition_counts)}"
         self._reference.create_topic(topic, partitions)
-        # A client that meets a leader who does not know it yet may join its group once more than needed.
+        # If the leader does not know the topic yet, a client may join its group once more than needed.
         eventually(lambda: is_served(self._reference.bootstrap, topic, partitions))
         self._partition_counts[topic] = partitions
         return topic
@@ -57,7 +57,7 @@ class GroupStage:
         self._partition_counts[topic] = total
 
     def pattern(self) -> str:
-        """A regular expression, in the words that all clients' engines share."""
+        """A regular expression that all clients' engines support."""
         return re.escape(self.group).replace("\\-", "-") + r"\.[0-9]+"
 
     def partitions(self, topics: Iterable[str]) -> frozenset[Partition]:
@@ -78,7 +78,7 @@ class GroupStage:
         return member
 
     def join_elsewhere(self, topics: Sequence[str], **options: Any) -> Member:
-        """Let a member join from a process of its own, so that it can crash."""
+        """Lets a member join from its own process, so that it can crash."""
         program = self.client.start(self._reference.bootstrap)
         self._elsewhere.append(program)
         return groups.join(program, self.group, protocol=self.client.protocol, topics=topics, **options)
@@ -103,11 +103,11 @@ class GroupStage:
         self.eventually(divided, *members)
 
     def fails(self, member: Member, error: str) -> None:
-        """Wait until the member says that something has gone wrong."""
+        """Waits until the member reports an error."""
         self.eventually(lambda: member.look().error == error, member)
 
     def eventually(self, holds: Callable[[], bool], *members: Member) -> None:
-        """Assert that something comes true soon; if it does not, show what these members have seen."""
+        """Asserts that a condition comes true soon. If not, shows what these members have seen."""
         try:
             eventually(holds, TIMEOUT_S)
         except AssertionError as error:

@@ -32,7 +32,7 @@ def three_members_read_every_record_once(stage: GroupStage) -> None:
 
 
 def member_leaves(stage: GroupStage) -> None:
-    """Who leaves says so: the group need not wait for the end of a session."""
+    """A member that leaves says so: the group need not wait for the end of its session."""
     topic = stage.topic(partitions=4)
     first, second = stage.join([topic]), stage.join([topic])
     stage.divided([first, second], [2, 2])
@@ -42,7 +42,7 @@ def member_leaves(stage: GroupStage) -> None:
 
 
 def member_crashes(stage: GroupStage) -> None:
-    """Who falls silent is a member until the session ends; then the others take over."""
+    """A silent member stays in the group until its session ends. Then the others take over."""
     topic = stage.topic(partitions=4)
     first = stage.join([topic])
     second = stage.join_elsewhere([topic], session_timeout_ms=SHORT_SESSION_MS)
@@ -55,7 +55,7 @@ def member_crashes(stage: GroupStage) -> None:
 
 
 def static_member_comes_back(stage: GroupStage) -> None:
-    """A member with a name of its own finds its partitions again, and the others notice nothing."""
+    """A static member gets its partitions back, and the others notice nothing."""
     topic = stage.topic(partitions=4)
     members = [stage.join([topic], instance_id=name) for name in ("one", "two")]
     stage.divided(members, [2, 2])
@@ -91,7 +91,7 @@ def static_member_comes_back_after_a_crash(stage: GroupStage) -> None:
 
 
 def name_of_a_static_member_is_taken(stage: GroupStage) -> None:
-    """Of two with one name the classic protocol keeps the newer member, the consumer protocol the older."""
+    """If two members have one name, the classic protocol keeps the newer, the consumer protocol the older."""
     topic = stage.topic(partitions=2)
     older = stage.join([topic], instance_id="one")
     stage.divided([older], [2])
@@ -113,7 +113,7 @@ def cooperative_handover(stage: GroupStage) -> None:
     stage.divided([first, second], [3, 3])
     third = stage.join([topic], assignor="cooperative-sticky")
     stage.divided([first, second, third], [2, 2, 2])
-    # Each newcomer's share was taken from those who had more, and nothing else from anybody.
+    # Each new member's share came from members that had more, and nothing else was moved.
     assert [len(member.taken_away()) for member in (first, second, third)] == [4, 1, 0]
     second.leave()
     stage.divided([first, third], [3, 3])

@@ -1,4 +1,4 @@
-"""Scenarios of records: what goes in comes out, from wherever a consumer starts to read."""
+"""Scenarios of records: records that were written can be read, from any position."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.clients.scenarios.stage import Scenario, Stage, refused
 # The partitions, of four, that the Java client's default partitioner (murmur2) gives these keys.
 PARTITION_BY_KEY = {b"ana": 0, b"bruno": 1, b"duarte": 3, b"gralha": 0, b"c": 2}
 SEPTEMBER_2001_MS = 1_000_000_000_000
-# How long a fetch may find nothing: far beyond the time that news may take.
+# How long a fetch may find nothing: much longer than new records need.
 VERY_LONG_WAIT_MS = 8000
 
 
@@ -58,7 +58,7 @@ def many_records_over_partitions(stage: Stage) -> None:
 
 
 def keys_choose_partitions(stage: Stage) -> None:
-    """The same key lands on the same partition whichever client wrote it."""
+    """The same key goes to the same partition with every client."""
     topic = stage.topic(partitions=4)
     stage.client.produce(topic, [Outgoing(b"of " + key, key) for key in PARTITION_BY_KEY])
     for partition in range(4):
@@ -68,7 +68,7 @@ def keys_choose_partitions(stage: Stage) -> None:
 
 
 def null_values_and_keys(stage: Stage) -> None:
-    """A null is no empty string: a null value is what deletes a key from a compacted topic."""
+    """Null is not an empty string: a null value deletes a key from a compacted topic."""
     topic = stage.topic()
     records = [Outgoing(None, b"deleted"), Outgoing(b"", b"emptied"), Outgoing(b"no key")]
     stage.client.produce(topic, records, partition=0)
@@ -108,7 +108,7 @@ def null_headers(stage: Stage) -> None:
 
 def compressed(stage: Stage, codec: str) -> None:
     topic = stage.topic()
-    # Each of them is worth it: librdkafka sends a batch as it is that compression does not make smaller.
+    # Each of them gets smaller. Otherwise librdkafka would send the batch uncompressed.
     records = [Outgoing(b"the same words again, number %d. " % number * 10) for number in range(200)]
     stage.client.produce(topic, records, partition=0, compression=codec)
     for reader in (stage.client, stage.reference):
@@ -134,7 +134,7 @@ def compression_zstd(stage: Stage) -> None:
 
 
 def recompression_by_the_broker(stage: Stage) -> None:
-    """A topic that demands a codec gets it, whatever the producer sent."""
+    """A topic with a codec gets it, no matter what the producer sent."""
     topic = stage.topic(compression_type="gzip")
     stage.client.produce(topic, numbered(50), partition=0, compression="none")
     values = [message.value for message in stage.client.consume(topic, 0, 0, 50)]
@@ -153,7 +153,7 @@ def create_time(stage: Stage) -> None:
 
 
 def log_append_time(stage: Stage) -> None:
-    """A topic may keep the broker's time of arrival in place of the producer's."""
+    """A topic may store the broker's time of arrival instead of the producer's."""
     topic = stage.topic(message_timestamp_type="LogAppendTime")
     before_ms = int(time.time() * 1000)
     stage.client.produce(topic, [Outgoing(b"a"), Outgoing(b"b")], partition=0)
@@ -182,13 +182,13 @@ def seek(stage: Stage) -> None:
 
 
 def waits_for_new_records(stage: Stage) -> None:
-    """A consumer at the end of a partition gets what comes later, and soon: new records end its fetch.
+    """A consumer at the end of a partition gets new records soon: they end its fetch.
 
-    The next fetch of a consumer may have to end before the consumer can be closed; "more" is for that.
+    A consumer's next fetch may have to end before the consumer can be closed. "more" is for that.
     """
     topic = stage.topic()
     stage.reference.produce(topic, numbered(1), partition=0)
-    stage.client.consume(topic, 0, 0, 1)  # a client's first time takes long
+    stage.client.consume(topic, 0, 0, 1)  # the first call of a client takes long
 
     def write() -> None:
         time.sleep(0.7)  # until the consumer waits
@@ -292,9 +292,9 @@ def out_of_range_is_an_error(stage: Stage) -> None:
 
 
 def unknown_topic(stage: Stage) -> None:
-    """Without auto creation a topic does not come into being by being written to."""
+    """Without auto creation a write does not create a topic."""
     topic = stage.fresh_name()
-    # Some clients report what the broker said, some keep asking until their time is over.
+    # Some clients report the broker's answer, some keep asking until their time is over.
     refused(
         ("UNKNOWN_TOPIC_OR_PARTITION", "TIMEOUT"),
         lambda: stage.client.produce(topic, numbered(1), partition=0),

@@ -1,4 +1,4 @@
-"""What a scenario is given: the client under test, a reference client and fresh topics."""
+"""The stage of a scenario: the client under test, a reference client and new topics."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.clients.probe import is_served
 @dataclass
 class Stage:
     client: Driver
-    # Prepares what the client under test may have no words for, and reads what it wrote.
+    # Prepares what the client under test cannot, and reads what it wrote.
     reference: Driver
-    # A cluster that creates topics on first use; the client and the reference know one that does not.
+    # A cluster with auto creation of topics. The client and the reference use one without.
     auto_creating_client: Callable[[], Driver]
     name: str
 
@@ -29,7 +29,7 @@ class Stage:
         return f"{self.name}.{client}.{uuid.uuid4().hex[:8]}"
 
     def topic(self, partitions: int = 1, **configs: str) -> str:
-        """Create a topic of its own for this scenario; `_` in a config's name stands for `.`."""
+        """Creates a topic for this scenario. `_` in a config's name stands for `.`."""
         name = self.fresh_name()
         dotted = {config.replace("_", "."): value for config, value in configs.items()}
         self.reference.create_topic(name, partitions, dotted)
@@ -41,9 +41,9 @@ Scenario = Callable[[Stage], None]
 
 
 def eventually(holds: Callable[[], bool], timeout_s: float = 5.0) -> None:
-    """Assert that something comes true soon.
+    """Asserts that a condition comes true soon.
 
-    The controller answers when a change is committed; the brokers learn of it a moment later.
+    The controller answers when a change is committed. The brokers learn of it a moment later.
     """
     deadline = time.monotonic() + timeout_s
     while True:

@@ -47,7 +47,7 @@ def invalid_topic_name(stage: Stage) -> None:
 
 
 def names_that_collide(stage: Stage) -> None:
-    """A dot and an underscore are one character in metric names, so they may not tell topics apart."""
+    """A dot and an underscore are the same in metric names, so names must differ in more than that."""
     topic = stage.topic()
     refused("INVALID_TOPIC_EXCEPTION", lambda: stage.client.create_topic(topic.replace(".", "_")))
 
@@ -107,7 +107,7 @@ def configs_are_altered(stage: Stage) -> None:
     topic = stage.topic()
     stage.client.alter_configs(topic, {"retention.ms": "7200000"})
     eventually(lambda: stage.client.describe_configs(topic)["retention.ms"] == "7200000")
-    # The change rules what the broker does from now on.
+    # From now on the broker uses the changed config.
     stage.client.alter_configs(topic, {"max.message.bytes": "1000"})
     eventually(lambda: stage.client.describe_configs(topic)["max.message.bytes"] == "1000")
     refused("MESSAGE_TOO_LARGE", lambda: stage.reference.produce(topic, [Outgoing(b"x" * 2000)], partition=0))

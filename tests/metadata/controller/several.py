@@ -1,4 +1,4 @@
-"""Clusters of several brokers for tests: topics where one wants them, brokers that fail and come back."""
+"""Clusters of several brokers for tests, with given replicas and brokers that fail and come back."""
 
 from tests.metadata.cluster import cluster, context, introduction, replay
 
@@ -22,7 +22,7 @@ from gralha.protocol.messages.create_topics import (
 
 
 class Cluster:
-    """Brokers 1 to n and a topic `t`, one partition for each list of replicas; changes apply at once."""
+    """Brokers 1 to n and a topic `t`, one partition for each list of replicas. Changes apply at once."""
 
     def __init__(self, brokers, *assignments, features=None, **configs):
         self.context = context(node_id=100)
@@ -68,7 +68,7 @@ class Cluster:
             self.take(unfence_broker(self.image, broker_id, self.epoch(broker_id), self.context))
 
     def restart(self, broker_id, clean):
-        """A new process registers, and is fenced."""
+        """Registers a new process, fenced."""
         broker = introduction(broker_id)._replace(
             incarnation_id=(self.image.offset + 1000).to_bytes(16, "big"),
             previous_epoch=self.epoch(broker_id) if clean else -1,
@@ -76,7 +76,7 @@ class Cluster:
         return self.take(register_broker(self.image, broker, self.context))
 
     def isr_request(self, *isr, index=0, broker_id=None, version=3, **others):
-        """The leader's proposal; brokers of the ISR are ids, or ids with epochs."""
+        """The leader's proposal. Brokers of the ISR are ids, or ids with epochs."""
         partition = self.partition(index)
         leader = partition.leader if broker_id is None else broker_id
         states = [one if isinstance(one, tuple) else (one, self.epoch(one)) for one in isr]
@@ -91,7 +91,7 @@ class Cluster:
         return AlterPartitionRequest(broker_id=leader, broker_epoch=self.epoch(leader), topics=[topic])
 
     def alter_isr(self, *isr, version=3, **others):
-        """The answer for the partition; the change is made if it was agreed to."""
+        """The answer for the partition. Makes the change if the controller agrees."""
         decision = alter_partition(
             self.image, self.isr_request(*isr, version=version, **others), self.context, version
         )

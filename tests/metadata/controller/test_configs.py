@@ -127,7 +127,7 @@ def test_brokers_have_settings_of_their_own_and_in_common():
     image = changed(image, (BROKER_RESOURCE, "1"), ("log.retention.ms", SET, "6"))
     assert image.default_broker_configs() == {"log.retention.ms": "5"}
     assert image.broker_configs(1) == {"log.retention.ms": "6"}
-    # The same value again is recorded again: brokers read certificates and keys anew.
+    # The same value is recorded again, so that brokers reload certificates and keys.
     assert len(alter(image, ((BROKER_RESOURCE, "1"), [("log.retention.ms", SET, "6")])).records) == 1
 
 

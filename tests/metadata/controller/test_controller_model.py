@@ -1,7 +1,7 @@
-"""Whatever happens to brokers and partitions in whatever order: who leads has what was acknowledged.
+"""Random histories of brokers and partitions: a leader always has all acknowledged records.
 
-Beside the image stands a model of the logs: how many acknowledged records each replica has. Acknowledged is
-what all of an ISR have, while it is not below min.insync.replicas. A broker that crashes loses all it had.
+A model of the logs counts the acknowledged records of each replica. Records are acknowledged if the whole ISR
+has them and it is not below min.insync.replicas. A broker that crashes loses all its records.
 """
 
 from hypothesis import settings
@@ -60,7 +60,7 @@ class Controller(RuleBasedStateMachine):
         self.context = context(node_id=100)
         self.incarnations = 0
         self.crashing = False
-        # By topic and partition: what is acknowledged, and what each replica has of it.
+        # The acknowledged records by topic and partition, and those of each replica.
         self.acknowledged = {}
         self.logs = {}
 
@@ -189,7 +189,7 @@ class Controller(RuleBasedStateMachine):
     @rule(number=any_number)
     def crash_and_start(self, number):
         broker_id = self.brokers[number % len(self.brokers)]
-        # The only broker leads on with what it has; without eligible replicas nobody tells crashes apart.
+        # The only broker stays the leader with what it has. Without eligible replicas crashes do not matter.
         loses = self.has_eligible() and not is_only_broker(self.image, broker_id)
         for log in self.logs.values() if loses else ():
             if broker_id in log:
@@ -226,7 +226,7 @@ class Controller(RuleBasedStateMachine):
 
     @rule(number=any_number, wanted=st.sets(st.integers(1, 6)), stale=st.sampled_from([0, 0, 0, 1, -1]))
     def alter_isr(self, number, wanted, stale):
-        """A leader takes in whoever has caught up, and drops others."""
+        """A leader adds replicas that have caught up to the ISR, and removes others."""
         key = self.pick(number)
         partition = self.image.partition(*key)
         if partition.leader == NO_LEADER or partition.leader not in self.image.brokers:
@@ -335,7 +335,7 @@ class Controller(RuleBasedStateMachine):
     def partitions(self):
         return [one for topic in self.image.topics.values() for one in topic.partitions.values()]
 
-    # What always holds
+    # Invariants
 
     @invariant()
     def only_the_living_lead(self):
@@ -344,7 +344,7 @@ class Controller(RuleBasedStateMachine):
                 continue
             assert partition.leader in partition.isr
             broker = self.image.brokers[partition.leader]
-            # The only broker leads on while it starts; nobody else has those partitions.
+            # The only broker stays the leader while it starts, because nobody else has its partitions.
             assert broker.is_active or partition.replicas == (broker.id,)
 
     @invariant()

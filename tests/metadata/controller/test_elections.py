@@ -1,4 +1,4 @@
-"""Who leads, who is in sync, who is eligible: rule by rule (KIP-966)."""
+"""Leaders, in-sync replicas and eligible replicas: rule by rule (KIP-966)."""
 
 import pytest
 from tests.metadata.controller.several import Cluster
@@ -144,11 +144,11 @@ def test_nothing_to_change_is_no_record():
 @pytest.mark.parametrize(
     ("partition", "removing", "adding", "done"),
     [
-        # replicas and ISR; what goes, what comes; is it over?
+        # replicas and ISR; removed and added replicas; is it complete?
         (((4, 5, 1, 2), (1, 2, 4, 5)), [1, 2], [4, 5], True),
         (((4, 5, 1, 2), (1, 2, 4)), [1, 2], [4, 5], False),
         (((4, 1, 2), (4,)), [1, 2], [4], True),
-        # More go than come: all that stay must be in sync.
+        # If more replicas leave than come, all remaining ones must be in sync.
         (((4, 3, 1, 2), (1, 4)), [1, 2], [4], False),
         (((4, 3, 1, 2), (3, 4)), [1, 2], [4], True),
         (((1, 2, 3), (3,)), [3], [], False),

@@ -1,4 +1,4 @@
-"""UpdateFeatures, and what changed settings do to eligible replicas."""
+"""UpdateFeatures, and the effect of changed settings on eligible replicas."""
 
 import pytest
 from tests.metadata.cluster import introduction
@@ -141,7 +141,7 @@ def alter(cluster, kind, name, value):
 
 
 def fallen():
-    """A leader below min.insync.replicas, and a partition that nobody leads."""
+    """A leader below min.insync.replicas, and a partition without a leader."""
     cluster = Cluster(4, [1, 2], [3, 4], min_insync_replicas="2")
     cluster.create("u", [1, 2], min_insync_replicas="2")
     cluster.fence(2, 4, 3)
@@ -187,7 +187,7 @@ def test_leaders_must_hear_of_another_minimum_before_they_change_an_isr():
     assert after == before._replace(partition_epoch=before.partition_epoch + 1)
     stale = cluster.alter_isr(1, partition_epoch=before.partition_epoch)
     assert stale.error_code == ErrorCode.INVALID_UPDATE_VERSION
-    # Nobody can be dropped from an ISR of one.
+    # No replica can be removed from an ISR of one.
     assert cluster.partition(0, "u").partition_epoch == 0
     alter(cluster, BROKER_RESOURCE, "", "2")
     assert cluster.partition(0, "u").partition_epoch == 0

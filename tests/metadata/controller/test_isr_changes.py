@@ -1,4 +1,4 @@
-"""AlterPartition: whose proposals are agreed to, and what follows from them."""
+"""AlterPartition: which proposals are accepted, and their effects."""
 
 import pytest
 from tests.metadata.controller.several import Cluster

@@ -1,4 +1,4 @@
-"""Sessions of brokers, what ends them, and what the active controller does as time passes."""
+"""Sessions of brokers, their ends, and the timed work of the active controller."""
 
 import pytest
 from tests.metadata.controller.several import Cluster
@@ -59,13 +59,13 @@ def test_a_new_controller_begins_all_sessions_anew():
     liveness.touch(1, 77, now_ms=0)
     liveness.begin(cluster.image.brokers, now_ms=1000)
     assert liveness.expired(1000 + SESSION_TIMEOUT_MS) == []
-    # Its own registration is that of a process before this one; a fenced broker has no session to lose.
+    # Its own registration is of an earlier process. A fenced broker has no session.
     assert not liveness.has_session(2, cluster.epoch(2), 1000)
     assert liveness.expired(99_000) == [1]
 
 
 def test_a_new_process_does_not_wait_for_one_that_this_controller_never_heard_of():
-    """All nodes were killed and start again: else each waits for the session of its predecessor."""
+    """All nodes were killed and restarted: none may wait for the session of its predecessor."""
     cluster = Cluster(1)
     liveness = Liveness(own_id=2)
     liveness.begin(cluster.image.brokers, now_ms=0)

@@ -1,4 +1,4 @@
-"""Where replicas go."""
+"""The placement of replicas."""
 
 from collections import Counter
 from itertools import pairwise
@@ -92,6 +92,6 @@ def test_who_shuts_down_or_takes_nothing_new_gets_no_replicas():
     assert {replica for replicas in placed for replica in replicas} == {3, 4}
     with pytest.raises(InvalidReplicationFactorError, match="only 2 broker"):
         place_replicas(brokers, 1, 3, Random(0))
-    # Once fenced, it is one of those that may come back.
+    # Once fenced, it counts as a broker that may come back.
     brokers[1] = brokers[1]._replace(fenced=True)
     assert 1 in place_replicas(brokers, 1, 3, Random(0))[0][1:]

@@ -1,4 +1,4 @@
-"""Replicas move: begun, completed by the ISR, called off, replaced by another move, listed."""
+"""Reassignments: begun, completed by the ISR, cancelled, replaced, listed."""
 
 from tests.metadata.controller.several import Cluster
 

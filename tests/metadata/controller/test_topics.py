@@ -1,4 +1,4 @@
-"""CreateTopics and DeleteTopics: what is decided, and that replaying the records gives exactly that."""
+"""CreateTopics and DeleteTopics: the decisions, and the same result after a replay of the records."""
 
 import pytest
 from hypothesis import given, settings
@@ -37,7 +37,7 @@ def create(image, *topics, validate_only=False, **settings_):
 
 
 def refused(image, topic, **settings_):
-    """Code and message of a topic that must not be created."""
+    """The error code and message of a refused topic."""
     decision = create(image, topic, **settings_)
     (result,) = decision.response.topics
     assert decision.records == []
