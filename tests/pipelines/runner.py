@@ -1,4 +1,4 @@
-"""Runs pipelines on what there is, and remembers what happened: for tests."""
+"""Runs pipelines for tests, and notes what happened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Runner:
-    """Runs pipelines on one session and one broker, each test with checkpoints of its own."""
+    """Runs pipelines on one session and one broker. Each test has its own checkpoints."""
 
     def __init__(self, spark: SparkSession, bootstrap: str, checkpoints: Path) -> None:
         self.spark = spark
@@ -29,12 +29,12 @@ class Runner:
         self.events: list[Event] = []
 
     def __call__(self, *pipelines: Pipeline, **changes: Any) -> list[Outcome]:
-        """Run to the end of what there is now."""
+        """Runs until all existing records are processed."""
         self.events = []
         return run(pipelines, self.spark, replace(self.options, **changes), on_event=self.events.append)
 
     def until(self, is_enough: Any, *pipelines: Pipeline, **changes: Any) -> list[Outcome]:
-        """Run on and on, until the events are enough."""
+        """Runs until the events are enough."""
         self.events = []
         stop = threading.Event()
 

@@ -1,4 +1,4 @@
-"""A program in a terminal of its own, driven as a person would: its screen is read, keys are typed."""
+"""A program in its own terminal: a test reads the screen and types keys, as a person would."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STOP_SECONDS_MAX = 60.0
 
 
 class Terminal:
-    """`with Terminal([...]) as terminal:` starts the program; the end of the block is its end."""
+    """`with Terminal([...]) as terminal:` starts the program. At the end of the block it ends."""
 
     def __init__(self, line: list[str], *, cwd: Path, environment: Mapping[str, str] | None = None) -> None:
         self._ours, theirs = pty.openpty()
@@ -38,23 +38,23 @@ class Terminal:
             cwd=cwd,
             env={**self._environment(), **(environment or {})},
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # or Ctrl-C is a letter
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # otherwise Ctrl-C is a letter
         )
         os.close(theirs)
         self._said = b""
 
     @property
     def screen(self) -> str:
-        """All that was printed so far, without colours and moves of the cursor."""
+        """The output so far, without colours and cursor movements."""
         return CONTROL_SEQUENCE.sub("", self._said.decode(errors="replace")).replace("\r\n", "\n")
 
     @property
     def moves(self) -> bool:
-        """Whether lines were drawn over."""
+        """Returns True if lines were drawn again."""
         return b"\x1b[1A" in self._said
 
     def wait_for(self, pattern: str, patience_seconds: float = PATIENCE_SECONDS) -> re.Match[str]:
-        """Read until the screen has it; AssertionError with the screen when it does not come."""
+        """Reads until the screen has the pattern. Raises AssertionError with the screen otherwise."""
         deadline = time.monotonic() + patience_seconds
         while (found := re.search(pattern, self.screen)) is None:
             assert self._read(deadline), f"{pattern!r} did not come:\n{self.screen}"
@@ -64,14 +64,14 @@ class Terminal:
         os.write(self._ours, keys)
 
     def end(self, patience_seconds: float = PATIENCE_SECONDS) -> int:
-        """Wait until the program ends by itself; its exit code."""
+        """Waits until the program ends by itself. Returns its exit code."""
         deadline = time.monotonic() + patience_seconds
         while self._read(deadline):
             pass
         return self.program.wait(max(0.1, deadline - time.monotonic()))
 
     def _read(self, deadline: float) -> bool:
-        """Read what is there; False when the program has closed its terminal, or the time is over."""
+        """Reads available output. Returns False if the terminal is closed, or the time is over."""
         while True:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
@@ -84,13 +84,15 @@ class Terminal:
         try:
             data = os.read(self._ours, 65536)
         except OSError:
-            return False  # how Linux says that the other side is closed
+            return False  # Linux reports the closed other side in this way
         self._said += data
         return bool(data)
 
     @staticmethod
     def _environment() -> dict[str, str]:
-        """Without the size of another terminal: programs believe that first (xdist's workers have it)."""
+        """The environment without the size of another terminal (of xdist's workers), which programs would
+        use.
+        """
         return {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
 
     def __enter__(self) -> Terminal:
@@ -100,7 +102,7 @@ class Terminal:
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         if self.program.poll() is None:
-            # It gets the chance to stop what it started; a test that failed must leave nothing behind.
+            # It gets a chance to stop what it started, because a failed test must leave nothing behind.
             self.program.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.program.wait(STOP_SECONDS_MAX)

@@ -1,4 +1,4 @@
-"""Looking into the folder of a checkpoint: new, whole or broken, and how it is said."""
+"""Reading the folder of a checkpoint: new, complete or broken, and the messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENTRY = 'v1\n{"batchWatermarkMs":0}\n{"sales":{"0":5}}'
 
 @pytest.fixture
 def folder(tmp_path: Path) -> LocalFolder:
-    """A checkpoint in which batch 6 was done last."""
+    """A checkpoint whose last batch is 6."""
     root = tmp_path / "totals"
     for kind, newest in (("offsets", 6), ("commits", 6)):
         place = root / "checkpoint" / kind
@@ -81,7 +81,7 @@ def test_a_batch_that_was_begun_is_done_again(folder: LocalFolder) -> None:
             "its file checkpoint/offsets/6 is missing, empty or truncated.",
         ),
         ("checkpoint/offsets/6", ENTRY[:-3], "its file checkpoint/offsets/6 is missing, empty or truncated."),
-        # Cut at the end of a line: the offsets of the source are gone.
+        # Truncated at the end of a line: the offsets of the source are missing.
         ("checkpoint/offsets/6", ENTRY[:26], "its file checkpoint/offsets/6 is missing, empty or truncated."),
         ("checkpoint/offsets/5", None, "its file checkpoint/offsets/5 is missing, empty or truncated."),
         ("checkpoint/offsets/5", "", "its file checkpoint/offsets/5 is missing, empty or truncated."),

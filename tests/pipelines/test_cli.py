@@ -1,4 +1,4 @@
-"""`gralha pipeline` where it needs no Spark: what is wrong is one sentence, at once; status and stop."""
+"""`gralha pipeline` without Spark: errors are one sentence, at once; status and stop."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def said(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> str:
-    """The one line on standard error of a command that fails."""
+    """The error line of a failed command."""
     assert main(arguments) == 1
     out, err = written(capfd)
     assert "Traceback" not in out + err
@@ -112,7 +112,7 @@ def test_what_cannot_start_is_told_and_kept(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """As by Spark: the session is left out, and the run finds that the topic is wrong."""
+    """The session is replaced, and the run finds that the topic is wrong."""
 
     class NoSession:
         def __init__(self, *_arguments: object) -> None: ...

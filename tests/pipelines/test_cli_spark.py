@@ -1,4 +1,4 @@
-"""`gralha pipeline` in a terminal, as a person drives it. Each test starts Spark: there are few of them."""
+"""`gralha pipeline` in a terminal. Each test starts Spark, so there are few of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SALES = from_topic("{sales}", schema="product STRING NOT NULL, amount DOUBLE")
 def totals(sales):
     return sales.groupBy("product").agg(F.sum("amount").alias("total"))
 """
-# Small and quick, as the session that the other tests share.
+# Small and quick, like the session that the other tests share.
 QUICK = (
     *("--master", "local[2]", "--conf", "spark.ui.enabled=false", "--conf", "spark.driver.memory=1g"),
     *("--conf", "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),
@@ -56,7 +56,7 @@ def test_a_run_is_watched_and_stopped(tmp_path: Path, bootstrap: str, new_name: 
     with Terminal(gralha(*run), cwd=tmp_path) as terminal:
         metrics = terminal.wait_for(r"metrics +(http://\S+)")[1]
         terminal.wait_for(rf"{name}  started, from the beginning")
-        # The progress line changes in its place.
+        # The progress line changes in place.
         terminal.wait_for(rf"{name}  batch 0  in \S+/s  done \S+/s  lag 0  .*state 1 rows, .*dead letters 1")
         assert topics.read_values(bootstrap, totals) == [{"product": "tea", "total": 5.0}]
         topics.write(bootstrap, sales, [{"product": "cake", "amount": 4.5}])
@@ -177,7 +177,7 @@ def test_tests_show_where_rows_differ(tmp_path: Path) -> None:
     assert re.search(r"^  ok      small_sales_are_left_out +\d+\.\d s$", screen, re.MULTILINE)
     assert re.search(r"^  FAILED  nonsense +\d+\.\d s$", screen, re.MULTILINE)
     assert "            - cake     8\n            + cake     7.5\n" in screen
-    # The line of the pipeline's own code that failed on a worker, out of pages of Spark's.
+    # The line of the pipeline's own code that failed on a worker, from pages of Spark's output.
     line = TESTED[: TESTED.index("1 / (amount")].count("\n") + 1
     assert f"pipelines.py:{line}: ZeroDivisionError: float division by zero\n" in screen
     assert "3 tests, 2 failed, in " in screen

@@ -1,4 +1,4 @@
-"""Dead letters on a real broker, without Spark: what they carry, and what is done with the large ones."""
+"""Dead letters on a real broker, without Spark: their content, and letters that are too large."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declaring pipelines: what is made of a decorated function, and what is complained about."""
+"""Declaring pipelines: the result of a decorated function, and the errors."""
 
 from __future__ import annotations
 

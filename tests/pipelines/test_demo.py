@@ -15,14 +15,14 @@ from tests.pipelines.terminal import CTRL_C, Terminal
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEMO = [sys.executable, str(REPOSITORY / "examples" / "sales" / "demo.py")]
 
-# What the demo itself allows for Spark and two queries to start, on a machine that is busy with other things.
+# The demo itself allows this long for Spark and two queries to start on a busy machine.
 START_SECONDS_MAX = 300
 
 pytestmark = pytest.mark.timeout(600)
 
 
 def processes_about(folder: Path) -> list[str]:
-    """The command lines of all processes that mention a folder: the demo's brokers and pipelines do."""
+    """The command lines of all processes that mention a folder, such as the demo's brokers and pipelines."""
     found = subprocess.run(["pgrep", "-af", str(folder)], capture_output=True, text=True).stdout
     return [line for line in found.splitlines() if "pgrep" not in line]
 

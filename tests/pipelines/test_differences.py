@@ -1,4 +1,4 @@
-"""How rows are compared, and how a difference reads."""
+"""The comparison of rows, and the text of a difference."""
 
 import datetime
 

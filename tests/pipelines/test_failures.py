@@ -1,4 +1,4 @@
-"""Pipelines that fail: what is tried again, what is given up, and what is said about it."""
+"""Pipelines that fail: what is tried again, what is given up, and the messages."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How long they are is tested in test_restarts.py."""
+    """test_restarts.py tests how long the pauses are."""
     monkeypatch.setattr(restarts, "PAUSE_SECONDS", 0.1)
 
 
 def inverse(source: str, target: str) -> Pipeline:
-    """A pipeline with a bug in it that a zero finds."""
+    """A pipeline with a bug that a zero triggers."""
 
     @pipeline(inputs={"numbers": from_topic(source, schema="n INT")}, output=to_topic(target), name=target)
     def inverted(numbers: DataFrame) -> DataFrame:
@@ -56,7 +56,7 @@ def test_a_bug_that_meets_the_same_record_is_given_up_while_the_others_go_on(
     assert failed.error is not None
     assert failed.error.endswith("ZeroDivisionError: division by zero")
     assert "test_failures.py:" in failed.error
-    # Twice because of the bug; a machine under load may bring failures of its own between.
+    # Twice because of the bug. A busy machine may cause other failures between.
     assert failed.restarts >= 2
     mine = [event for event in runner.events if event.pipeline == f"{bad}-out"]
     reasons = [event.reason for event in mine if isinstance(event, Restarting)]
@@ -71,7 +71,7 @@ def test_a_broker_that_was_away_is_waited_for(spark: SparkSession, tmp_path: Pat
         runner = Runner(spark, cluster.bootstrap, tmp_path)
 
         def act(events: Sequence[Event]) -> bool:
-            """Kill the broker after the first batch, and bring it back after the first failure."""
+            """Kills the broker after the first batch, and restarts it after the first failure."""
             rows = sum(event.progress.input_rows for event in events if isinstance(event, Progressed))
             restarts = sum(isinstance(event, Restarting) for event in events)
             last = events[-1]

@@ -1,4 +1,4 @@
-"""The lag of now, as the brokers tell it."""
+"""The current lag, from the brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed since the last run, in words, and whether a checkpoint can be resumed from."""
+"""The differences since the last run, in words, and whether a pipeline can continue from its checkpoint."""
 
 from __future__ import annotations
 

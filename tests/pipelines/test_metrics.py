@@ -11,7 +11,7 @@ from gralha.pipelines.progress import Progress
 
 
 def samples(text: str) -> dict[str, float]:
-    """The lines that are no comments: name and labels -> value."""
+    """The lines that are not comments: name and labels -> value."""
     lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
     return {name: float(value) for name, _, value in lines}
 

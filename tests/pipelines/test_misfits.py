@@ -1,4 +1,4 @@
-"""Why a value does not fit a schema, in the words of a dead letter."""
+"""The reason of a dead letter: why a value does not fit a schema."""
 
 from __future__ import annotations
 

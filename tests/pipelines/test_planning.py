@@ -1,4 +1,4 @@
-"""Plans: what a pipeline would do, and one clear sentence for each thing that keeps it from starting."""
+"""Plans: what a pipeline would do, and one clear sentence for each problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of Spark's report of a batch, and how it reads."""
+"""The numbers from Spark's report of a batch, and their text."""
 
 import json
 from dataclasses import replace

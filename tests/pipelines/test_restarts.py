@@ -1,4 +1,4 @@
-"""When a failed query is started again, how long after, and when it is given up."""
+"""When a failed query is restarted, after which pause, and when it is given up."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BUG = "ZeroDivisionError: division by zero"
         (GONE, "hopeless"),
         ("AnalysisException: [UNRESOLVED_COLUMN]", "hopeless"),
         ("[STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] Provided key schema", "hopeless"),
-        # A broker that was away before it lost records is no consolation.
+        # Lost records are hopeless, even if a broker was away before.
         (f"{AWAY}\n{GONE}", "hopeless"),
         (BUG, "unknown"),
         ("java.lang.OutOfMemoryError: Java heap space", "unknown"),

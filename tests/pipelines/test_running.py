@@ -24,7 +24,7 @@ SALES = "product STRING NOT NULL, amount DOUBLE, at TIMESTAMP"
 
 @pytest.fixture(params=["gralha", "apache"])
 def bootstrap(request: pytest.FixtureRequest, cluster_of: Callable[[str], str]) -> str:
-    """Tests here run on both, unless they hardly depend on the cluster."""
+    """Tests run on both clusters, unless they hardly depend on the cluster."""
     return cluster_of(request.param)
 
 
@@ -67,7 +67,7 @@ def test_records_flow_and_what_does_not_fit_goes_to_the_dead_letters(
 
 
 def committed(bootstrap: str, group: str, topic: str) -> int:
-    """How far a consumer group is, as any client of Kafka sees it."""
+    """The committed offsets of a consumer group, as any Kafka client sees them."""
     consumer = confluent_kafka.Consumer({"bootstrap.servers": bootstrap, "group.id": group})
     try:
         (place,) = consumer.committed([confluent_kafka.TopicPartition(topic, 0)], timeout=60)
@@ -123,7 +123,7 @@ def test_a_windowed_sum_keeps_its_state_between_runs(
     create(bootstrap, source)
     write(bootstrap, source, [sale("a", 1.0, 1), sale("a", 2.0, 2), sale("b", 5.0, 3), sale("a", 1.0, 90)])
     runner(totals(source, target))
-    # The watermark is at 1:20 by now: the first one comes too late for its window.
+    # The watermark is at 1:20 now, so the first row is too late for its window.
     write(bootstrap, source, [sale("a", 100.0, 5), sale("a", 4.0, 91)])
     runner(totals(source, target))
 

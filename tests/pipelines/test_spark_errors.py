@@ -1,4 +1,4 @@
-"""Spark's pages of errors, made short. The texts are what Spark 4.3 says, cut where it repeats itself."""
+"""Spark's pages of errors, shortened. The texts are from Spark 4.3, without repetitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pipelines that remember: the example of transformWithState in the documentation, as a user would run it."""
+"""Pipelines with state: the documentation's example of transformWithState, as a user would run it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PIPELINES = Path(__file__).resolve().parents[2] / "docs" / "PIPELINES.md"
 
 
 def example(name: str) -> str:
-    """An example of the documentation by the name in the comment above it."""
+    """An example of the documentation, by the name in the comment above it."""
     found = re.search(rf"<!-- example: {name} -->\n```python\n(.*?)```", PIPELINES.read_text(), re.DOTALL)
     assert found, f"docs/PIPELINES.md has no example {name}"
     return found[1]

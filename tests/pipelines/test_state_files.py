@@ -1,4 +1,4 @@
-"""The file that says who runs a pipeline, seen from this process and from another one."""
+"""The state file of a pipeline, seen from this process and from another one."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Tables, lines that change in their place, and what is shown of a run."""
+"""Tables, lines that change in place, and the output of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gralha.pipelines.table_view import LiveLines, table
 
 
 class Screen(io.StringIO):
-    """A stream that is a terminal, and what a person would see on it."""
+    """A stream that is a terminal, and its screen."""
 
     def isatty(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""Pipelines that are tested with rows, as a person would in pytest: through a stream, without a broker."""
+"""Tests of pipelines with rows, as a person would write them in pytest: with a stream, without a broker."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def declared(function: Any, **more: Any) -> Pipeline:
 def test_rows_go_in_and_come_out(spark: SparkSession) -> None:
     result = run_rows(large, session=spark, sales=[TEA, CAKE])
     check(result, [{"product": "cake", "amount": 7.5, "at": "2026-01-01 10:00:02"}])
-    # Plain values, so that plain comparisons will do.
+    # Plain values, so that plain comparisons work.
     assert result[0]["at"] == "2026-01-01 10:00:02"
     assert result.dead_letters == []
 

@@ -21,7 +21,7 @@ def create(bootstrap: str, topic: str, partitions: int = 1, **config: str) -> No
 def write(
     bootstrap: str, topic: str, values: Iterable[Any], key: str | None = None, headers: Any = None
 ) -> None:
-    """Write values to partition 0, so that they keep their order: bytes as they are, all else as JSON."""
+    """Writes values to partition 0, so that they keep their order: bytes unchanged, all else as JSON."""
     producer = confluent_kafka.Producer({"bootstrap.servers": bootstrap, "message.max.bytes": 10_000_000})
     for value in values:
         data = value if isinstance(value, bytes | None) else json.dumps(value).encode()
@@ -30,7 +30,7 @@ def write(
 
 
 def read(bootstrap: str, topic: str) -> list[confluent_kafka.Message]:
-    """All records that a topic has now, ordered by partition and offset."""
+    """All current records of a topic, ordered by partition and offset."""
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False}
     )

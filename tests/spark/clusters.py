@@ -13,7 +13,7 @@ from tests.apache.kafka import ApacheKafka
 CLUSTERS = {"gralha": GralhaCluster, "apache": ApacheKafka}
 BROKER_CONFIG = {
     "auto.create.topics.enable": "false",
-    # A cleaner that wakes up often, so that a compacted topic has its gaps soon.
+    # The cleaner runs often, so that a compacted topic soon has gaps.
     "log.cleaner.backoff.ms": "100",
     # The records of most scenarios are years old.
     "log.retention.ms": "-1",
@@ -22,7 +22,7 @@ BROKER_CONFIG = {
 
 @pytest.fixture(scope="session")
 def cluster_of() -> Iterator[Callable[[str], str]]:
-    """The address of a cluster by its kind; each starts when it is first asked for."""
+    """The address of a cluster by its kind. Each starts when it is needed."""
     running: dict[str, str] = {}
     with ExitStack() as stack:
 

@@ -1,9 +1,9 @@
 """The stage of the contract suite: one Spark session, one way to read and write topics, one cluster.
 
-Every scenario of the test_contract_* modules is played on three lanes: through Spark's own format("kafka") on
-our brokers, which says what is right and brings Apache's Java client to them; through format("gralha")
-there; and through format("gralha") on Apache Kafka. What scenarios send, expect and change in
-the cluster goes through confluent-kafka, so that nothing under test vouches for itself.
+Every scenario of the test_contract_* modules runs on three lanes: with Spark's own format("kafka") on our
+brokers, which shows the right results and tests the brokers with Apache's Java client; with format("gralha")
+on our brokers; and with format("gralha") on Apache Kafka. Scenarios send, read and change the cluster with
+confluent-kafka, so that the code under test does not check itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Headers = list[tuple[str, bytes | None]]
 
 
 class Lane(NamedTuple):
-    """What a scenario is played through, and on."""
+    """The format and the cluster of a scenario."""
 
     format: str
     cluster: str
@@ -68,7 +68,7 @@ class Sent:
 
 
 def numbered(numbers: Iterable[int], partition: int = 0) -> list[Sent]:
-    """Records that are their number: the value, and seconds after the first timestamp."""
+    """Numbered records: the value is the number, and the timestamp is that many seconds after the first."""
     return [
         Sent(b"%d" % number, b"key-%d" % number, partition, 1_700_000_000_000 + 1_000 * number)
         for number in numbers
@@ -76,7 +76,7 @@ def numbered(numbers: Iterable[int], partition: int = 0) -> list[Sent]:
 
 
 class Batch(NamedTuple):
-    """What a streaming query handed over in one go."""
+    """The rows of one batch of a streaming query."""
 
     id: int
     rows: list[Row]
@@ -87,12 +87,12 @@ class Batch(NamedTuple):
 
 
 def numbers_of(rows: Iterable[Row]) -> list[int]:
-    """The values of records made by `numbered`, in order of size."""
+    """The sorted values of records that `numbered` made."""
     return sorted(int(row.value) for row in rows)
 
 
 class Stage:
-    """What a scenario has in its hands."""
+    """Everything that a scenario uses."""
 
     def __init__(self, spark: SparkSession, lane: Lane, bootstrap: str, folder: Path) -> None:
         self.spark = spark
@@ -187,7 +187,7 @@ class Stage:
     # Queries.
 
     def available(self, frame: DataFrame, checkpoint: str = "query") -> list[Batch]:
-        """Run a query on what is there now, to its end; the batches that had rows."""
+        """Runs a query on all existing records. Returns the batches that had rows."""
         batches, query = self.start(frame, checkpoint, availableNow=True)
         query.awaitTermination(TIMEOUT_S)
         assert not query.isActive, "the query did not end by itself"
@@ -213,12 +213,14 @@ class Stage:
         return str(self.folder / name)
 
     def _options(self, options: Mapping[str, object]) -> dict[str, str]:
-        """Options as Spark takes them: `kafka_` stands for `kafka.` and dots, JSON is made where it helps."""
+        """Options as Spark takes them: `kafka_` stands for `kafka.` and dots, and values become JSON if
+        needed.
+        """
         given = {
             "kafka.bootstrap.servers": self.bootstrap,
-            # What goes wrong here stays wrong, so nobody needs to wait a second before asking again.
+            # These errors do not go away, so there is no need to wait a second before asking again.
             "fetchOffset.retryIntervalMs": "10",
-            # Spark's own source asks for what follows the last record, and waits for the answer.
+            # Spark's own source asks for the offset after the last record, and waits for the answer.
             "kafka.fetch.max.wait.ms": "10",
         }
         for name, value in options.items():
@@ -232,10 +234,10 @@ class Stage:
 
 @contextlib.contextmanager
 def refused(*words: str) -> Iterator[None]:
-    """What is done inside fails, and the error's text has all these words."""
+    """The block must fail, and the text of its error must have all these words."""
     with pytest.raises(Exception) as caught:
         yield
-    # What follows are the places in Spark that the error went through.
+    # The rest of the text is Spark's stack.
     message = re.split(r"\n\s+at |\nJVM stacktrace", str(caught.value))[0]
     assert not [word for word in words if word.lower() not in message.lower()], message
 

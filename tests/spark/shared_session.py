@@ -24,28 +24,28 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONNECTOR_JARS = REPOSITORY / "build" / "spark-kafka"
-# Spark's classes as scripts/keep_classes has kept them: it starts in half the time.
+# Spark's classes, archived by scripts/keep_classes: it starts in half the time.
 ARCHIVE = REPOSITORY / "build" / "spark.jsa"
 KEPT_CLASSES = f"-XX:SharedArchiveFile={ARCHIVE} -Xlog:cds=off -Xlog:cds+dynamic=off"
 CHECKPOINT_MANAGER = (
     "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 )
-# Queries of a second or two never earn back what the optimising compiler and parallel collectors cost.
+# For queries of a second or two the optimising compiler and parallel collectors cost more than they save.
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 
 
 def start_spark_quickly() -> None:
     """Every one that this process starts, also through programs."""
-    # Spark's Python processes load numpy, which else starts threads that spin at first.
+    # Spark's Python processes load numpy, which otherwise starts threads that spin at first.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     if ARCHIVE.exists():
         os.environ["SPARK_SUBMIT_OPTS"] = KEPT_CLASSES
 
 
 def quick_java() -> dict[str, str]:
-    """An environment for masters, workers and executors, which are not started as programs are.
+    """An environment for masters, workers and executors, which are started in another way.
 
-    Java says on standard error that it has seen this.
+    Java reports on standard error that it has seen this variable.
     """
     return {"JAVA_TOOL_OPTIONS": f"{JAVA_OPTIONS} {KEPT_CLASSES if ARCHIVE.exists() else ''}"}
 

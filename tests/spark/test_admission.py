@@ -1,4 +1,4 @@
-"""How much goes into a batch: shares of a limit, waiting for more, and following the duration of batches."""
+"""The size of a batch: shares of a limit, waiting for more, and adapting to the duration of batches."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_log_that_lost_its_end_takes_no_share() -> None:
 
 def test_small_batches_wait_for_enough_records() -> None:
     small = SmallBatches(min_records=100, max_delay_ms=60_000)
-    assert small.lets_pass(1, now_ms=0)  # the first is not held back
+    assert small.lets_pass(1, now_ms=0)  # the first batch is not delayed
     assert not small.lets_pass(99, now_ms=10)
     assert small.lets_pass(100, now_ms=20)
 
@@ -76,7 +76,7 @@ def test_nothing_is_no_batch_however_long_it_waited() -> None:
 
 
 def run(pressure: BackPressure, records_per_second: float, batches: int, *, wait_ms: int = 0) -> list[int]:
-    """The sizes of batches of a query that always has enough to read, and triggers every `wait_ms`."""
+    """The batch sizes of a query that always has enough to read, and triggers every `wait_ms`."""
     now_ms, sizes = 0, []
     for _ in range(batches):
         records = pressure.max_records

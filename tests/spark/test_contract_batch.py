@@ -1,4 +1,4 @@
-"""The contract of reading topics in one go: rows, ranges, options and what is refused."""
+"""The contract of batch reads: rows, ranges, options and errors."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def test_gaps_of_a_compacted_topic(stage: Stage) -> None:
         cleanup_policy="compact", segment_ms="1", min_cleanable_dirty_ratio="0.01", min_compaction_lag_ms="0"
     )
     for number in range(20):
-        # Segments end by the records' own clock.
+        # Segments are closed by the timestamps of records.
         stage.produce(topic, [Sent(b"%d" % number, b"%d" % (number % 3), timestamp_ms=1_000 * number + 1)])
     eventually(lambda: len(stage.consume(topic)) < 10)
     left = {message.offset(): message.value() for message in stage.consume(topic)}
     whole = stage.read(subscribe=topic).collect()
-    # The cleaner may have gone on meanwhile, but never past the last record of a key.
+    # The cleaner may have continued meanwhile, but it keeps the last record of a key.
     assert {17, 18, 19} <= {row.offset for row in whole} <= left.keys()
     assert {row.offset: row.value for row in whole}.items() <= left.items()
     split = stage.read(
@@ -97,7 +97,7 @@ def test_from_an_offset_to_an_offset(stage: Stage) -> None:
 
 
 def test_from_a_time_to_a_time(stage: Stage) -> None:
-    """Numbers are seconds, so offsets are too; the end is the first offset at or past its time."""
+    """Numbers are seconds, so offsets are too. The end is the first offset at or after its time."""
     topic = stage.topic_of(numbered(range(10)) + numbered(range(4, 8), partition=1), partitions=2)
     second = [1_700_000_000_000 + 1_000 * number for number in range(10)]
     numbers = stage.read_numbers(subscribe=topic, startingTimestamp=second[5] - 1, endingTimestamp=second[7])

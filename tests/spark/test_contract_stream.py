@@ -1,4 +1,4 @@
-"""The contract of streams: where they start, how much a batch takes, restarts, topics that change."""
+"""The contract of streams: their start, the size of batches, restarts, topics that change."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_what_is_there_and_then_only_what_is_new(stage: Stage) -> None:
         *((1, offset) for offset in range(3)),
     }
     stage.produce(topic, numbered(range(8, 10), partition=1))
-    # Where to start counts for the first run only.
+    # The start counts only for the first run.
     again = stage.stream(subscribe=topic, startingOffsets="latest")
     assert [batch.numbers for batch in stage.available(again)] == [[8, 9]]
     assert stage.available(again) == []
@@ -141,13 +141,13 @@ def test_a_topic_that_was_created_anew(stage: Stage) -> None:
     query.processAllAvailable()
     stage.produce(topic, numbered([102]))
     query.processAllAvailable()
-    # Spark's own source gives up the first records of the new topic: only what follows is for sure.
+    # Spark's own source may skip the first records of the new topic, so only later ones are certain.
     assert 102 in [number for batch in batches for number in batch.numbers]
 
 
 @ON_APACHE
 def test_transactions(stage: Stage) -> None:
-    """Markers and aborted records are no rows, but they have offsets; a stream waits for no record there."""
+    """Markers and aborted records have offsets but are not rows. A stream must not wait for records there."""
     topic = stage.topic_of(numbered(range(3)))
     producer = Producer({**stage.client_config, "transactional.id": topic})
     producer.init_transactions(TIMEOUT_S)
@@ -163,7 +163,7 @@ def test_transactions(stage: Stage) -> None:
     frame = stage.stream(**committed, startingOffsets="earliest", maxOffsetsPerTrigger=4)
     batches = stage.available(frame)
     assert [number for batch in batches for number in batch.numbers] == [0, 1, 2, 10, 11, 12]
-    # The last marker is the end of the topic, and nothing is left in front of it.
+    # The last marker is the end of the topic, and there is nothing before it.
     assert stage.available(frame) == []
 
 

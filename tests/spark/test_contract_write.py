@@ -1,4 +1,4 @@
-"""The contract of writing to topics, in one go and as a stream: columns, places, what is refused."""
+"""The contract of writing to topics, in batches and streams: columns, partitions and errors."""
 
 from __future__ import annotations
 
@@ -202,8 +202,8 @@ def test_topics_are_never_written_over(stage: Stage) -> None:
     assert stage.consume(topic) == []
 
 
-# Two things that Spark 4.3 itself keeps from every Python data source. When one of these tests fails, Spark
-# has learned it: then the scenario belongs to the contract.
+# Two things that Spark 4.3 does not allow for Python data sources. If one of these tests fails, Spark has
+# changed, and the scenario belongs to the contract.
 
 
 @played_on(Lane("gralha", "gralha"))

@@ -14,7 +14,7 @@ import pytest
 from gralha.spark.secrets import resolve
 
 SECRET = "tyrannosaurus-7041"
-# All that Spark logs, which is far more than it shows.
+# Everything that Spark logs, which is much more than it shows.
 LOGGING = """
 rootLogger.level = info
 rootLogger.appenderRef.file.ref = file
@@ -88,16 +88,16 @@ def test_a_secret_is_nowhere_but_in_the_process_that_connects(
     assert done.returncode == 0, done.stderr[-4000:]
     for said in ("rows 10", "copied 10", "refused"):
         assert said in output
-    # All that Spark says and writes is looked through; first, that there is a lot of it.
+    # The test searches everything that Spark prints and writes. First it checks that there is a lot of it.
     assert (tmp_path / "spark.log").read_text().count("INFO ") > 100
     said_or_written = {"stdout": done.stdout, "stderr": done.stderr}
     for file in tmp_path.rglob("*"):
         if file.is_file() and file != secrets:
             said_or_written[str(file)] = file.read_bytes()
-    # What is no secret is found in all of it, so a secret would be, too.
+    # A value that is not secret is found everywhere, so a secret would be found, too.
     with_topic = [name for name, data in said_or_written.items() if topic.encode() in data]
     for part in ("stdout", "spark.log", "checkpoint/offsets/0", "events/"):
         assert any(part in name for name in with_topic), (part, with_topic)
     assert [name for name, data in said_or_written.items() if SECRET.encode() in data] == []
-    # The reference itself leads there.
+    # The reference itself is found.
     assert resolve({"a": f"${{file:{secrets}:password}}"}) == {"a": SECRET}

@@ -40,7 +40,7 @@ DRIVER = Path(__file__).with_name("kill_driver.py")
 
 
 def write_input(bootstrap: str, rows: int) -> None:
-    """Numbers, so that each value tells its place: partition `number // per partition`, offset the rest."""
+    """Numbers as values: `number // per partition` is the partition, the rest is the offset."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
     topics = [NewTopic(name, PARTITIONS, 1) for name in ("input", "output")]
     for created in admin.create_topics(topics).values():
@@ -54,7 +54,7 @@ def write_input(bootstrap: str, rows: int) -> None:
 
 
 def read_output(bootstrap: str, rows: int, ends: dict[int, int]) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """How often each number arrived."""
+    """How often each number has arrived."""
     numbers = []
     reader = BulkReader(ClientSettings(bootstrap))
     try:
@@ -68,7 +68,7 @@ def read_output(bootstrap: str, rows: int, ends: dict[int, int]) -> "np.ndarray[
 
 @dataclass
 class Run:
-    """The stream while it runs, seen from outside: its checkpoint, and what is in the output."""
+    """The running stream, seen from outside: its checkpoint, and the records in the output."""
 
     bootstrap: str
     folder: Path
@@ -102,7 +102,7 @@ class Run:
         }
 
     def wait_for_the_middle_of_a_batch(self, driver: "subprocess.Popen[bytes]", at_least: int) -> None:
-        """Until a batch from this one on has written a part of its rows and is not committed."""
+        """Waits until a batch, this one or a later one, has written some rows and is not committed."""
         deadline = time.monotonic() + PATIENCE_S
         batch, rows_before = self.last_committed(), sum(self.output_ends().values())
         while True:
@@ -116,11 +116,11 @@ class Run:
             time.sleep(POLL_INTERVAL_S)
 
     def interrupt(self, driver: "subprocess.Popen[bytes]", at_least: int, kill: Callable[[], None]) -> int:
-        """Kill something in the middle of a batch; the number of a batch that comes after what this hit."""
+        """Kills something in the middle of a batch. Returns the number of a later batch."""
         self.wait_for_the_middle_of_a_batch(driver, at_least)
         before = self.last_committed()
         kill()
-        # The batch may have been done at the very moment of the kill, and the next one have begun.
+        # The batch may have been done at the moment of the kill, and the next one may have begun.
         after = self.last_committed()
         self.interrupted |= set(range(before + 1, after + 2))
         return after + 2
@@ -150,7 +150,7 @@ def kill_worker(cluster: StandaloneCluster, worker: int) -> None:
 
 
 def batch_of_each_row(batch_ends: list[dict[str, int]], rows: int) -> "np.ndarray[Any, np.dtype[np.int64]]":
-    """For each number of the input the batch that it belongs to."""
+    """For each number of the input its batch."""
     per_partition = rows // PARTITIONS
     batches = np.empty(rows, dtype=np.int64)
     for partition in range(PARTITIONS):
@@ -166,7 +166,7 @@ def test_every_record_arrives_and_only_interrupted_batches_repeat(
 ) -> None:
     for name, value in quick_java().items():
         monkeypatch.setenv(name, value)
-    # Fewer would save no time: nearly all of it goes into starting processes.
+    # Fewer records would save no time: most of it is the start of processes.
     rows = 1_000_000
     with (
         GralhaCluster() as brokers,
@@ -188,5 +188,5 @@ def test_every_record_arrives_and_only_interrupted_batches_repeat(
     assert (arrived >= 1).all(), f"{(arrived == 0).sum()} records did not arrive"
     repeated = np.unique(batch_of_each_row(run.batch_ends(), rows)[arrived > 1])
     assert set(repeated.tolist()) <= run.interrupted
-    # A kill in the middle of a batch leaves records that its second run writes again.
+    # After a kill in the middle of a batch, its second run writes some records again.
     assert len(repeated) >= 1

@@ -1,4 +1,4 @@
-"""The options of the source: what they mean, and the sentence that a wrong one is answered with."""
+"""The options of the source: their meaning, and the errors of wrong values."""
 
 from __future__ import annotations
 

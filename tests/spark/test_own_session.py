@@ -1,4 +1,4 @@
-"""A session as `gralha.spark.session` makes it; this process has one already, so it is another's."""
+"""A session of `gralha.spark.session`, in another process, because this one has a session already."""
 
 import os
 import subprocess
@@ -35,5 +35,5 @@ def test_a_session_has_all_of_it(tmp_path: Path) -> None:
         env=environment,
         timeout=110,
     )
-    # Its workers find PySpark as files: out of Spark's zip they would compile it anew each time.
+    # Its workers find PySpark as files. From Spark's zip they would compile it again each time.
     assert done.stdout == f"wrong {{}} runs {sys.executable} {pyspark.__file__}\n", done.stderr[-3000:]

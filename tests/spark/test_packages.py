@@ -10,7 +10,7 @@ import pytest
 
 from gralha.spark.packages import package_for_executors
 
-# What a cluster's own Python has, because PySpark needs it there.
+# The packages of a cluster's own Python, which PySpark needs there.
 ON_THE_CLUSTER = ("pyspark", "py4j", "pyarrow", "numpy", "numpy.libs", "pandas", "pytz", "dateutil", "six.py")
 PROGRAM = """
 import sys
@@ -41,7 +41,7 @@ def test_executors_without_gralha_can_use_the_archive(tmp_path: Path) -> None:
             (cluster / name).symlink_to(installed / name)
     with zipfile.ZipFile(archive) as zipped:
         zipped.extractall(tmp_path / "gralha_packages")
-    # Without the site packages, and with nothing of the environment: as bare as another machine.
+    # Without the site packages and the environment, like another machine.
     done = subprocess.run(
         [sys.executable, "-S", "-c", PROGRAM],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""What who runs a query may commit to its consumer group, on a running cluster and without Spark."""
+"""Commits of a query's progress to its consumer group, on a running cluster and without Spark."""
 
 from collections.abc import Callable
 

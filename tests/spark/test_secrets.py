@@ -1,4 +1,4 @@
-"""References to secrets: what they resolve to, and what is said when they lead nowhere."""
+"""References to secrets: their values, and the errors if they cannot be resolved."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The session factory: what it sets, and what it says when Java is missing."""
+"""The session factory: its settings, and its error if Java is missing."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def test_a_cluster_elsewhere_keeps_its_own_way_to_the_driver_and_to_checkpoints(
 
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
-    """An environment in which nobody has chosen anything of Spark."""
+    """An environment without settings for Spark."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for name in ("SPARK_HOME", "SPARK_LOCAL_IP", "PYSPARK_PYTHON"):
-        # Set first, so that the end of the test removes what the call sets.
+        # Set first, so that the end of the test removes the values that the call sets.
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     return monkeypatch

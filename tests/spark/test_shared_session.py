@@ -1,4 +1,4 @@
-"""The session that all tests of Spark share: what it brings with it."""
+"""The session that all tests of Spark share."""
 
 from __future__ import annotations
 

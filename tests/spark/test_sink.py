@@ -29,7 +29,7 @@ Header = tuple[str, bytes | None]
 
 
 def records(bootstrap: str, topic: str, count: int) -> list[confluent_kafka.Message]:
-    """The first `count` records of a topic, and a word if there are others."""
+    """The first `count` records of a topic. Fails if there are others."""
     consumer = confluent_kafka.Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False}
     )

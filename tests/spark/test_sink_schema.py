@@ -1,4 +1,4 @@
-"""Which columns the sink takes, and the sentences about those that it cannot take."""
+"""The columns that the sink writes, and the errors about others."""
 
 import pytest
 from pyspark.sql.types import StructType
@@ -48,7 +48,7 @@ HEADERS = StructType.fromJson(
         ("value binary", "t", ["value"]),
         ("extra double; key binary; value string; other date", "t", ["key", "value"]),
         ("topic string; value string", None, ["value", "topic"]),
-        # The option goes before the column, whatever that holds.
+        # The option overrides the column, no matter what it has.
         ("topic double; value string", "t", ["value"]),
         (
             "partition integer; headers array<struct<key:string,value:binary>>; value binary; key string",

@@ -27,7 +27,7 @@ def test_each_partition_is_a_task_and_options_cut_them(stage: Stage) -> None:
     topic = stage.topic_of([*numbered(range(90)), *numbered(range(10), partition=1)], partitions=3)
 
     def tasks(**options: object) -> list[int]:
-        """How many rows each task had."""
+        """The number of rows of each task."""
         frame = stage.read(subscribe=topic, **options)
         return sorted(len(rows) for rows in frame.select("offset").rdd.glom().collect())
 
@@ -45,7 +45,7 @@ def test_records_of_a_partition_keep_their_order(stage: Stage) -> None:
 
 
 def test_a_task_does_not_import_pandas(stage: Stage) -> None:
-    """It takes a second, in every process that Spark starts; pyarrow imports it at many occasions."""
+    """The import takes a second, in every process that Spark starts. Many calls of pyarrow import it."""
     topic = stage.topic_of([*numbered(range(3)), Sent(None, None, headers=[("a", b"b")])])
     code = (
         "import sys; from gralha.client.bulk_reader import *; "

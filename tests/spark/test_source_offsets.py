@@ -1,4 +1,4 @@
-"""Offsets of a stream: their JSON, the ranges between two of them, and the cutting of ranges into tasks."""
+"""Offsets of a stream: their JSON, the ranges between two of them, and splitting ranges into tasks."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_there_are_about_as_many_tasks_as_asked_for(ranges: list[OffsetRange], m
 @pytest.mark.parametrize(
     ("sizes", "min_partitions", "expected"),
     [
-        # What Spark's own calculator makes of these.
+        # The results of Spark's own calculator.
         ([1000], 4, [250, 250, 250, 250]),
         ([1, 1000], 3, [1, 500, 500]),
         ([100, 100], 2, [100, 100]),

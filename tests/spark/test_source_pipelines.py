@@ -98,7 +98,7 @@ def test_topics_flow_through_a_declared_pipeline_into_a_table_and_a_topic(
     ]
     assert sorted(int(message.value()) for message in stage.consume(sink)) == list(range(90, 100))
 
-    # A second update goes on where the first one stopped.
+    # A second update continues after the first one.
     stage.produce(source, numbered([190]))
     run_pipeline(stage.folder, connect_address)
     assert sorted(int(message.value()) for message in stage.consume(sink)) == [*range(90, 100), 190]

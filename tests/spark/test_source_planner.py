@@ -1,4 +1,4 @@
-"""The planner of a stream against a pretended cluster: what is read, what is lost, and what is said of it."""
+"""The planner of a stream with a fake cluster: batches, losses, and messages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OLD = TopicPartition("old", 0)
 
 @dataclass
 class PretendedCluster:
-    """Topics with their ids and the offsets of their partitions, counted questions, and a clock."""
+    """Topics with their ids and the offsets of their partitions, counted requests, and a clock."""
 
     ids: dict[str, int] = field(default_factory=lambda: {"sales": 1})
     earliest_offsets: PartitionOffsets = field(default_factory=lambda: {ONE: 0})
@@ -37,7 +37,7 @@ class PretendedCluster:
     committed: list[PartitionOffsets] = field(default_factory=list)
     described: int = 0
     slept_s: float = 0
-    # Called when the offsets were asked for: what happens in the very next moment.
+    # Called after a request for offsets: what happens in the next moment.
     afterwards: list[Callable[[], None]] = field(default_factory=list)
     commits: int = 0
     commit_error: str = ""
@@ -80,7 +80,7 @@ class PretendedCluster:
         self.now_ms += int(seconds * 1000)
 
     def offset(self, **values: int) -> StreamOffset:
-        """Where a stream of this cluster stands: `offset(sales_0=5)`."""
+        """The position of a stream of this cluster: `offset(sales_0=5)`."""
         offsets = {TopicPartition(*_split(name)): value for name, value in values.items()}
         ids = {topic: topic_id_text(number.to_bytes(16, "big")) for topic, number in self.ids.items()}
         return StreamOffset(offsets, ids)
@@ -127,7 +127,7 @@ def test_a_limit_is_kept(cluster: PretendedCluster) -> None:
     planner = cluster.planner(maxOffsetsPerTrigger="5")
     assert planner.next_offset(cluster.offset(sales_0=10), 5) == cluster.offset(sales_0=15)
     assert planner.latest == {ONE: 30}
-    # Trigger.Once asks for everything, whatever the options say.
+    # Trigger.Once reads everything, no matter what the options say.
     assert planner.next_offset(cluster.offset(sales_0=10), None) == cluster.offset(sales_0=30)
 
 
@@ -292,7 +292,7 @@ def test_a_topic_that_was_created_again(cluster: PretendedCluster, caplog: pytes
 
 
 def test_a_topic_that_was_created_again_and_has_as_many_records(cluster: PretendedCluster) -> None:
-    """Its offsets alone would not show it."""
+    """Its offsets alone would not show the loss."""
     start = cluster.offset(sales_0=10)
     cluster.recreate("sales", sales_0=50)
     assert "created again" in lost(cluster, start)
@@ -312,7 +312,7 @@ def test_a_deleted_topic(cluster: PretendedCluster, caplog: pytest.LogCaptureFix
     assert lost(cluster, start).startswith("Topic sales was deleted")
     end = tolerated(cluster, start, caplog)
     assert (end.offsets, end.data_loss) == ({}, {"sales": LossCount(1, 0)})
-    # It is told once, and the stream waits for it to come back.
+    # The loss is reported once, and the stream waits for the topic to come back.
     assert cluster.planner(failOnDataLoss="false").next_offset(end, None) is end
     cluster.ids["sales"] = 7
     cluster.latest_offsets = {ONE: 2}
@@ -329,7 +329,7 @@ def test_a_partition_whose_first_records_were_deleted_before_it_was_seen(cluster
 
 
 def test_a_topic_that_joins_later_begins_with_what_is_left_of_it(cluster: PretendedCluster) -> None:
-    """Also when its batch is run again after retention has taken more of it."""
+    """Also if its batch is repeated after retention has deleted more records."""
     start = cluster.offset(sales_0=0)
     cluster.ids["old"] = 2
     cluster.latest_offsets[OLD], cluster.earliest_offsets[OLD] = 900, 500
@@ -337,7 +337,7 @@ def test_a_topic_that_joins_later_begins_with_what_is_left_of_it(cluster: Preten
     assert (end.offsets[OLD], end.data_loss) == (600, {})
     planned = StreamOffset.from_json(json.loads(json.dumps(end.to_json())))
     assert [item[:4] for item in batch_ranges(start, planned)] == [("old", 0, 500, 600)]
-    # What the batch began with means nothing to the next one.
+    # The start of the batch does not matter for the next one.
     after = cluster.planner().next_offset(planned, 100)
     assert [item[:4] for item in batch_ranges(planned, after)] == [("old", 0, 600, 700)]
     assert after.batch_start is None
@@ -354,7 +354,7 @@ def test_a_topic_that_joins_later_and_is_empty_by_then_is_noted_once(cluster: Pr
     for _ in range(20):
         assert planner.next_offset(end, None) is end
     assert cluster.described == described
-    # From then on the stream knows what it has not read.
+    # From now on the stream knows that it has not read the partition.
     cluster.latest_offsets[OLD], cluster.earliest_offsets[OLD] = 960, 950
     assert "Records 900 to 949 of partition old-0" in lost(cluster, end)
 
@@ -444,7 +444,7 @@ def test_a_commit_that_failed_is_repeated_also_while_nothing_happens(cluster: Pr
 
 
 class Query:
-    """A query as Spark runs it: a log of planned batches, a log of done ones, and what was read."""
+    """A query as Spark runs it: a log of planned batches, a log of done ones, and the read records."""
 
     def __init__(self, cluster: PretendedCluster, from_latest: bool) -> None:
         self._cluster = cluster
@@ -456,7 +456,7 @@ class Query:
         self.restart()
 
     def restart(self) -> None:
-        """A new process. Until a batch is done, Spark asks it where to begin: by then that may have moved."""
+        """A new process. Until a batch is done, Spark asks it where to begin, which may have changed."""
         self._planner = self._cluster.planner(maxOffsetsPerTrigger="100")
         latest = self._cluster.latest_offsets
         offsets = dict(latest) if self._from_latest else dict.fromkeys(latest, 0)
@@ -505,7 +505,7 @@ def test_every_record_is_read_exactly_once_whatever_happens(
         elif step == "grow":
             cluster.latest_offsets[TopicPartition("sales", len(cluster.latest_offsets))] = 0
         else:
-            query.run()  # What was planned before a crash.
+            query.run()  # A batch that was planned before a crash.
             if "batch" in step:
                 query.plan(amount)
             if "crash" in step:

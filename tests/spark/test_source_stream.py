@@ -24,20 +24,20 @@ pytestmark = played_on(Lane("gralha", "gralha"))
 
 
 def committed(stage: Stage, topic: str, group: str) -> dict[int, int]:
-    """What a consumer group has committed, as any consumer of that group would find it."""
+    """The committed offsets of a consumer group, as any consumer of the group would find them."""
     consumer = Consumer({**stage.client_config, "group.id": group})
     try:
         numbers = consumer.list_topics(topic, TIMEOUT_S).topics[topic].partitions
         found = consumer.committed([TopicPartition(topic, number) for number in numbers], TIMEOUT_S)
         return {item.partition: item.offset for item in found}
-    except KafkaException:  # The coordinator of a new group may not know yet that it is.
+    except KafkaException:  # The coordinator of a new group may not be ready yet.
         return {}
     finally:
         consumer.close()
 
 
 def read_all(stage: Stage, topic: str, checkpoint: str = "query", **options: object) -> list[int]:
-    """What a query finds that reads all that there is and ends."""
+    """The rows of a query that reads all existing records and ends."""
     frame = stage.stream(subscribe=topic, **{"startingOffsets": "earliest", **options})
     return sorted(number for batch in stage.available(frame, checkpoint) for number in batch.numbers)
 
@@ -100,7 +100,7 @@ def test_a_topic_created_again_stops_the_query_or_is_read_from_its_beginning(sta
     topic = stage.topic_of(numbered(range(10)))
     assert read_all(stage, topic) == list(range(10))
     recreate(stage, topic)
-    # More records than before: the offsets alone would look like ten new records.
+    # More records than before: by the offsets alone they would look like ten new records.
     stage.produce(topic, numbered(range(100, 120)))
     with refused(f"Topic {topic} was deleted and created again", "failOnDataLoss"):
         read_all(stage, topic)
@@ -117,7 +117,7 @@ def test_records_deleted_before_they_were_read(stage: Stage) -> None:
         read_all(stage, topic)
     assert read_all(stage, topic, failOnDataLoss=False) == list(range(25, 30))
     assert last_offset(stage.folder / "query")["@dataLoss"] == {topic: {"events": 1, "records": 15}}
-    # What is lost is told once.
+    # The loss is reported once.
     stage.produce(topic, numbered([30]))
     assert read_all(stage, topic) == [30]
 
@@ -151,14 +151,14 @@ def test_a_misspelt_topic_ends_the_query_with_a_sentence(stage: Stage) -> None:
 
 
 def test_a_first_batch_that_is_run_again_begins_where_it_began(stage: Stage) -> None:
-    """With startingOffsets=latest, Spark itself would begin with what is latest by then, and skip records."""
+    """With startingOffsets=latest, Spark itself would begin at the current end, and skip records."""
     topic = stage.topic_of(numbered(range(10)))
     batches, query = stage.start(stage.stream(subscribe=topic), "first")
     eventually(lambda: (stage.folder / "first" / "commits" / "0").exists())
     stage.produce(topic, numbered(range(10, 15)))
     eventually(lambda: sum(len(batch.rows) for batch in batches) == 5)
     query.stop()
-    # As if the process had ended in the middle of its very first batch, which had these records.
+    # As if the process had ended in the middle of its first batch, which had these records.
     checkpoint = stage.folder / "first"
     planned = last_offset(checkpoint)
     assert planned["@from"] == {topic: {"0": 10}}
@@ -176,14 +176,14 @@ def test_a_first_batch_whose_topic_was_deleted_meanwhile(stage: Stage) -> None:
     stage.delete_topic(topic)
     with refused(f"Topic {topic} does not exist"):
         read_all(stage, topic)
-    # Tasks look for the topic for so long.
+    # Tasks look for the topic for this long.
     patience = {"kafka_default_api_timeout_ms": 2000}
     assert read_all(stage, topic, failOnDataLoss=False, **patience) == []
     assert last_offset(checkpoint)["@dataLoss"] == {topic: {"events": 1, "records": 0}}
 
 
 def _keep_only_first_batch(checkpoint: Path, planned: dict[str, object]) -> None:
-    """Make a checkpoint whose only batch is planned and not done."""
+    """Makes a checkpoint whose only batch is planned and not done."""
     lines = (checkpoint / "offsets" / "0").read_text().splitlines()
     shutil.rmtree(checkpoint / "commits")
     shutil.rmtree(checkpoint / "offsets")
@@ -200,7 +200,7 @@ def test_a_query_goes_on_where_its_checkpoint_ends(stage: Stage) -> None:
 
 
 def test_a_checkpoint_of_sparks_own_source_goes_on(stage: Stage) -> None:
-    """So a query changes its format's name, and nothing else."""
+    """So a query can change the name of its format and nothing else."""
     topic = stage.topic_of([*numbered(range(5)), *numbered(range(5, 9), partition=1)], partitions=2)
     before = Stage(stage.spark, Lane("kafka", "gralha"), stage.bootstrap, stage.folder)
     assert read_all(before, topic) == list(range(9))

@@ -44,11 +44,11 @@ PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an interpreter that has all packages of this one, but no Gralha."""
+    """The folder of an interpreter with all packages of this one, except Gralha."""
     folder = tmp_path_factory.mktemp("elsewhere")
     venv.create(folder, with_pip=False, symlinks=True)
     packages = Path(pyspark.__file__).parents[1]
-    # Gralha itself is one of the packages by a .pth file, and those are not looked for in there.
+    # Gralha itself is installed with a .pth file, which is not read there.
     (next(folder.glob("lib/python*/site-packages")) / "packages.pth").write_text(f"{packages}\n")
     there = subprocess.run([folder / "bin" / PYTHON, "-c", "import pyspark, gralha"], capture_output=True)
     assert b"No module named 'gralha'" in there.stderr
@@ -57,7 +57,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def first_port() -> int:
-    """One with three free ones after it."""
+    """A port with three free ones after it."""
     return next(port for port in free_ports(20) if all(is_free(port + offset) for offset in range(4)))
 
 
@@ -122,7 +122,7 @@ def test_it_listens_on_the_loopback_address_only(running: tuple["subprocess.Pope
 def test_tasks_run_on_both_workers_and_ctrl_c_leaves_nothing(
     running: tuple["subprocess.Popen[str]", list[str]], first_port: int, tmp_path: Path
 ) -> None:
-    """Gralha is not there and is sent along."""
+    """The cluster does not have Gralha, so it is sent there."""
     program, _ = running
     driver = subprocess.run(
         [sys.executable, "-c", COUNT.format(master=f"spark://127.0.0.1:{first_port}")],

@@ -32,7 +32,7 @@ def reader(bootstrap: str, names: str, **options: object) -> GralhaStreamReader:
 
 
 def test_a_first_batch_whose_topic_is_gone_does_not_stop_a_tolerant_query(bootstrap: str, topic: str) -> None:
-    """Spark asks anew where the stream began, and then for what was planned."""
+    """Spark asks again where the stream began, and then for the planned batch."""
     for starting in ("earliest", {topic: {"0": -2}, "deleted": {"0": 3}}):
         restarted = reader(bootstrap, f"{topic},deleted", startingOffsets=starting)
         start = restarted.initialOffset()

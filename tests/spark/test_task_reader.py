@@ -1,4 +1,4 @@
-"""What a task does with a range of which something is gone."""
+"""A task whose range has lost records."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""What the source asks a running cluster, and what it makes of the answers."""
+"""The source's requests to a running cluster, and their results."""
 
 from collections.abc import Callable, Iterator
 

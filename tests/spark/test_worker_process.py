@@ -1,4 +1,4 @@
-"""What the first task does to its worker."""
+"""The preparation of a worker by its first task."""
 
 import subprocess
 import sys
