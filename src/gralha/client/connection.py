@@ -242,7 +242,7 @@ class Connection:
                 f"The connection to {self.address} broke: {error.strerror or error}."
             ) from None
         except BaseException:
-            # Half a frame may be on its way. The next answer would be taken for that of another request.
+            # Half a frame may be on its way, so the next answer could not be matched with its request.
             self.close()
             raise
 

@@ -239,7 +239,7 @@ def prepare_folders(
     if found[metadata_folder] is None and cluster_id is not None:
         raise FormatError(
             f"{metadata_folder} is empty, but other folders of this node belong to cluster {cluster_id}. "
-            "It had the metadata of the cluster. Restore it, or format it with kafka-storage to begin anew."
+            "It had the metadata of the cluster. Restore it, or format it with kafka-storage to start again."
         )
     cluster_id = cluster_id or new_cluster_id or uuid_to_string(random_uuid(random))
     plan = FormatPlan(cluster_id, node_id, wanted, metadata_folder)

@@ -1,9 +1,9 @@
-"""Walking over the records of a batch by key, and writing the batch anew with fewer of them.
+"""Reads the records of a batch by key, and writes the batch again with fewer records.
 
-For compaction, which looks at the key of every record of a log and keeps most of them: records are neither
-decoded nor encoded but copied in runs of bytes. That works because what is left of a batch keeps its base
-offset, its base timestamp and its last offset (and with it its sequence numbers), to which all deltas refer.
-Only a delete horizon (KIP-534) takes the base timestamp's place, and then the deltas are written anew.
+This is for compaction, which looks at the key of every record of a log and keeps most of them. Records are
+neither decoded nor encoded, but copied in runs of bytes. That works because the new batch keeps its base
+offset, its base timestamp and its last offset (and so its sequence numbers), to which all deltas refer. Only
+a delete horizon (KIP-534) replaces the base timestamp, and then the deltas are written again.
 
 This module is compiled with mypyc; it also runs uncompiled.
 """
@@ -32,7 +32,7 @@ _NO_TIMESTAMP: Final[i64] = -1
 
 @final
 class RecordWalk:
-    """The records of one batch, decompressed. `advance` moves to the next one and tells what it is."""
+    """The records of one batch, decompressed. `advance` moves to the next one."""
 
     def __init__(
         self, data: bytes, position: i64, header: BatchHeader, max_bytes: i64 = MAX_DECOMPRESSED_BYTES
@@ -50,7 +50,7 @@ class RecordWalk:
         self.base_offset: i64 = header.base_offset
         self.remaining: i64 = header.record_count
         self.end: i64 = end
-        # The record at hand: where it begins and ends, and what compaction asks of it.
+        # The current record: its start and end, and the fields that compaction needs.
         self.record_start: i64 = start
         self.record_end: i64 = start
         self.offset: i64 = -1
@@ -59,7 +59,9 @@ class RecordWalk:
         self.has_value = False
 
     def advance(self) -> bool:
-        """Move to the next record; False after the last one. INVALID_RECORD when it is malformed."""
+        """Moves to the next record. Returns False after the last one. Raises INVALID_RECORD if it is
+        malformed.
+        """
         if self.remaining <= 0:
             if self.record_end != self.end:
                 raise InvalidRecordError("The batch goes on after the last of its records")
@@ -98,9 +100,9 @@ class RecordWalk:
 def batch_of_rest(
     header: BatchHeader, records: bytes, count: i64, max_timestamp: i64, delete_horizon_ms: i64
 ) -> bytes:
-    """The batch with only these `count` of its records (their bytes, uncompressed), compressed as it was.
+    """The batch with only `count` of its records (their uncompressed bytes), with the same compression.
 
-    With a delete horizon (not -1) that takes the place of the base timestamp.
+    A delete horizon (not -1) replaces the base timestamp.
     """
     attributes = header.attributes
     base_timestamp = header.base_timestamp
@@ -115,13 +117,13 @@ def batch_of_rest(
 
 
 def batch_of_none(header: BatchHeader) -> bytes:
-    """The batch without any of its records: it says that its offsets and sequence numbers were used."""
+    """The batch without records. It keeps its offsets and sequence numbers."""
     attributes = header.attributes & ~COMPRESSION_MASK & ~DELETE_HORIZON_FLAG
     return _framed(header, attributes, _NO_TIMESTAMP, header.max_timestamp, 0, b"")
 
 
 def _with_base_timestamp(records: bytes, count: i64, old: i64, new: i64) -> bytes:
-    """The records with timestamp deltas that refer to another base timestamp."""
+    """The records with timestamp deltas for another base timestamp."""
     # old - new as old + ~new + 1, because -new may not fit into 64 bits
     shift = wrapping_sum(wrapping_sum(old, ~new), 1)
     writer = BytesWriter()
