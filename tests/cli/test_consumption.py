@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
-from gralha.cli.consumer_perf_test import Joining
+from gralha.cli.consumer_perf_test import RebalanceTime
 from gralha.cli.consumption import store_offsets
 
 
@@ -56,7 +56,7 @@ def test_partitions_that_another_member_has_by_now_are_left_to_it() -> None:
 
 
 def test_time_without_partitions_is_time_spent_joining() -> None:
-    joining = Joining(now=100.0)
+    joining = RebalanceTime(now=100.0)
     joining.assigned([("t", 0)], now=100.5)
     joining.assigned([("t", 1)], now=107.0)
     assert (joining.total_ms, joining.interval_ms) == (500, 500)

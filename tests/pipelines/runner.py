@@ -11,7 +11,7 @@ import pytest
 
 from gralha.pipelines import Pipeline
 from gralha.pipelines.events import Event
-from gralha.pipelines.running import Outcome, RunOptions, run
+from gralha.pipelines.running import RunOptions, RunResult, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,12 +28,12 @@ class Runner:
         )
         self.events: list[Event] = []
 
-    def __call__(self, *pipelines: Pipeline, **changes: Any) -> list[Outcome]:
+    def __call__(self, *pipelines: Pipeline, **changes: Any) -> list[RunResult]:
         """Runs until all existing records are processed."""
         self.events = []
         return run(pipelines, self.spark, replace(self.options, **changes), on_event=self.events.append)
 
-    def until(self, is_enough: Any, *pipelines: Pipeline, **changes: Any) -> list[Outcome]:
+    def until(self, is_enough: Any, *pipelines: Pipeline, **changes: Any) -> list[RunResult]:
         """Runs until the events are enough."""
         self.events = []
         stop = threading.Event()

@@ -111,7 +111,7 @@ def consumer_properties(options: Namespace) -> dict[str, str]:
     return properties
 
 
-class Joining:
+class RebalanceTime:
     """How long the consumer waited without partitions. Kafka calls it the rebalance time."""
 
     def __init__(self, now: float) -> None:
@@ -142,7 +142,7 @@ class _Test:
         self._options = options
         self._consumer = consumer
         self._started = time.time()
-        self._joining = Joining(self._started)
+        self._joining = RebalanceTime(self._started)
         self._last = Progress(self._started)
         self._progress = Progress(self._started)
 

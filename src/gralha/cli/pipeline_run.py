@@ -22,7 +22,7 @@ from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started
 from gralha.pipelines.lag import LagMeter
 from gralha.pipelines.metrics import Metrics, MetricsServer
-from gralha.pipelines.running import Outcome, RunOptions, run
+from gralha.pipelines.running import RunOptions, RunResult, run
 from gralha.pipelines.state_files import (
     FAILED,
     RESTARTING,
@@ -93,7 +93,7 @@ def _run(
     return _judge(outcomes, files)
 
 
-def _judge(outcomes: list[Outcome], files: "RunFiles") -> int:
+def _judge(outcomes: list[RunResult], files: "RunFiles") -> int:
     """The exit code. Also writes to the state files how each pipeline ended."""
     failures = [outcome for outcome in outcomes if outcome.error is not None]
     for outcome in outcomes:

@@ -11,7 +11,7 @@ from gralha.cli.reassign_partitions_options import DEFAULT_TIMEOUT_MS, RefusedEr
 from gralha.cli.text_file import read_text
 
 if TYPE_CHECKING:
-    from gralha.cli.reassignment_file import Plan, Replica
+    from gralha.cli.reassignment_file import ReassignmentPlan, Replica
     from gralha.client.admin import Admin
     from gralha.client.reassignment_calls import Reassignment
     from gralha.client.values import TopicPartition
@@ -210,7 +210,7 @@ def _execute(admin: "Admin", options: Namespace) -> None:
 def _throttle(
     admin: "Admin",
     options: Namespace,
-    plan: "Plan",
+    plan: "ReassignmentPlan",
     moving: "Mapping[TopicPartition, Reassignment]",
     current: "Mapping[TopicPartition, Sequence[int]]",
 ) -> None:
@@ -228,7 +228,7 @@ def _throttle(
         throttle_folders(admin, {replica.broker for replica in plan.folders}, between_folders)
 
 
-def _begin(admin: "Admin", options: Namespace, plan: "Plan") -> None:
+def _begin(admin: "Admin", options: Namespace, plan: "ReassignmentPlan") -> None:
     from gralha.cli.replica_moves import begin_moves
 
     targets = plan.replicas()

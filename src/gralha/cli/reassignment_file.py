@@ -31,7 +31,7 @@ class Target(NamedTuple):
     replicas: list[int]
 
 
-class Plan(NamedTuple):
+class ReassignmentPlan(NamedTuple):
     """The content of a file: target replicas of partitions, and folders for some replicas."""
 
     targets: list[Target]
@@ -41,9 +41,9 @@ class Plan(NamedTuple):
         return dict(self.targets)
 
 
-def parse_plan(text: str) -> Plan:
+def parse_plan(text: str) -> ReassignmentPlan:
     """Parses a file. A partition may appear twice."""
-    plan = Plan([], {})
+    plan = ReassignmentPlan([], {})
     for entry in _entries(text, "partitions"):
         partition = TopicPartition(_field(entry, "topic", str), _field(entry, "partition", int))
         replicas = _list(entry, "replicas", int)
@@ -60,7 +60,7 @@ def parse_plan(text: str) -> Plan:
     return plan
 
 
-def parse_plan_to_execute(text: str) -> Plan:
+def parse_plan_to_execute(text: str) -> ReassignmentPlan:
     """Parses a file for --execute. It must not be empty, and nothing may appear twice."""
     plan = parse_plan(text)
     if not plan.targets:

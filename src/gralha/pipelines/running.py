@@ -55,7 +55,7 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunResult:
     """The end of a pipeline. `error` is None if it ended without an error."""
 
     pipeline: str
@@ -71,7 +71,7 @@ def run(
     on_event: Callable[[Event], None] = lambda _event: None,
     stop: threading.Event | None = None,
     chooser: random.Random | None = None,
-) -> list[Outcome]:
+) -> list[RunResult]:
     """Runs pipelines until they end, fail for good, or `stop` is set.
 
     All are planned first. Raises CannotStartError, before anything runs, if one of them cannot start.
@@ -132,8 +132,8 @@ class _Watch:
         self._is_last = False
 
     @property
-    def outcome(self) -> Outcome:
-        return Outcome(self.name, max(0, self._attempt - 1), self._error)
+    def outcome(self) -> RunResult:
+        return RunResult(self.name, max(0, self._attempt - 1), self._error)
 
     def step(self, now: float) -> None:
         """Does the next step: starts the query, passes on progress, or notices its end."""

@@ -10,7 +10,7 @@ from gralha.broker.broker import Broker
 from gralha.metadata.image import MetadataImage
 
 
-class Node(NamedTuple):
+class BrokerNode(NamedTuple):
     """A broker's address on one listener."""
 
     id: int
@@ -20,22 +20,22 @@ class Node(NamedTuple):
     fenced: bool
 
 
-def all_nodes(image: MetadataImage, listener: str) -> list[Node]:
+def all_nodes(image: MetadataImage, listener: str) -> list[BrokerNode]:
     """The registered brokers that have the listener."""
     nodes = []
     for broker in image.brokers.values():
         endpoint = broker.endpoint(listener)
         if endpoint is not None:
-            nodes.append(Node(broker.id, endpoint.host, endpoint.port, broker.rack, broker.fenced))
+            nodes.append(BrokerNode(broker.id, endpoint.host, endpoint.port, broker.rack, broker.fenced))
     return nodes
 
 
-def alive_nodes(image: MetadataImage, listener: str) -> list[Node]:
+def alive_nodes(image: MetadataImage, listener: str) -> list[BrokerNode]:
     """The brokers that the client can use."""
     return [node for node in all_nodes(image, listener) if not node.fenced]
 
 
-def listed_nodes(broker: Broker, listener: str) -> list[Node]:
+def listed_nodes(broker: Broker, listener: str) -> list[BrokerNode]:
     """The live brokers, and those that were fenced recently: see `departures.py`."""
     nodes = all_nodes(broker.image, listener)
     if not any(node.fenced for node in nodes):
@@ -44,12 +44,12 @@ def listed_nodes(broker: Broker, listener: str) -> list[Node]:
     return [node for node in nodes if not node.fenced or broker.departures.lingers(node.id, now_ms)]
 
 
-def alive_node(image: MetadataImage, broker_id: int, listener: str) -> Node | None:
+def alive_node(image: MetadataImage, broker_id: int, listener: str) -> BrokerNode | None:
     """One broker, if the client can use it. Otherwise None."""
     return next((node for node in alive_nodes(image, listener) if node.id == broker_id), None)
 
 
-def controller_id(broker: Broker, nodes: Collection[Node]) -> int:
+def controller_id(broker: Broker, nodes: Collection[BrokerNode]) -> int:
     """The broker that clients send controller requests to. Every broker forwards them.
 
     Kafka returns any live broker. This broker is the best choice, because the client is connected to it. If

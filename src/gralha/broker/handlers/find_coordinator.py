@@ -92,7 +92,7 @@ def _find(broker: Broker, listener: str, key_type: int, key: str, failure: Kafka
     return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port)
 
 
-def _coordinator(broker: Broker, listener: str, key_type: int, key: str) -> endpoints.Node:
+def _coordinator(broker: Broker, listener: str, key_type: int, key: str) -> endpoints.BrokerNode:
     if key_type == TRANSACTION:
         raise UnsupportedVersionError("This broker has no transaction coordinator yet")
     if key_type == SHARE:
