@@ -1,4 +1,4 @@
-"""`make bench`: Apache Kafka and Gralha, one after the other, under the same load on this machine.
+"""`make bench`: Apache Kafka and Gralha, in turns, under the same load on this machine.
 
 Then, on a Gralha broker, Spark's own Kafka connector and format("gralha").
 """
@@ -14,14 +14,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.groups import measure_groups
-from bench.measures import Broker, Results, apache_kafka, measure_records
+from bench.measures import Broker, apache_kafka, measure_records
 from bench.replication import measure_replication
-from bench.report import tables
+from bench.report import page
+from bench.rounds import Results
+from bench.scale import measure_scale
 from bench.spark import measure_spark
 from gralha.testing import GralhaCluster
 
 BROKERS: dict[str, Callable[..., Broker]] = {"apache": apache_kafka, "gralha": GralhaCluster}
-PARTS = {"records": measure_records, "groups": measure_groups, "replication": measure_replication}
+PARTS = {
+    "records": measure_records,
+    "groups": measure_groups,
+    "replication": measure_replication,
+    "scale": measure_scale,
+}
 SPARK = "spark"  # compares two connectors, not two brokers, so it measures both at once
 # The last results of each broker, so that a run of one can be set beside an earlier run of the other.
 RESULTS = Path(__file__).resolve().parents[1] / "build" / "bench"
@@ -53,33 +60,43 @@ def keep(name: str, results: Results) -> None:
     (RESULTS / f"{name}.json").write_text(json.dumps({**(last_results(name) or {}), **results}, indent=1))
 
 
+class Progress:
+    """Says on stderr how far the bench is, and collects what is to stand on the page."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self.notes: list[str] = []
+
+    def __call__(self, text: str, on_page: bool = False) -> None:
+        print(f"[{time.monotonic() - self._started:4.0f} s] {text}", file=sys.stderr, flush=True)
+        if on_page:
+            self.notes.append(text)
+
+
 def main() -> None:
     chosen = options()
     RESULTS.mkdir(parents=True, exist_ok=True)
-    started = time.monotonic()
-
-    def say(text: str) -> None:
-        print(f"[{time.monotonic() - started:4.0f} s] {text}", file=sys.stderr, flush=True)
-
+    say = Progress()
     if os.getloadavg()[0] > 0.5:
-        say(f"other work is running here (load {os.getloadavg()[0]:.1f}): expect noise")
+        say(f"other work is running here (load {os.getloadavg()[0]:.1f}): expect noise", on_page=True)
     scale = 0.2 if chosen.quick else 1.0
+    makers = {name: make for name, make in BROKERS.items() if chosen.only in (name, None)}
     if chosen.part != SPARK:
-        for name in [chosen.only] if chosen.only else BROKERS:
-            say(f"measuring {name}")
-            for part in [chosen.part] if chosen.part else PARTS:
-                keep(name, PARTS[part](BROKERS[name], say, scale))
+        for part in [chosen.part] if chosen.part else PARTS:
+            say(f"measuring {part}")
+            for name, results in PARTS[part](makers, say, scale).items():
+                keep(name, results)
     if chosen.part in (SPARK, None) and not chosen.only:
         say("measuring Spark")
         for name, results in measure_spark(say, scale).items():
             keep(name, results)
     if chosen.only:
-        say("the other broker's results are from an earlier run: only a run of both compares them fairly")
+        say("the other broker's results are from an earlier run, so the ratios are not fair", on_page=True)
     apache, gralha = last_results("apache"), last_results("gralha")
     if chosen.json:
         print(json.dumps({"apache": apache, "gralha": gralha}, indent=1))
     else:
-        print(tables(apache, gralha))
+        print(page(apache, gralha, say.notes))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import random
 import socket
 import struct
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gralha.protocol.apis import APIS, request_header_version, response_header_version
@@ -31,7 +32,7 @@ from gralha.protocol.messages.produce import (
     TopicProduceResponse,
 )
 from gralha.protocol.primitives import Reader, RecordBytes, Writer
-from gralha.protocol.records import Record, encode_batch
+from gralha.protocol.records import Record, encode_batch, read_header
 
 # The newest versions that still call a topic by its name, so that frames need no topic id.
 PRODUCE_VERSION = 12
@@ -41,17 +42,22 @@ DELETE_TOPICS_VERSION = 6
 METADATA_VERSION = 9
 
 ERROR_MARK = 0x1357
+ERROR_BYTES = struct.pack(">h", ERROR_MARK)
+RECORDS_MARK = b"records"
 OFFSET_MARK = 0x1122334455667788
 FETCH_PARTITION_MAX_BYTES = 1 << 20
+SEQUENCE_IN_BATCH = 53
 
 
 @dataclass(frozen=True)
 class Frame:
-    """One request, where its response has the error code and where it has the offset to fetch, if any."""
+    """One request, and where in it and in its response are the fields that the load changes or looks at."""
 
     data: bytes
-    error_at: int
-    offset_at: int = -1
+    error_at: int  # in the response, from its correlation id on
+    offset_at: int = -1  # the offset to fetch
+    sequence_at: int = -1  # the base sequence of an idempotent batch
+    records_at: int = -1  # in the response: the length of the records, for a load that follows the log
 
 
 def frame_of(request: Message, version: int) -> bytes:
@@ -63,25 +69,30 @@ def frame_of(request: Message, version: int) -> bytes:
     return struct.pack(">i", len(body)) + body
 
 
-def error_position(response: Message, api_key: int, version: int) -> int:
-    """Where in such a response, from its correlation id on, the field that holds ERROR_MARK is."""
+def position(response: Message, api_key: int, version: int, mark: bytes) -> int:
+    """Where in such a response, from its correlation id on, the field that holds the mark is."""
     writer = Writer()
     ResponseHeader(0).encode(writer, response_header_version(api_key, version))
     response.encode(writer, version)
     data = writer.to_bytes()
-    mark = struct.pack(">h", ERROR_MARK)
     if data.count(mark) != 1:
-        raise ValueError("the mark of the error code must occur once")
+        raise ValueError(f"the mark {mark!r} must occur once")
     return data.index(mark)
 
 
-def batch(record_count: int, value_size_bytes: int) -> bytes:
+def batch(record_count: int, value_size_bytes: int, producer: tuple[int, int] | None = None) -> bytes:
+    """A batch of random values; with the id and epoch of a producer an idempotent one, of sequence 0."""
     values = random.Random(record_count)
+    return batch_of([values.randbytes(value_size_bytes) for _ in range(record_count)], producer)
+
+
+def batch_of(values: Sequence[bytes], producer: tuple[int, int] | None = None) -> bytes:
     now_ms = int(time.time() * 1000)
-    records = [
-        Record(None, values.randbytes(value_size_bytes), timestamp=now_ms) for _ in range(record_count)
-    ]
-    return encode_batch(records)
+    records = [Record(None, value, timestamp=now_ms) for value in values]
+    if producer is None:
+        return encode_batch(records)
+    producer_id, producer_epoch = producer
+    return encode_batch(records, producer_id=producer_id, producer_epoch=producer_epoch, base_sequence=0)
 
 
 def produce_frame(topic: str, partition: int, records: bytes) -> Frame:
@@ -90,9 +101,12 @@ def produce_frame(topic: str, partition: int, records: bytes) -> Frame:
     request = ProduceRequest(None, -1, 30_000, [TopicProduceData(topic, partition_data=[data])])
     answer = PartitionProduceResponse(partition, ERROR_MARK)
     response = ProduceResponse([TopicProduceResponse(topic, partition_responses=[answer])])
+    frame = frame_of(request, PRODUCE_VERSION)
+    is_idempotent = read_header(records, 0).has_producer_id
     return Frame(
-        frame_of(request, PRODUCE_VERSION),
-        error_position(response, ProduceRequest.API_KEY, PRODUCE_VERSION),
+        frame,
+        position(response, ProduceRequest.API_KEY, PRODUCE_VERSION, ERROR_BYTES),
+        sequence_at=frame.index(records) + SEQUENCE_IN_BATCH if is_idempotent else -1,
     )
 
 
@@ -109,13 +123,16 @@ def fetch_frame(topic: str, partition: int) -> Frame:
         session_epoch=-1,
         topics=[FetchTopic(topic, partitions=[wanted])],
     )
-    answer = PartitionData(partition_index=partition, error_code=ERROR_MARK)
+    records = RecordBytes(RECORDS_MARK, 0, len(RECORDS_MARK))
+    answer = PartitionData(partition_index=partition, error_code=ERROR_MARK, records=records)
     response = FetchResponse(responses=[FetchableTopicResponse(topic, partitions=[answer])])
     data = frame_of(request, FETCH_VERSION)
     return Frame(
         data,
-        error_position(response, FetchRequest.API_KEY, FETCH_VERSION),
-        data.index(struct.pack(">q", OFFSET_MARK)),
+        position(response, FetchRequest.API_KEY, FETCH_VERSION, ERROR_BYTES),
+        offset_at=data.index(struct.pack(">q", OFFSET_MARK)),
+        # So few records have a length of one byte.
+        records_at=position(response, FetchRequest.API_KEY, FETCH_VERSION, RECORDS_MARK) - 1,
     )
 
 

@@ -8,46 +8,69 @@ broker that stops for a while must not gain by keeping the others from being sen
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 from tests.cluster.many_groups import BROKER_CONFIG, MEMBERS_PER_GROUP, Line, Member, encoded, many_groups
 
-from bench.measures import Broker, Results, port_of, topic_with_partitions
+from bench.frames import batch
+from bench.measures import Broker, Makers, Say, port_of, running, tell, topic_on_each
+from bench.rounds import PAIRS, Results, medians, turns
 
 GROUPS = 1000
 HEARTBEAT_INTERVAL_S = 3.0
 WARM_UP_S = 6.0
-MEASURED_S = 15.0
+ROUND_S = 5.0
+TOPIC = "groups"
 
 
-def measure_groups(
-    make_broker: Callable[..., Broker], say: Callable[[str], None], scale: float = 1.0
-) -> Results:
-    with make_broker(config=BROKER_CONFIG) as broker, topic_with_partitions(broker, "groups", 3) as topic:
-        results = asyncio.run(measured(port_of(broker), topic, scale))
-    say(", ".join(f"{name} {value:.4g}" for name, value in results.items()))
+def measure_groups(makers: Makers, say: Say, scale: float = 1.0) -> dict[str, Results]:
+    with running(makers, BROKER_CONFIG) as brokers, topic_on_each(brokers, TOPIC, 3, batch(1, 10)):
+        results = asyncio.run(measured(brokers, scale))
+    tell(say, results)
     return results
 
 
-async def measured(port: int, topic: str, scale: float) -> Results:
-    async with many_groups(port, GROUPS, topic) as groups:
-        await heartbeats(groups, WARM_UP_S)
-        latencies = sorted(await heartbeats(groups, MEASURED_S * scale))
-        for code in await asyncio.gather(*[member.heartbeat() for group in groups for member in group]):
-            if code != 0:
-                raise RuntimeError(f"a member was lost: error code {code}")
+async def measured(brokers: Mapping[str, Broker], scale: float) -> dict[str, Results]:
+    async with contextlib.AsyncExitStack() as stack:
+        members: dict[str, list[Member]] = {}
+        for name, broker in brokers.items():
+            groups = await stack.enter_async_context(many_groups(port_of(broker), GROUPS, TOPIC))
+            # The members of a group in different thirds of the interval, as they would be by chance.
+            members[name] = [group[number] for number in range(MEMBERS_PER_GROUP) for group in groups]
+            await heartbeats(members[name], HEARTBEAT_INTERVAL_S, WARM_UP_S)
+        taken = await alternated(members, HEARTBEAT_INTERVAL_S, ROUND_S, scale)
+        await check_all(members)
     return {
-        "heartbeat_p50_ms": 1000 * latencies[len(latencies) // 2],
-        "heartbeat_p99_ms": 1000 * latencies[len(latencies) * 99 // 100],
+        name: {f"heartbeat_{share}_ms": value for share, value in medians(rounds).items()}
+        for name, rounds in taken.items()
     }
 
 
-async def heartbeats(groups: Sequence[Sequence[Member]], seconds: float) -> list[float]:
+async def alternated(
+    members: Mapping[str, Sequence[Member]], interval_s: float, round_s: float, scale: float
+) -> dict[str, list[Results]]:
+    """Rounds of heartbeats, in turns: p50 and p99 of each, in milliseconds."""
+    taken: dict[str, list[Results]] = {name: [] for name in members}
+    for name in turns(list(members), PAIRS if scale == 1 else 1):
+        latencies = sorted(await heartbeats(members[name], interval_s, round_s))
+        p50, p99 = latencies[len(latencies) // 2], latencies[len(latencies) * 99 // 100]
+        taken[name].append({"p50": 1000 * p50, "p99": 1000 * p99})
+    return taken
+
+
+async def check_all(members: Mapping[str, Sequence[Member]]) -> None:
+    """No member may have been lost meanwhile."""
+    everybody = [member for ones in members.values() for member in ones]
+    for code in await asyncio.gather(*[member.heartbeat() for member in everybody]):
+        if code != 0:
+            raise RuntimeError(f"a member was lost: error code {code}")
+
+
+async def heartbeats(members: Sequence[Member], interval_s: float, seconds: float) -> list[float]:
     """Send heartbeats of all members, evenly, for so long; returns the latency of each in seconds."""
-    # The members of a group in different thirds of the interval, as they would be by chance.
-    members = [group[number] for number in range(MEMBERS_PER_GROUP) for group in groups]
     frames: list[tuple[Line, bytes]] = [
         (member.line, encoded(member.heartbeat_request())) for member in members
     ]
@@ -58,7 +81,7 @@ async def heartbeats(groups: Sequence[Sequence[Member]], seconds: float) -> list
 
     answers: list[asyncio.Future[bytes]] = []
     started = time.perf_counter()
-    gap_s = HEARTBEAT_INTERVAL_S / len(members)
+    gap_s = interval_s / len(members)
     for number in range(int(seconds / gap_s)):
         due = started + number * gap_s
         while (early_s := due - time.perf_counter()) > 0:

@@ -5,12 +5,19 @@
  * the expected one and carries no error. One thread serves all connections, because the broker under
  * test wants the other core. Prints one line of JSON.
  *
- * Usage: load PORTS IN_FLIGHT REQUESTS ERROR_AT OFFSET_AT OFFSET_STEP OFFSET_LIMIT FRAME_FILE...
+ * Usage: load PORTS IN_FLIGHT REQUESTS ERROR_AT OFFSET_AT OFFSET_STEP OFFSET_LIMIT
+ *             SEQUENCE_AT SEQUENCE_STEP RECORDS_AT BATCH_BYTES FRAME_FILE...
  *   PORTS          with commas between, in turn for the connections: 1,2,3 for three brokers
  *   REQUESTS       in total, shared by the connections; there is one connection for each FRAME_FILE
  *   ERROR_AT       where in a response, from its correlation id on, the partition's error code is
  *   OFFSET_AT      where in a frame the fetch offset is, or -1: it advances by OFFSET_STEP with every
  *                  request and starts again from 0 before it reaches OFFSET_LIMIT
+ *   SEQUENCE_AT    where in a frame the batch has its base sequence, or -1: it begins at 0 and advances by
+ *                  SEQUENCE_STEP with every request, as that of an idempotent producer does
+ *   RECORDS_AT     where in a response the length of the records is, or -1. With it each connection follows
+ *                  the log as a consumer does, from offset 0 to OFFSET_LIMIT, and asks again for what comes
+ *                  next. Every batch of the log has BATCH_BYTES and OFFSET_STEP records. The first batch of a
+ *                  response must have the offset that was asked for. REQUESTS does not count then.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,7 +40,13 @@ enum {
     RECEIVE_SIZE = 1 << 20,
     SIZE_PREFIX = 4,
     CORRELATION_AT = 8, /* after the size, the API key and the version */
+    LENGTH_IN_BATCH = 8, /* of what follows the length */
+    SEQUENCE_IN_BATCH = 53,
+    CRC_IN_BATCH = 17,
+    CHECKED_IN_BATCH = 21, /* the CRC covers the batch from here on */
+    LENGTH_MAX = 5,        /* bytes of the length of records */
     STALL_MS = 30000,
+    FIRST_FRAME = 12, /* among the arguments */
 };
 
 typedef struct {
@@ -47,11 +60,13 @@ typedef struct {
     size_t head_filled;
     size_t skip; /* bytes of the current response that nobody looks at */
     int wants_write;
+    int64_t offset; /* of a consumer */
+    uint32_t crc_without_sequence, crc_of_bit[32];
 } connection;
 
-static int in_flight, epoll_descriptor;
-static size_t error_at;
-static long offset_at, offset_step, offset_limit;
+static int in_flight, epoll_descriptor, followers_done;
+static size_t error_at, head_size;
+static long offset_at, offset_step, offset_limit, sequence_at, sequence_step, records_at, batch_bytes;
 static uint64_t received_bytes, answered_total;
 static uint32_t *latencies_ns;
 static char receive_buffer[RECEIVE_SIZE];
@@ -86,6 +101,44 @@ static uint32_t get_int32(const unsigned char *from) {
     return ntohl(value);
 }
 
+static int64_t get_int64(const unsigned char *from) {
+    return (int64_t)((uint64_t)get_int32(from) << 32 | get_int32(from + 4));
+}
+
+static uint32_t crc32c(const unsigned char *data, size_t size) {
+    static uint32_t table[256];
+    if (!table[1])
+        for (uint32_t byte = 0; byte < 256; byte++) {
+            table[byte] = byte;
+            for (int bit = 0; bit < 8; bit++) table[byte] = table[byte] >> 1 ^ (table[byte] & 1 ? 0x82f63b78 : 0);
+        }
+    uint32_t crc = ~0u;
+    while (size--) crc = crc >> 8 ^ table[(crc ^ *data++) & 255];
+    return ~crc;
+}
+
+/* A bit of the sequence always changes the same bits of the CRC, whatever the rest of the batch is. So a
+ * new sequence costs a few operations and not a walk over the batch. */
+static void prepare_sequence(connection *c) {
+    char *batch = c->ring + sequence_at - SEQUENCE_IN_BATCH, *sequence = c->ring + sequence_at;
+    const unsigned char *checked = (unsigned char *)batch + CHECKED_IN_BATCH;
+    size_t size = get_int32((unsigned char *)batch + LENGTH_IN_BATCH) + LENGTH_IN_BATCH + 4 - CHECKED_IN_BATCH;
+    put_int32(sequence, 0);
+    c->crc_without_sequence = crc32c(checked, size);
+    for (int bit = 0; bit < 32; bit++) {
+        put_int32(sequence, 1u << bit);
+        c->crc_of_bit[bit] = crc32c(checked, size) ^ c->crc_without_sequence;
+    }
+}
+
+static void put_sequence(connection *c, char *frame, uint32_t sequence) {
+    uint32_t crc = c->crc_without_sequence;
+    for (int bit = 0; bit < 32; bit++)
+        if (sequence >> bit & 1) crc ^= c->crc_of_bit[bit];
+    put_int32(frame + sequence_at, sequence);
+    put_int32(frame + sequence_at - SEQUENCE_IN_BATCH + CRC_IN_BATCH, crc);
+}
+
 static void read_frame(connection *c, const char *path) {
     FILE *file = fopen(path, "rb");
     if (!file) fail("cannot open %s", path);
@@ -95,6 +148,7 @@ static void read_frame(connection *c, const char *path) {
     c->ring = malloc(c->frame_size * in_flight);
     c->begun_at_ns = calloc(in_flight, sizeof(int64_t));
     if (fread(c->ring, 1, c->frame_size, file) != c->frame_size) fail("cannot read %s", path);
+    if (sequence_at >= 0) prepare_sequence(c);
     for (int slot = 1; slot < in_flight; slot++)
         memcpy(c->ring + slot * c->frame_size, c->ring, c->frame_size);
     fclose(file);
@@ -126,7 +180,11 @@ static void begin_frames(connection *c) {
         size_t slot = c->begun % in_flight;
         char *frame = c->ring + slot * c->frame_size;
         put_int32(frame + CORRELATION_AT, (uint32_t)c->begun);
-        if (offset_at >= 0) put_int64(frame + offset_at, (int64_t)c->begun * offset_step % offset_limit);
+        if (records_at >= 0)
+            put_int64(frame + offset_at, c->offset);
+        else if (offset_at >= 0)
+            put_int64(frame + offset_at, (int64_t)c->begun * offset_step % offset_limit);
+        if (sequence_at >= 0) put_sequence(c, frame, (uint32_t)(c->begun * sequence_step) & 0x7fffffff);
         if (!now) now = now_ns();
         c->begun_at_ns[slot] = now;
         c->begun++;
@@ -153,6 +211,23 @@ static void send_frames(connection *c) {
     want_write(c, 0);
 }
 
+/* A consumer goes on behind the last whole batch of a response. */
+static void follow(connection *c) {
+    const unsigned char *at = c->head + SIZE_PREFIX + records_at;
+    uint32_t length = 0;
+    for (int shift = 0;; shift += 7) {
+        length |= (uint32_t)(*at & 127) << shift;
+        if (!(*at++ & 128)) break;
+    }
+    if (length <= 1) return; /* null or empty: nothing came in time */
+    if (get_int64(at) != c->offset) fail("offset %lld came in place of %lld", get_int64(at), c->offset);
+    c->offset += (int64_t)((length - 1) / batch_bytes) * offset_step;
+    if (c->offset >= offset_limit) {
+        c->quota = c->begun;
+        followers_done++;
+    }
+}
+
 /* A response has wholly arrived; its head is kept until then. */
 static void check_response(connection *c, int64_t now) {
     uint32_t correlation_id = get_int32(c->head + SIZE_PREFIX);
@@ -161,12 +236,15 @@ static void check_response(connection *c, int64_t now) {
     const unsigned char *code = c->head + SIZE_PREFIX + error_at;
     int16_t error = (int16_t)(code[0] << 8 | code[1]);
     if (error) fail("response %u has error code %d", correlation_id, error);
-    latencies_ns[answered_total++] = (uint32_t)(now - c->begun_at_ns[c->answered % in_flight]);
+    if (records_at >= 0)
+        follow(c);
+    else
+        latencies_ns[answered_total] = (uint32_t)(now - c->begun_at_ns[c->answered % in_flight]);
+    answered_total++;
     c->answered++;
 }
 
 static void take(connection *c, const char *data, size_t size, int64_t now) {
-    size_t head_size = SIZE_PREFIX + error_at + 2;
     while (size) {
         if (c->skip) {
             size_t count = size < c->skip ? size : c->skip;
@@ -176,16 +254,20 @@ static void take(connection *c, const char *data, size_t size, int64_t now) {
             if (!c->skip) check_response(c, now);
             continue;
         }
-        size_t count = head_size - c->head_filled;
+        size_t wanted = SIZE_PREFIX, whole = SIZE_PREFIX;
+        if (c->head_filled >= SIZE_PREFIX) {
+            whole = SIZE_PREFIX + get_int32(c->head);
+            wanted = whole < head_size ? whole : head_size;
+        }
+        size_t count = wanted - c->head_filled;
         if (count > size) count = size;
         memcpy(c->head + c->head_filled, data, count);
         c->head_filled += count;
         data += count;
         size -= count;
-        if (c->head_filled == head_size) {
-            uint32_t response_size = get_int32(c->head);
-            if (response_size + SIZE_PREFIX < head_size) fail("response of %u bytes is too short", response_size);
-            c->skip = response_size + SIZE_PREFIX - head_size;
+        if (c->head_filled == wanted && wanted > SIZE_PREFIX) {
+            if (whole < SIZE_PREFIX + error_at + 2) fail("response of %zu bytes is too short", whole);
+            c->skip = whole - wanted;
             c->head_filled = 0;
             if (!c->skip) check_response(c, now);
         }
@@ -213,16 +295,20 @@ static void report(uint64_t requests, double seconds) {
     getrusage(RUSAGE_SELF, &usage);
     double cpu = usage.ru_utime.tv_sec + usage.ru_stime.tv_sec
                + (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-    qsort(latencies_ns, requests, sizeof(uint32_t), compare);
+    double p50 = 0, p99 = 0;
+    if (records_at < 0) {
+        qsort(latencies_ns, requests, sizeof(uint32_t), compare);
+        p50 = latencies_ns[requests / 2] / 1e6;
+        p99 = latencies_ns[requests * 99 / 100] / 1e6;
+    }
     printf("{\"requests\": %llu, \"seconds\": %.6f, \"received_bytes\": %llu, \"p50_ms\": %.4f, \"p99_ms\": %.4f, "
            "\"cpu_seconds\": %.3f}\n",
-           (unsigned long long)requests, seconds, (unsigned long long)received_bytes,
-           latencies_ns[requests / 2] / 1e6, latencies_ns[requests * 99 / 100] / 1e6, cpu);
+           (unsigned long long)requests, seconds, (unsigned long long)received_bytes, p50, p99, cpu);
 }
 
 int main(int count, char **words) {
     static connection connections[MAX_CONNECTIONS];
-    int used = count - 8;
+    int used = count - FIRST_FRAME;
     if (used < 1 || used > MAX_CONNECTIONS) fail("wrong arguments; see the top of load.c");
     const char *ports = words[1];
     in_flight = atoi(words[2]);
@@ -231,19 +317,25 @@ int main(int count, char **words) {
     offset_at = atol(words[5]);
     offset_step = atol(words[6]);
     offset_limit = atol(words[7]);
-    if (SIZE_PREFIX + error_at + 2 > HEAD_SIZE) fail("the error code is too far in");
-    latencies_ns = malloc(requests * sizeof(uint32_t));
+    sequence_at = atol(words[8]);
+    sequence_step = atol(words[9]);
+    records_at = atol(words[10]);
+    batch_bytes = atol(words[11]);
+    head_size = SIZE_PREFIX + (records_at < 0 ? error_at + 2 : (size_t)records_at + LENGTH_MAX + 8);
+    if (head_size > HEAD_SIZE) fail("the error code is too far in");
+    latencies_ns = malloc(requests * sizeof(uint32_t) + 1);
     epoll_descriptor = epoll_create1(0);
     for (int i = 0; i < used; i++) {
-        read_frame(&connections[i], words[8 + i]);
+        read_frame(&connections[i], words[FIRST_FRAME + i]);
         connections[i].quota = requests / used + ((uint64_t)i < requests % used);
+        if (records_at >= 0) connections[i].quota = UINT64_MAX;
         char *rest;
         open_connection(&connections[i], (int)strtol(ports, &rest, 10));
         ports = *rest == ',' ? rest + 1 : words[1];
     }
     int64_t start = now_ns();
     for (int i = 0; i < used; i++) send_frames(&connections[i]);
-    while (answered_total < requests) {
+    while (records_at < 0 ? answered_total < requests : followers_done < used) {
         struct epoll_event events[MAX_CONNECTIONS];
         int ready = epoll_wait(epoll_descriptor, events, MAX_CONNECTIONS, STALL_MS);
         if (ready == 0) fail("nothing came for %d s", STALL_MS / 1000);
@@ -253,6 +345,6 @@ int main(int count, char **words) {
             send_frames(c);
         }
     }
-    report(requests, (now_ns() - start) / 1e9);
+    report(answered_total, (now_ns() - start) / 1e9);
     return 0;
 }

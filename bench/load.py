@@ -44,28 +44,37 @@ def run_load(
     in_flight: int,
     offset_step: int = 0,
     offset_limit: int = 1,
+    sequence_step: int = 0,
 ) -> Load:
     """Send so many requests in total over one connection for each frame; all must succeed.
 
-    With several ports each connection has its own, in turn.
+    With several ports each connection has its own, in turn. Sequences begin at 0, so each run needs producers
+    of its own.
     """
+    numbers = [in_flight, requests, frames[0].error_at, frames[0].offset_at, offset_step, offset_limit]
+    return run(port, frames, [*numbers, frames[0].sequence_at, sequence_step, -1, 1])
+
+
+def follow_log(port: int, frames: Sequence[Frame], batch_records: int, batch_bytes: int, end: int) -> Load:
+    """Read from offset 0 to the end over one connection for each frame, as consumers do.
+
+    The log may still be written meanwhile; all of its batches have that many records and bytes.
+    """
+    numbers = [1, 0, frames[0].error_at, frames[0].offset_at, batch_records, end]
+    return run(port, frames, [*numbers, -1, 0, frames[0].records_at, batch_bytes])
+
+
+def run(port: int | Sequence[int], frames: Sequence[Frame], numbers: Sequence[int]) -> Load:
     program = compiled()
+    ports = ",".join(map(str, [port] if isinstance(port, int) else port))
     with tempfile.TemporaryDirectory(prefix="gralha-bench-") as folder:
         paths = []
         for number, frame in enumerate(frames):
             path = Path(folder) / str(number)
             path.write_bytes(frame.data)
             paths.append(str(path))
-        numbers = [
-            ",".join(map(str, [port] if isinstance(port, int) else port)),
-            in_flight,
-            requests,
-            frames[0].error_at,
-            frames[0].offset_at,
-            offset_step,
-            offset_limit,
-        ]
-        done = subprocess.run([str(program), *map(str, numbers), *paths], capture_output=True, text=True)
+        command = [str(program), ports, *map(str, numbers), *paths]
+        done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())
     return Load(**json.loads(done.stdout))

@@ -1,8 +1,8 @@
-"""What is measured of a broker, and how.
+"""What is measured of one broker, and how.
 
-Every load is warmed up by the same load before. The broker's CPU time is that of its process, all
-threads, user and system. Start counts from the moment the process is spawned to the first
-acknowledged record; Apache Kafka's data folder is formatted before that, Gralha formats its own
+Both brokers run all the time, and one is idle while the other has its round (`rounds.py`). The broker's CPU
+time is that of its process, all threads, user and system. Start counts from the moment the process is spawned
+to the first acknowledged record; Apache Kafka's data folder is formatted before that, Gralha formats its own
 within it.
 """
 
@@ -11,30 +11,80 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, TypeVar
 
+from tests.apache.cluster import ApacheCluster
 from tests.apache.kafka import BROKER_FLAGS, ApacheKafka
 
+from bench.calls import new_producer_id
 from bench.frames import Frame, batch, create_topic, delete_topic, fetch_frame, produce_frame, produce_once
 from bench.load import Load, run_load
 from bench.payloads import event_batch
+from bench.rounds import PAIRS, Results, alternate, merge, warm_up
 from gralha.protocol import compression
 from gralha.testing import GralhaCluster
 
 Broker = GralhaCluster | ApacheKafka
-Results = dict[str, float]
+Cluster = Broker | ApacheCluster
+C = TypeVar("C", bound=GralhaCluster | ApacheKafka | ApacheCluster)
+Makers = Mapping[str, Callable[..., Broker]]
 
+
+class Say(Protocol):
+    """Tells how the bench comes along; what is to be `on_page` stands below the tables, too."""
+
+    def __call__(self, text: str, on_page: bool = False) -> None: ...
+
+
+TITLES = {"apache": "Apache Kafka", "gralha": "Gralha"}
 CONNECTIONS = 4
 UNBATCHED_IN_FLIGHT = 20
 BATCHED_IN_FLIGHT = 5  # a producer's default
-COMPRESSED_RECORDS = 100
-STARTS = 3
+WARM_UP_SHARE = 4  # a window of the warm-up has this part of a round
 TOPIC_ALREADY_EXISTS = 36
 MB = 1e6
 GB = 1e9
-TOUCHED_BYTES = 3 << 30
+TOUCHED_BYTES = 1 << 30
+# What one measure wrote must be off the disk when the next ones write.
+REMOVE_SOON = {"log.segment.delete.delay.ms": "1000"}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A kind of produce request: batches of so many records, and how many of them one round sends."""
+
+    name: str  # in the results
+    records: int
+    value_bytes: int
+    requests: int
+    in_flight: int
+    idempotent: bool = False  # with producer id, epoch and sequences, as clients send by default
+    codec: int = compression.NONE
+
+    def batch(self, connection: socket.socket) -> bytes:
+        """A batch. An idempotent one belongs to a new producer, a compressed one has events in JSON."""
+        if self.codec != compression.NONE:
+            return event_batch(self.records, self.value_bytes, self.codec)
+        producer = new_producer_id(connection) if self.idempotent else None
+        return batch(self.records, self.value_bytes, producer)
+
+
+SHAPES = [
+    Shape("unbatched", 1, 100, 100_000, UNBATCHED_IN_FLIGHT),
+    Shape("unbatched_idempotent", 1, 100, 100_000, UNBATCHED_IN_FLIGHT, idempotent=True),
+    Shape("small_batches", 16, 1000, 30_000, BATCHED_IN_FLIGHT),
+    Shape("small_batches_idempotent", 16, 1000, 30_000, BATCHED_IN_FLIGHT, idempotent=True),
+    Shape("large_batches", 100, 1000, 6_000, BATCHED_IN_FLIGHT),
+    Shape("lz4_batches", 100, 1000, 10_000, BATCHED_IN_FLIGHT, codec=compression.LZ4),
+    Shape("zstd_batches", 100, 1000, 10_000, BATCHED_IN_FLIGHT, codec=compression.ZSTD),
+]
+FETCHED = "large_batches"  # what is read again afterwards
+FETCHES = 2_000
+REQUESTS_ONE_AT_A_TIME = 6_000
 
 
 def apache_kafka(config: Mapping[str, str] | None = None) -> ApacheKafka:
@@ -42,29 +92,33 @@ def apache_kafka(config: Mapping[str, str] | None = None) -> ApacheKafka:
     return ApacheKafka(config, BROKER_FLAGS)
 
 
-def measure_records(
-    make_broker: Callable[[], Broker], say: Callable[[str], None], scale: float = 1.0
-) -> Results:
-    """Take all measures of one kind of broker but those of groups. `scale` shortens the loads."""
-    results: Results = {}
-    starts = []
-    with contextlib.ExitStack() as stack:
-        for number in range(STARTS):
-            broker = stack.enter_context(contextlib.closing(make_broker()))
-            if isinstance(broker, ApacheKafka):
-                broker.format()
-            starts.append(start_seconds(broker))
-            if number < STARTS - 1:
-                broker.close()
-        results["start_s"] = statistics.median(starts)
-        time.sleep(1)  # let the start's last work end before its memory is looked at
-        results["idle_memory_mb"] = broker.process().memory_bytes() / MB
-        say(f"start {results['start_s']:.2f} s, idle memory {results['idle_memory_mb']:.0f} MB")
-        for take in (unbatched, small_batches, large_batches_and_fetch, compressed_batches, one_at_a_time):
-            taken = take(broker, scale)
-            results.update(taken)
-            say(", ".join(f"{name} {value:.4g}" for name, value in taken.items()))
+def measure_records(makers: Makers, say: Say, scale: float = 1.0) -> dict[str, Results]:
+    """Take all measures of single brokers but those of groups and scale. `scale` shortens the rounds."""
+    results = alternate(makers, start_and_memory)
+    tell(say, results)
+    with running(makers, REMOVE_SOON) as brokers:
+        for shape in SHAPES:
+            taken = produce(brokers, shape, scale)
+            tell(say, taken)
+            merge(results, taken)
+        taken = one_at_a_time(brokers, scale)
+        tell(say, taken)
+        merge(results, taken)
     return results
+
+
+def tell(say: Say, results: Mapping[str, Results]) -> None:
+    for name, taken in results.items():
+        say(f"{name}: " + ", ".join(f"{measure} {value:.4g}" for measure, value in taken.items()))
+
+
+def start_and_memory(make_broker: Callable[..., Broker]) -> Results:
+    with contextlib.closing(make_broker()) as broker:
+        if isinstance(broker, ApacheKafka):
+            broker.format()
+        start_s = start_seconds(broker)
+        time.sleep(1)  # let the start's last work end before its memory is looked at
+        return {"start_s": start_s, "idle_memory_mb": broker.process().memory_bytes() / MB}
 
 
 def start_seconds(broker: Broker) -> float:
@@ -86,6 +140,13 @@ def start_seconds(broker: Broker) -> float:
         time.sleep(0.002)
 
 
+@contextlib.contextmanager
+def running(makers: Makers, config: Mapping[str, str]) -> Iterator[dict[str, Broker]]:
+    """One broker of each kind."""
+    with contextlib.ExitStack() as stack:
+        yield {name: stack.enter_context(make(config=config)) for name, make in makers.items()}
+
+
 def port_of(broker: Broker) -> int:
     return int(broker.bootstrap.rpartition(":")[2])
 
@@ -94,36 +155,71 @@ def connect(broker: Broker) -> socket.socket:
     return socket.create_connection(("127.0.0.1", port_of(broker)), timeout=30)
 
 
+def cpu_seconds(cluster: Cluster) -> float:
+    return sum(cluster.process(node_id).cpu_seconds() for node_id in cluster.node_ids)
+
+
 @contextlib.contextmanager
-def topic_with_partitions(broker: Broker, topic: str, partitions: int) -> Iterator[str]:
+def topic_with_partitions(broker: Broker, topic: str, partitions: int, records: bytes) -> Iterator[str]:
     """A topic for one measure, gone afterwards so that the disk does not fill."""
+    make_topic(broker, topic, partitions, records)
+    yield topic
+    with connect(broker) as connection:
+        delete_topic(connection, topic)
+
+
+def make_topic(broker: Broker, topic: str, partitions: int, records: bytes) -> None:
+    """Create a topic with one batch in each partition."""
     with connect(broker) as connection:
         code = create_topic(connection, topic, partitions)
         if code != 0:
             raise RuntimeError(f"creation of {topic} failed with error code {code}")
-        records = batch(1, 10)
         for partition in range(partitions):  # each has its leader a moment after the topic is there
             while produce_once(connection, topic, partition, records) != 0:
                 time.sleep(0.01)
-        yield topic
-        delete_topic(connection, topic)
 
 
-def loaded(
-    broker: Broker, frames: Sequence[Frame], requests: int, scale: float, in_flight: int, **offsets: int
-) -> tuple[Load, float]:
-    """Warm up, then run the load; returns what it saw and the broker's CPU seconds meanwhile."""
-    # Never scaled: Java compiles what has run often, and a cold broker would be no fair comparison.
-    run_load(port_of(broker), frames, requests // 2, in_flight, **offsets)
-    os.sync()  # what was written before must not be written out at the cost of this measure
-    touch_memory()
-    before = broker.process().cpu_seconds()
-    load = run_load(port_of(broker), frames, int(requests * scale), in_flight, **offsets)
-    return load, broker.process().cpu_seconds() - before
+@contextlib.contextmanager
+def topic_on_each(
+    brokers: Mapping[str, Broker], topic: str, partitions: int, records: bytes
+) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        for broker in brokers.values():
+            stack.enter_context(topic_with_partitions(broker, topic, partitions, records))
+        yield
+
+
+def compared(
+    brokers: Mapping[str, C],
+    run: Callable[[C, int], Load],
+    requests: int,
+    scale: float,
+    results_of: Callable[[Load, float], Results],
+) -> dict[str, Results]:
+    """Warm up all brokers, then let them take turns under the load `run(broker, requests)`.
+
+    `results_of` is given what the load saw and the broker's CPU seconds meanwhile.
+    """
+
+    def window(broker: C) -> float:
+        # Never scaled: a cold broker would be no fair comparison.
+        load = run(broker, requests // WARM_UP_SHARE)
+        return load.requests / load.seconds
+
+    def take(broker: C) -> Results:
+        os.sync()  # what was written before must not be written out at the cost of this round
+        touch_memory()
+        before = cpu_seconds(broker)
+        load = run(broker, int(requests * scale))
+        return results_of(load, cpu_seconds(broker) - before)
+
+    for broker in brokers.values():
+        warm_up(partial(window, broker))
+    return alternate(brokers, take, PAIRS if scale == 1 else 1)
 
 
 def touch_memory() -> None:
-    """Use as much memory as a load will write, and give it back.
+    """Use as much memory as a round will write, and give it back.
 
     On a virtual machine the host backs a page when it is first used, which costs more than all that a broker
     does for the bytes in it: without this, a measure says how much fresh memory the page cache came by.
@@ -133,72 +229,71 @@ def touch_memory() -> None:
     del used
 
 
-def unbatched(broker: Broker, scale: float) -> Results:
-    records = batch(1, 100)
-    with topic_with_partitions(broker, "unbatched", CONNECTIONS) as topic:
-        frames = [produce_frame(topic, partition, records) for partition in range(CONNECTIONS)]
-        load, cpu_s = loaded(broker, frames, 300_000, scale, UNBATCHED_IN_FLIGHT)
-    return {
-        "unbatched_per_cpu_s": load.requests / cpu_s,
-        "unbatched_per_s": load.requests / load.seconds,
-    }
+def produce(brokers: Mapping[str, Broker], shape: Shape, scale: float) -> dict[str, Results]:
+    """Produce requests of one shape, and then fetches of what they wrote if it is the shape for that."""
+    records = batch(shape.records, shape.value_bytes)
+    topic = shape.name.replace("_", "-")
+
+    def run(broker: Broker, requests: int) -> Load:
+        with connect(broker) as connection:
+            frames = [
+                produce_frame(topic, partition, shape.batch(connection)) for partition in range(CONNECTIONS)
+            ]
+        return run_load(port_of(broker), frames, requests, shape.in_flight, sequence_step=shape.records)
+
+    def results_of(load: Load, cpu_s: float) -> Results:
+        sent_bytes = load.requests * len(records)
+        return {
+            f"{shape.name}_per_s": load.requests / load.seconds,
+            f"{shape.name}_per_cpu_s": load.requests / cpu_s,
+            f"{shape.name}_mb_s": sent_bytes / MB / load.seconds,
+            f"{shape.name}_cpu_s_gb": cpu_s / (sent_bytes / GB),
+        }
+
+    with topic_on_each(brokers, topic, CONNECTIONS, records):
+        results = compared(brokers, run, shape.requests, scale, results_of)
+        if shape.name == FETCHED:
+            merge(results, fetch(brokers, topic, len(records), shape, scale))
+    return results
 
 
-def small_batches(broker: Broker, scale: float) -> Results:
-    records = batch(16, 1000)
-    with topic_with_partitions(broker, "small-batches", CONNECTIONS) as topic:
-        frames = [produce_frame(topic, partition, records) for partition in range(CONNECTIONS)]
-        load, cpu_s = loaded(broker, frames, 100_000, scale, BATCHED_IN_FLIGHT)
-    sent_bytes = load.requests * len(records)
-    return {
-        "small_batches_mb_s": sent_bytes / MB / load.seconds,
-        "small_batches_cpu_s_gb": cpu_s / (sent_bytes / GB),
-    }
-
-
-def large_batches_and_fetch(broker: Broker, scale: float) -> Results:
-    records = batch(100, 1000)
-    with topic_with_partitions(broker, "large-batches", CONNECTIONS) as topic:
-        frames = [produce_frame(topic, partition, records) for partition in range(CONNECTIONS)]
-        load, _ = loaded(broker, frames, 20_000, scale, BATCHED_IN_FLIGHT)
-        written = {"large_batches_mb_s": load.requests * len(records) / MB / load.seconds}
-        return written | fetch(broker, topic, len(records), load.requests // CONNECTIONS, scale)
-
-
-def fetch(broker: Broker, topic: str, batch_bytes: int, batches: int, scale: float) -> Results:
+def fetch(
+    brokers: Mapping[str, Broker], topic: str, batch_bytes: int, shape: Shape, scale: float
+) -> dict[str, Results]:
     """Read what was just written, up to 1 MB at a time and one request at a time, as a consumer does.
 
     Only whole batches count, because a reader can use nothing else.
     """
     frames = [fetch_frame(topic, partition) for partition in range(CONNECTIONS)]
     batches_per_fetch = (1 << 20) // batch_bytes
-    step = batches_per_fetch * 100
+    step = batches_per_fetch * shape.records
+    # The last round alone has written so many.
+    batches = int(shape.requests * scale) // CONNECTIONS
     limit = (batches // batches_per_fetch - 1) * step
-    load, cpu_s = loaded(broker, frames, 4_000, scale, 1, offset_step=step, offset_limit=limit)
-    usable_bytes = load.requests * batches_per_fetch * batch_bytes
-    if load.received_bytes < usable_bytes:
-        raise RuntimeError(f"only {load.received_bytes} bytes came where {usable_bytes} should")
-    return {
-        "fetch_gb_s": usable_bytes / GB / load.seconds,
-        "fetch_cpu_s_gb": cpu_s / (usable_bytes / GB),
-    }
+
+    def run(broker: Broker, requests: int) -> Load:
+        return run_load(port_of(broker), frames, requests, 1, offset_step=step, offset_limit=limit)
+
+    def results_of(load: Load, cpu_s: float) -> Results:
+        usable_bytes = load.requests * batches_per_fetch * batch_bytes
+        if load.received_bytes < usable_bytes:
+            raise RuntimeError(f"only {load.received_bytes} bytes came where {usable_bytes} should")
+        return {
+            "fetch_gb_s": usable_bytes / GB / load.seconds,
+            "fetch_cpu_s_gb": cpu_s / (usable_bytes / GB),
+        }
+
+    return compared(brokers, run, FETCHES, scale, results_of)
 
 
-def compressed_batches(broker: Broker, scale: float) -> Results:
-    """Brokers decompress what producers compressed, because they check every record."""
-    results: Results = {}
-    for codec in (compression.LZ4, compression.ZSTD):
-        name = compression.NAMES[codec]
-        records = event_batch(COMPRESSED_RECORDS, 1000, codec)
-        with topic_with_partitions(broker, f"{name}-batches", CONNECTIONS) as topic:
-            frames = [produce_frame(topic, partition, records) for partition in range(CONNECTIONS)]
-            load, cpu_s = loaded(broker, frames, 20_000, scale, BATCHED_IN_FLIGHT)
-        results[f"{name}_batches_records_s"] = load.requests * COMPRESSED_RECORDS / load.seconds
-        results[f"{name}_batches_records_cpu_s"] = load.requests * COMPRESSED_RECORDS / cpu_s
-    return results
+def one_at_a_time(brokers: Mapping[str, Broker], scale: float) -> dict[str, Results]:
+    frame: Frame = produce_frame("one-at-a-time", 0, batch(1, 100))
 
+    def run(broker: Broker, requests: int) -> Load:
+        return run_load(port_of(broker), [frame], requests, 1)
 
-def one_at_a_time(broker: Broker, scale: float) -> Results:
-    with topic_with_partitions(broker, "one-at-a-time", 1) as topic:
-        load, _ = loaded(broker, [produce_frame(topic, 0, batch(1, 100))], 20_000, scale, 1)
-    return {"one_at_a_time_p50_ms": load.p50_ms, "one_at_a_time_p99_ms": load.p99_ms}
+    def results_of(load: Load, _: float) -> Results:
+        return {"one_at_a_time_p50_ms": load.p50_ms, "one_at_a_time_p99_ms": load.p99_ms}
+
+    with topic_on_each(brokers, "one-at-a-time", 1, batch(1, 100)):
+        return compared(brokers, run, REQUESTS_ONE_AT_A_TIME, scale, results_of)

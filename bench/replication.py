@@ -1,7 +1,8 @@
 """Three brokers on one machine, replication factor 3, acks=all: throughput, and one request at a time.
 
 Every partition's requests go to its leader, on a connection of their own. Apache Kafka's three have a heap of
-512 MB each. The cores are shared by three brokers and the load, so this measures work, not waiting.
+512 MB each. The cores are shared by three brokers and the load, so this measures work, not waiting. Both
+clusters run, and one is idle while the other has its round.
 """
 
 from __future__ import annotations
@@ -9,41 +10,48 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from tests.apache.cluster import ApacheCluster
 
 from bench.frames import batch, create_topic, delete_topic, leader_ports, produce_frame, produce_once
 from bench.load import Load, run_load
-from bench.measures import BATCHED_IN_FLIGHT, MB, Broker, Results, apache_kafka, touch_memory
+from bench.measures import BATCHED_IN_FLIGHT, MB, REMOVE_SOON, Cluster, Makers, Say, compared, tell
+from bench.rounds import Results, merge
 from gralha.testing import GralhaCluster
 
 BROKERS = 3
 PARTITIONS = 3
 TIMEOUT_S = 60.0
+REQUESTS = 10_000
+REQUESTS_ONE_AT_A_TIME = 3_000
 
-Cluster = GralhaCluster | ApacheCluster
+CLUSTERS: dict[str, Callable[[], ApacheCluster | GralhaCluster]] = {
+    "apache": lambda: ApacheCluster(BROKERS, config=REMOVE_SOON),
+    "gralha": lambda: GralhaCluster(BROKERS, config=REMOVE_SOON),
+}
 
 
-def measure_replication(
-    make_broker: Callable[[], Broker], say: Callable[[str], None], scale: float = 1.0
-) -> Results:
-    """Take all measures of three brokers of one kind."""
-    cluster: Cluster = ApacheCluster(BROKERS) if make_broker is apache_kafka else GralhaCluster(BROKERS)
-    results: Results = {}
-    if isinstance(cluster, ApacheCluster):
-        cluster.format()
-    begun = time.perf_counter()
-    with cluster:
-        results["cluster_start_s"] = time.perf_counter() - begun
-        time.sleep(1)
-        memory = sum(cluster.process(node_id).memory_bytes() for node_id in cluster.node_ids)
-        results["cluster_idle_memory_mb"] = memory / MB
-        say(f"three brokers: start {results['cluster_start_s']:.2f} s, memory {memory / MB:.0f} MB")
+def measure_replication(makers: Makers, say: Say, scale: float = 1.0) -> dict[str, Results]:
+    """Take all measures of three brokers."""
+    results: dict[str, Results] = {}
+    clusters: dict[str, Cluster] = {}
+    with contextlib.ExitStack() as stack:
+        for name in makers:
+            cluster = CLUSTERS[name]()
+            if isinstance(cluster, ApacheCluster):
+                cluster.format()
+            begun = time.perf_counter()
+            clusters[name] = stack.enter_context(cluster)
+            results[name] = {"cluster_start_s": time.perf_counter() - begun}
+            time.sleep(1)
+            memory = sum(cluster.process(node_id).memory_bytes() for node_id in cluster.node_ids)
+            results[name]["cluster_idle_memory_mb"] = memory / MB
+        tell(say, results)
         for take in (small_records, large_records, one_at_a_time):
-            taken = take(cluster, scale)
-            results.update(taken)
-            say(", ".join(f"{name} {value:.4g}" for name, value in taken.items()))
+            taken = take(clusters, scale)
+            tell(say, taken)
+            merge(results, taken)
     return results
 
 
@@ -67,29 +75,57 @@ def replicated_topic(cluster: Cluster, topic: str, partitions: int) -> Iterator[
 
 
 def loaded(
-    cluster: Cluster, topic: str, records: bytes, partitions: int, requests: int, scale: float, in_flight: int
-) -> Load:
-    with replicated_topic(cluster, topic, partitions) as ports:
-        frames = [produce_frame(topic, partition, records) for partition in range(partitions)]
-        # Never scaled: Java compiles what has run often.
-        run_load(ports, frames, requests // 2, in_flight)
-        touch_memory()
-        return run_load(ports, frames, int(requests * scale), in_flight)
+    clusters: Mapping[str, Cluster],
+    topic: str,
+    records: bytes,
+    partitions: int,
+    requests: int,
+    scale: float,
+    in_flight: int,
+    results_of: Callable[[Load, float], Results],
+) -> dict[str, Results]:
+    frames = [produce_frame(topic, partition, records) for partition in range(partitions)]
+    with contextlib.ExitStack() as stack:
+        ports = {
+            id(cluster): stack.enter_context(replicated_topic(cluster, topic, partitions))
+            for cluster in clusters.values()
+        }
+
+        def run(cluster: Cluster, requests: int) -> Load:
+            return run_load(ports[id(cluster)], frames, requests, in_flight)
+
+        return compared(clusters, run, requests, scale, results_of)
 
 
-def small_records(cluster: Cluster, scale: float) -> Results:
+def small_records(clusters: Mapping[str, Cluster], scale: float) -> dict[str, Results]:
     records_per_batch = 100
+
+    def results_of(load: Load, _: float) -> Results:
+        return {"replicated_100b_per_s": load.requests * records_per_batch / load.seconds}
+
     records = batch(records_per_batch, 100)
-    load = loaded(cluster, "small-records", records, PARTITIONS, 30_000, scale, BATCHED_IN_FLIGHT)
-    return {"replicated_100b_per_s": load.requests * records_per_batch / load.seconds}
+    return loaded(
+        clusters, "small-records", records, PARTITIONS, REQUESTS, scale, BATCHED_IN_FLIGHT, results_of
+    )
 
 
-def large_records(cluster: Cluster, scale: float) -> Results:
+def large_records(clusters: Mapping[str, Cluster], scale: float) -> dict[str, Results]:
     records = batch(16, 1000)
-    load = loaded(cluster, "large-records", records, PARTITIONS, 30_000, scale, BATCHED_IN_FLIGHT)
-    return {"replicated_1kb_mb_s": load.requests * len(records) / MB / load.seconds}
+
+    def results_of(load: Load, cpu_s: float) -> Results:
+        sent_bytes = load.requests * len(records)
+        return {
+            "replicated_1kb_mb_s": sent_bytes / MB / load.seconds,
+            "replicated_1kb_cpu_s_gb": cpu_s / (sent_bytes / 1e9),
+        }
+
+    return loaded(
+        clusters, "large-records", records, PARTITIONS, REQUESTS, scale, BATCHED_IN_FLIGHT, results_of
+    )
 
 
-def one_at_a_time(cluster: Cluster, scale: float) -> Results:
-    load = loaded(cluster, "one-record", batch(1, 100), 1, 10_000, scale, 1)
-    return {"replicated_p50_ms": load.p50_ms, "replicated_p99_ms": load.p99_ms}
+def one_at_a_time(clusters: Mapping[str, Cluster], scale: float) -> dict[str, Results]:
+    def results_of(load: Load, _: float) -> Results:
+        return {"replicated_p50_ms": load.p50_ms, "replicated_p99_ms": load.p99_ms}
+
+    return loaded(clusters, "one-record", batch(1, 100), 1, REQUESTS_ONE_AT_A_TIME, scale, 1, results_of)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
@@ -14,7 +15,7 @@ HEAP = "512M"
 class ApacheCluster:
     """Nodes are numbered from 1."""
 
-    def __init__(self, brokers: int = 3, heap: str = HEAP) -> None:
+    def __init__(self, brokers: int = 3, heap: str = HEAP, config: Mapping[str, str] | None = None) -> None:
         # The last of two flags counts.
         flags = [*BROKER_FLAGS, f"-Xms{heap}", f"-Xmx{heap}"]
         self._nodes = {node_id: ApacheKafka(flags=flags) for node_id in range(1, brokers + 1)}
@@ -27,6 +28,7 @@ class ApacheCluster:
                     "controller.quorum.voters": voters,
                     "offsets.topic.replication.factor": replicas,
                     "transaction.state.log.replication.factor": replicas,
+                    **(config or {}),
                 }
             )
 

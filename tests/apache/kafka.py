@@ -106,6 +106,10 @@ class ApacheKafka:
     def bootstrap(self) -> str:
         return f"127.0.0.1:{self.port}"
 
+    @property
+    def node_ids(self) -> list[int]:
+        return [1]
+
     def process(self, node_id: int = 1) -> ServerProcess:
         if self._process is None or node_id != 1:
             raise KeyError(node_id)

@@ -1,0 +1,199 @@
+"""Many partitions on one broker: how long they take to create and to start with, and how much memory.
+
+Topics have a thousand partitions each, with one replica, and every partition has one record. A start counts
+from the moment the process is spawned until the record of every partition has been read and compared. Memory
+is resident memory (RSS) a moment after the start that follows SIGKILL.
+
+Then both brokers create partitions until they cannot go on. Apache Kafka holds a file open and two files
+mapped for each partition, so it ends at the limit of open files of a process (`ulimit -n`) or of mapped
+areas (`vm.max_map_count`). If a broker ends at neither, the bench stops it at LIMIT_PARTITIONS.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import socket
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from tests.apache.kafka import ApacheKafka
+
+from bench.calls import ask_metadata_of_all, produce_to_each, values_at
+from bench.frames import batch_of, create_topic
+from bench.measures import MB, TITLES, Broker, Makers, Say, connect, port_of, tell
+from bench.rounds import Results, merge
+
+PER_TOPIC = 1000
+COUNTS = (1_000, 10_000)
+LIMIT_PARTITIONS = 40_000
+LIMIT_S = 150.0
+TIMEOUT_S = 300.0
+STOP_TIMEOUT_S = 120.0
+VALUE = b"one record for each partition"
+METADATA_REQUESTS = 5
+# What brokers write into their logs at an end of the operating system.
+ENDS = {
+    "Too many open files": f"open files (ulimit -n {resource.getrlimit(resource.RLIMIT_NOFILE)[0]})",
+    "Map failed": "mapped areas (vm.max_map_count)",
+    "OutOfMemory": "memory",
+    "No space left": "the disk is full",
+}
+
+
+class GaveUp(Exception):  # noqa: N818 - a result, not a failure
+    """A broker cannot go on: the message says why."""
+
+
+def measure_partitions(makers: Makers, say: Say, scale: float = 1.0) -> dict[str, Results]:
+    results: dict[str, Results] = {name: {} for name in makers}
+    order = list(makers)
+    with contextlib.ExitStack() as stack:
+        brokers = {name: stack.enter_context(contextlib.closing(make())) for name, make in makers.items()}
+        for broker in brokers.values():
+            if isinstance(broker, ApacheKafka):
+                broker.format()
+        before = 0
+        for count in COUNTS if scale == 1 else COUNTS[:1]:
+            for name in order:
+                say(f"{name}: {count:,} partitions")
+                merge(results, {name: stage(brokers[name], before, count, results[name])})
+                tell(say, {name: results[name]})
+            before = count
+            order.reverse()
+        for name in order if scale == 1 else ():
+            say(f"{name}: as many partitions as it gets to")
+            taken, why = until_the_end(brokers[name], before)
+            merge(results, {name: taken})
+            tell(say, {name: taken})
+            say(f"{TITLES[name]} stopped at {taken['partitions_most']:,.0f} partitions: {why}", on_page=True)
+    return results
+
+
+def stage(broker: Broker, before: int, count: int, earlier: Results) -> Results:
+    """Go from `before` partitions to `count`, then stop and start cleanly, then after SIGKILL."""
+    start_seconds(broker, before)
+    create_s = create_partitions(broker, before, count) + earlier.get(f"partitions_{before}_create_s", 0.0)
+    metadata = metadata_ms(broker)
+    started = time.perf_counter()
+    broker.process().stop(STOP_TIMEOUT_S)
+    stop_s = time.perf_counter() - started
+    clean_s = start_seconds(broker, count)
+    broker.process().kill()
+    killed_s = start_seconds(broker, count)
+    time.sleep(1)
+    memory_mb, files = broker.process().memory_bytes() / MB, open_files(broker)
+    broker.process().kill()
+    taken = {
+        "create_s": create_s,
+        "stop_s": stop_s,
+        "start_clean_s": clean_s,
+        "start_killed_s": killed_s,
+        "memory_mb": memory_mb,
+        "open_files": files,
+        "metadata_ms": metadata,
+    }
+    return {f"partitions_{count}_{name}": value for name, value in taken.items()}
+
+
+def until_the_end(broker: Broker, before: int) -> tuple[Results, str]:
+    """Create partitions until the broker cannot go on: how many there were, and why it was the last."""
+    start_seconds(broker, before)
+    results: Results = {}
+    count, why = before, f"the bench creates no more than {LIMIT_PARTITIONS:,}"
+    started = time.perf_counter()
+    try:
+        while count < LIMIT_PARTITIONS:
+            if time.perf_counter() - started > LIMIT_S:
+                why = f"the bench waits no longer than {LIMIT_S:g} s"
+                break
+            create_partitions(broker, count, count + PER_TOPIC)
+            count += PER_TOPIC
+            results["partitions_most_memory_mb"] = broker.process().memory_bytes() / MB
+        results["partitions_most_metadata_ms"] = metadata_ms(broker)
+        broker.process().kill()
+        results["partitions_most_start_killed_s"] = start_seconds(broker, count)
+    except (GaveUp, OSError) as error:
+        why = known_end(broker) or str(error)
+    broker.process().kill()
+    return {"partitions_most": count, **results}, why
+
+
+def known_end(broker: Broker) -> str | None:
+    log = broker.process().log_tail(1 << 20)
+    return next((what for mark, what in ENDS.items() if mark in log), None)
+
+
+def topic_name(number: int) -> str:
+    return f"many-{number}"
+
+
+def wait_for(broker: Broker, done: Callable[[], bool]) -> None:
+    started = time.perf_counter()
+    while not done():
+        if not broker.process().alive:
+            raise GaveUp("the broker ended")
+        if time.perf_counter() - started > TIMEOUT_S:
+            raise GaveUp(f"not done within {TIMEOUT_S:g} s")
+        time.sleep(0.01)
+
+
+def create_partitions(broker: Broker, before: int, count: int) -> float:
+    """Create topics until there are `count` partitions, with a record in each; returns the seconds."""
+    records = batch_of([VALUE])
+    started = time.perf_counter()
+    with connect(broker) as connection:
+        connection.settimeout(TIMEOUT_S)
+        for number in range(before // PER_TOPIC, count // PER_TOPIC):
+            name = topic_name(number)
+            code = create_topic(connection, name, PER_TOPIC)
+            if code != 0:
+                raise GaveUp(f"the creation of a topic failed with error code {code}")
+            fill(broker, connection, name, records)
+    return time.perf_counter() - started
+
+
+def fill(broker: Broker, connection: socket.socket, topic: str, records: bytes) -> None:
+    """Produce a batch to each partition of a new topic, as soon as it has its leader."""
+    empty = list(range(PER_TOPIC))
+
+    def filled() -> bool:
+        nonlocal empty
+        empty = produce_to_each(connection, topic, empty, records)
+        return not empty
+
+    wait_for(broker, filled)
+
+
+def start_seconds(broker: Broker, partitions: int) -> float:
+    """Spawn the broker; returns the seconds until the record of every partition has been read."""
+    started = time.perf_counter()
+    broker.spawn()
+    broker.process().wait_ready(port_of(broker), timeout_s=TIMEOUT_S)
+    with connect(broker) as connection:
+        connection.settimeout(TIMEOUT_S)
+        for number in range(partitions // PER_TOPIC):
+            wait_for(broker, partial(all_there, connection, topic_name(number)))
+    return time.perf_counter() - started
+
+
+def all_there(connection: socket.socket, topic: str) -> bool:
+    return values_at(connection, topic, range(PER_TOPIC), 0) == [VALUE] * PER_TOPIC
+
+
+def metadata_ms(broker: Broker) -> float:
+    """The median time of a Metadata request for all topics."""
+    times = []
+    with connect(broker) as connection:
+        for _ in range(METADATA_REQUESTS):
+            started = time.perf_counter()
+            ask_metadata_of_all(connection)
+            times.append(time.perf_counter() - started)
+    return 1000 * statistics.median(times)
+
+
+def open_files(broker: Broker) -> int:
+    return len(list(Path(f"/proc/{broker.process().pid}/fd").iterdir()))

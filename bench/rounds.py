@@ -1,0 +1,66 @@
+"""How two brokers are compared fairly: warm first, then round about, and the median of the rounds counts.
+
+The order of the rounds is A B B A. If the machine becomes slower or faster meanwhile, both see the same of
+it. A broker is warm when its rate has stopped rising: Java compiles in the background what has run often, and
+that can take a minute while three brokers share two cores.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+Results = dict[str, float]
+T = TypeVar("T")
+
+PAIRS = 2  # a pair is A B B A: two rounds for each
+# The last windows count as no faster than those before if the best of them is less than this much better.
+WARM_WINDOWS = 3
+WARM_RISE = 0.05
+WARM_UP_S_MAX = 45.0
+
+
+def turns(names: Sequence[str], pairs: int) -> list[str]:
+    """A B B A, that many times."""
+    return [*names, *reversed(names)] * pairs
+
+
+def medians(rounds: Sequence[Results]) -> Results:
+    return {name: statistics.median(taken[name] for taken in rounds) for name in rounds[0]}
+
+
+def is_warm(rates: Sequence[float]) -> bool:
+    """Whether the rates of windows, in their order, have stopped rising.
+
+    The best of the last windows is compared with the best of all before, so that one slow window (a pause of
+    the garbage collector, other work on the machine) neither ends the warm-up nor prolongs it.
+    """
+    before = rates[:-WARM_WINDOWS]
+    return bool(before) and max(rates[-WARM_WINDOWS:]) <= (1 + WARM_RISE) * max(before)
+
+
+def warm_up(window: Callable[[], float], seconds_max: float = WARM_UP_S_MAX) -> list[float]:
+    """Run windows, each of which returns its rate, until the broker is warm or the time is over."""
+    started = time.monotonic()
+    rates = [window()]
+    while not is_warm(rates) and time.monotonic() - started < seconds_max:
+        rates.append(window())
+    return rates
+
+
+def alternate(
+    subjects: Mapping[str, T], take: Callable[[T], Results], pairs: int = PAIRS
+) -> dict[str, Results]:
+    """Take a measure of each subject round about; returns the medians by subject."""
+    taken: dict[str, list[Results]] = {name: [] for name in subjects}
+    for name in turns(list(subjects), pairs):
+        taken[name].append(take(subjects[name]))
+    return {name: medians(rounds) for name, rounds in taken.items()}
+
+
+def merge(results: dict[str, Results], more: Mapping[str, Results]) -> None:
+    """Add the measures of each subject to those that it has."""
+    for name, taken in more.items():
+        results.setdefault(name, {}).update(taken)
