@@ -28,6 +28,7 @@ HOT_MODULES = [
     "src/gralha/storage/system_calls.py",
     "src/gralha/storage/disk.py",
     "src/gralha/storage/index.py",
+    "src/gralha/storage/shared_reads.py",
     "src/gralha/storage/segment.py",
     "src/gralha/storage/producer_state.py",
     "src/gralha/storage/leader_epochs.py",

@@ -17,9 +17,11 @@ from mypy_extensions import i64
 
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import BatchHeader, decode_records, read_header
+from gralha.storage import shared_reads
 from gralha.storage.config import LogConfig
 from gralha.storage.disk import Disk, DiskError, WouldBlock
 from gralha.storage.index import RELATIVE_OFFSET_MAX, OffsetIndex, TimeIndex, TransactionIndex
+from gralha.storage.shared_reads import SharedRead
 
 LOG_SUFFIX: Final = ".log"
 OFFSET_INDEX_SUFFIX: Final = ".index"
@@ -91,6 +93,8 @@ class Segment:
         # thread takes the dict before it reads, and writes to that one: whoever truncates puts a new one in
         # its place, so that no position from before is remembered afterwards.
         self.remembered: dict[int, int] = {}
+        # Where the last read without waiting began.
+        self.last_start: i64 = -1
 
     # Opening
 
@@ -383,6 +387,12 @@ class Segment:
         length = min(max(max_bytes, _HEADER_SIZE), end_position - start)
         if length < _HEADER_SIZE:
             return RecordBytes(b"", 0, 0)
+        if not blocking:
+            shared = shared_reads.find(remembered, start, length)
+            if shared is not None:
+                found = self._part_of(shared, start, length, remembered)
+                if found is not None:
+                    return found
         data = self._read(start, length, blocking)
         first_size = i64(read_i32_be(data, 8)) + _LOG_OVERHEAD
         if first_size > length or first_size > max_bytes:
@@ -390,26 +400,46 @@ class Segment:
                 return RecordBytes(b"", 0, 0)
             if first_size > length:
                 data = self._read(start, first_size, blocking)
-        return RecordBytes(data, 0, self._end_of_whole_batches(data, start, remembered))
+        elif not blocking:
+            if start == self.last_start:
+                shared_reads.keep(remembered, start, data)
+            self.last_start = start
+        return RecordBytes(data, 0, self._end_of_whole_batches(data, 0, len(data), start, remembered))
 
-    def _end_of_whole_batches(self, data: bytes, start: i64, remembered: dict[int, int]) -> i64:
-        """Leave out a cut batch at the end, and remember where the next read will begin."""
-        length: i64 = len(data)
-        at: i64 = 0
-        last: i64 = 0
+    def _part_of(
+        self, shared: SharedRead, start: i64, length: i64, remembered: dict[int, int]
+    ) -> RecordBytes | None:
+        """Batches from the position on that somebody else has read; None if not even the first is whole."""
+        begin = start - shared.start
+        end = min(begin + length, i64(len(shared.data)))
+        if end - begin < _HEADER_SIZE or self._batch_size(shared.data, begin, shared.start) > end - begin:
+            return None
+        return RecordBytes(
+            shared.data, begin, self._end_of_whole_batches(shared.data, begin, end, start, remembered)
+        )
+
+    def _end_of_whole_batches(
+        self, data: bytes, begin: i64, end: i64, start: i64, remembered: dict[int, int]
+    ) -> i64:
+        """Leave out a cut batch at the end, and remember where the next read will begin.
+
+        The batches are in the data from `begin` to `end`, and in the file from the position `start` on.
+        """
+        at: i64 = begin
+        last: i64 = begin
         count: i64 = 0
-        while length - at >= _HEADER_SIZE:
-            size = self._batch_size(data, at, start)
-            if size > length - at:
+        while end - at >= _HEADER_SIZE:
+            size = self._batch_size(data, at, start - begin)
+            if size > end - at:
                 break
             if count == _TRIM_BATCHES_MAX:
-                return length
+                return end
             count += 1
             last = at
             at += size
         if count:
             next_offset = read_i64_be(data, last) + i64(read_i32_be(data, last + 23)) + 1
-            _remember(remembered, next_offset, start + at)
+            _remember(remembered, next_offset, start + at - begin)
         return at
 
     def scan(self, position: i64) -> tuple[list[tuple[int, BatchHeader]], i64]:

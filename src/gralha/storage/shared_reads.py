@@ -1,0 +1,56 @@
+"""Reads that several readers can share: fifty consumers at the end of one log want the same bytes.
+
+A read is kept only if another one began at the same place just before, so a log with a single reader keeps
+nothing. Whoever reads within the bytes that were kept gets them without a copy from the page cache. If only a
+part of what was asked for is there, the reader gets that part, unless it is small. The next read then begins
+where those of the others begin, so readers that lag behind come together again.
+
+A segment's bytes are found by its `remembered` dict. Truncation puts a new dict in its place, so bytes from
+before are not found any more. Only the event loop's thread calls this.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mypy_extensions import i64
+
+_KEPT_MAX: Final = 4
+_KEPT_BYTES_MAX: Final = 1024 * 1024 + 64 * 1024
+# A part of what was asked for is enough if it has this many bytes.
+_PART_BYTES_MIN: Final[i64] = 64 * 1024
+
+
+class SharedRead:
+    """Bytes of a segment from the position `start` on."""
+
+    def __init__(self, remembered: dict[int, int], start: i64, data: bytes) -> None:
+        self.remembered = remembered
+        self.start: i64 = start
+        self.data = data
+
+
+_kept: Final[list[SharedRead]] = []
+
+
+def keep(remembered: dict[int, int], start: i64, data: bytes) -> None:
+    """Offer what was read to others."""
+    if len(data) <= _KEPT_BYTES_MAX:
+        if len(_kept) >= _KEPT_MAX:
+            del _kept[0]
+        _kept.append(SharedRead(remembered, start, data))
+
+
+def find(remembered: dict[int, int], start: i64, length: i64) -> SharedRead | None:
+    """A read that has enough of the bytes from `start` on."""
+    for shared in _kept:
+        if shared.remembered is remembered and shared.start <= start:
+            left = shared.start + len(shared.data) - start
+            if left >= length or left >= _PART_BYTES_MIN:
+                return shared
+    return None
+
+
+def forget_all() -> None:
+    """Keep nothing any more."""
+    _kept.clear()
