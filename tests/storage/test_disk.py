@@ -148,3 +148,24 @@ def test_a_growing_file_has_room_taken_ahead_and_gives_the_rest_back(tmp_path: P
     assert blocks_bytes(tmp_path / "log") <= 2 * 1024 * 1024 + 8192
     file.append([b"more"])
     assert file.read(2 * 1024 * 1024 - 1, 10) == b"\x00more"
+
+
+def test_idle_files_are_closed(tmp_path: Path) -> None:
+    disk = RealDisk()
+    files = [disk.open(f"{tmp_path}/{number}", create=True) for number in range(3)]
+    for file in files:
+        file.append([b"record"])
+    files[0].sync()
+    files[1].sync()
+    disk.close_idle_files()
+    assert len(disk.pool.open_files) == 3, "all were used since the start"
+    assert files[0].read(0, 6) == b"record"
+    disk.close_idle_files()
+    assert list(disk.pool.open_files) == [files[0], files[2]], "one was used, one has writes to be synced"
+    files[2].sync()
+    disk.close_idle_files()
+    disk.close_idle_files()
+    assert not disk.pool.open_files
+    for file in files:
+        file.append([b"!"])
+        assert file.read(0, 10) == b"record!"

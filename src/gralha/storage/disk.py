@@ -5,9 +5,10 @@ which loses what was not synced and tears the last write, can take the place of 
 are bases; `RealDisk` and `RealFile` do the work.
 
 A `RealFile` holds a descriptor only while it is in use: the disk closes the ones that were not used lately
-once too many are open, and a file opens its own again when needed. Threads may read and sync a file while
-the event loop appends to it or the disk takes its descriptor away: a system call keeps the descriptor object
-alive until it returns, and the number is given back to the system after the last reference.
+once too many are open, and from time to time those that are idle. A file opens its own again when needed.
+Threads may read and sync a file while the event loop appends to it or the disk takes its descriptor away: a
+system call keeps the descriptor object alive until it returns, and the number is given back to the system
+after the last reference.
 """
 
 from __future__ import annotations
@@ -170,6 +171,9 @@ class Disk:
         """Take Kafka's `.lock` in a data folder; None when another process (or this one) has it."""
         raise NotImplementedError
 
+    def close_idle_files(self) -> None:
+        """Give back descriptors that were not used since the last call. A thread may call this."""
+
 
 class _Descriptor:
     """An open file number that is given back after its last reference is gone.
@@ -257,6 +261,21 @@ class _DescriptorPool:
             else:
                 oldest.descriptor = None
 
+    def close_idle(self) -> None:
+        """Close the files that were not used since the last call.
+
+        A file with writes that were not synced stays open: the operating system may forget that it failed to
+        write them if nobody has the file open, and then the next sync would not tell.
+        """
+        with self.lock:
+            for file in list(self.open_files):
+                if file.recently_used:
+                    file.recently_used = False
+                elif not file.unsynced:
+                    del self.open_files[file]
+                    file.descriptor = None
+        self.close_unused()
+
     def discard(self, file: RealFile, for_good: bool) -> None:
         with self.lock:
             if for_good:
@@ -288,6 +307,8 @@ class RealFile(File):
         self.size_bytes = -1
         self.reserved_bytes = 0
         self.broken = False
+        # Whether this process has written to it since it was synced.
+        self.unsynced = False
 
     def _open(self, flags: int = os.O_RDWR) -> _Descriptor:
         descriptor = self.descriptor
@@ -312,6 +333,7 @@ class RealFile(File):
             raise DiskError("append to", self.path, "an earlier write could not be undone")
         if position >= _RESERVE_FROM_BYTES and position + length > self.reserved_bytes:
             self._reserve(descriptor, position, length)
+        self.unsynced = True
         try:
             descriptor.write(chunks, position, length)
         except OSError as error:
@@ -357,6 +379,7 @@ class RealFile(File):
         return data
 
     def write_at(self, position: int, data: bytes) -> None:
+        self.unsynced = True
         try:
             self._open().write_rest(data, position)
         except OSError as error:
@@ -364,6 +387,7 @@ class RealFile(File):
         self.size_bytes = max(self.size(), position + len(data))
 
     def truncate(self, size_bytes: int) -> None:
+        self.unsynced = True
         try:
             self._open().truncate(size_bytes)
         except OSError as error:
@@ -373,9 +397,12 @@ class RealFile(File):
         self.broken = False
 
     def sync(self) -> None:
+        # In this order: what the event loop writes while a thread waits here is for the next sync.
+        self.unsynced = False
         try:
             self._open().sync()
         except OSError as error:
+            self.unsynced = True
             raise DiskError("sync", self.path, error.strerror) from error
 
     def size(self) -> int:
@@ -434,6 +461,9 @@ class RealDisk(Disk):
         if create:
             file.create()
         return file
+
+    def close_idle_files(self) -> None:
+        self.pool.close_idle()
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)

@@ -43,6 +43,7 @@ _NAME_BYTES_MAX: Final = 255
 _TICK_MS: Final = 1000
 _INITIAL_DELAY_MS: Final = 30_000
 _PRODUCER_CHECK_INTERVAL_MS: Final = 600_000
+_IDLE_FILES_INTERVAL_MS: Final = 60_000
 # So many logs are looked at before other tasks of the event loop get their turn.
 _LOGS_PER_TURN: Final = 64
 _CLOSING_THREADS: Final = 8
@@ -108,6 +109,7 @@ class LogManager:
         self._checkpoint_due_ms = LONG_MAX
         self._high_watermark_due_ms = LONG_MAX
         self._producers_due_ms = LONG_MAX
+        self._idle_files_due_ms = LONG_MAX
 
     # Starting
 
@@ -138,6 +140,9 @@ class LogManager:
             self._checkpoints.read(folder)
             for name in self.disk.list_folders(folder):
                 self._load_folder(folder, name, clean, now_ms, configs_for, configs)
+        # The first call counts everything that was loaded as used, the second one closes it.
+        self.disk.close_idle_files()
+        self.disk.close_idle_files()
 
     def _load_folder(
         self,
@@ -367,6 +372,7 @@ class LogManager:
         self._checkpoint_due_ms = now_ms + self._checkpoint_interval_ms
         self._high_watermark_due_ms = now_ms + self._high_watermark_checkpoint_interval_ms
         self._producers_due_ms = now_ms + _PRODUCER_CHECK_INTERVAL_MS
+        self._idle_files_due_ms = now_ms + _IDLE_FILES_INTERVAL_MS
 
     async def turn(self, now_ms: int) -> None:
         """Do what is due at that time."""
@@ -390,6 +396,9 @@ class LogManager:
             self._producers_due_ms = now_ms + _PRODUCER_CHECK_INTERVAL_MS
             for log in self.logs.values():
                 log.remove_expired_producers(now_ms)
+        if now_ms >= self._idle_files_due_ms:
+            self._idle_files_due_ms = now_ms + _IDLE_FILES_INTERVAL_MS
+            await self._in_thread(self.disk.close_idle_files)
 
     async def _in_thread(self, work: Callable[[], None]) -> None:
         await asyncio.get_running_loop().run_in_executor(None, work)
