@@ -208,9 +208,14 @@ class ReplicaManager:
             self._retire(topic, index)
             await self._logs.delete_in_thread(topic.name, index, self._clock())
         missing = self._missing(change)
+        # The logs of a topic share one config. If it changes meanwhile, a later change tells.
+        configs = {name: self._config_for(name) for name in dict.fromkeys(topic.name for topic, _ in missing)}
         for start in range(0, len(missing), AT_ONCE):
             await asyncio.gather(
-                *(self._make(topic, index) for topic, index in missing[start : start + AT_ONCE])
+                *(
+                    self._make(topic, index, configs[topic.name])
+                    for topic, index in missing[start : start + AT_ONCE]
+                )
             )
 
     async def _finish(self, truncated: list[tuple[TopicImage, int]]) -> None:
@@ -261,12 +266,11 @@ class ReplicaManager:
         found = self._logs.logs.get((topic.name, index))
         return found if found is not None and found.topic_id in (ZERO_UUID, topic.id) else None
 
-    async def _make(self, topic: TopicImage, index: int) -> None:
+    async def _make(self, topic: TopicImage, index: int, config: LogConfig) -> None:
         if (topic.name, index) in self._logs.logs:
             # An older topic had the same name. The metadata does not say that it was deleted: the log stays.
             path = await self._logs.set_aside_in_thread(topic.name, index)
             log.warning("A folder of another topic named %s was set aside as %s", topic.name, path)
-        config = self._config_for(topic.name)
         await self._logs.get_or_create_in_thread(topic.name, index, topic.id, config, self._clock())
 
     def _install(self, change: ImageChange) -> None:
