@@ -1,4 +1,4 @@
-"""What is measured of one broker, and how.
+"""The measures of one broker.
 
 Both brokers run all the time, and one is idle while the other has its round (`rounds.py`). The broker's CPU
 time is that of its process, all threads, user and system. Start counts from the moment the process is spawned

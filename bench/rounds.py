@@ -34,8 +34,8 @@ def medians(rounds: Sequence[Results]) -> Results:
 def is_warm(rates: Sequence[float]) -> bool:
     """Whether the rates of windows, in their order, have stopped rising.
 
-    The best of the last windows is compared with the best of all before, so that one slow window (a pause of
-    the garbage collector, other work on the machine) neither ends the warm-up nor prolongs it.
+    The best of the last windows is compared with the best of all before. So one slow window (a pause of the
+    garbage collector, other work on the machine) neither ends the warm-up nor prolongs it.
     """
     before = rates[:-WARM_WINDOWS]
     return bool(before) and max(rates[-WARM_WINDOWS:]) <= (1 + WARM_RISE) * max(before)

@@ -1,9 +1,9 @@
 """Reads that several readers can share: fifty consumers at the end of one log want the same bytes.
 
 A read is kept only if another one began at the same place just before, so a log with a single reader keeps
-nothing. Whoever reads within the bytes that were kept gets them without a copy from the page cache. If only a
-part of what was asked for is there, the reader gets that part, unless it is small. The next read then begins
-where those of the others begin, so readers that lag behind come together again.
+nothing. A reader within the bytes that were kept gets them without a copy from the page cache. If they are
+only a part of what it asked for, it gets that part, unless it is small. Its next read then begins where those
+of the others begin, so readers that lag behind come together again.
 
 A segment's bytes are found by its `remembered` dict. Truncation puts a new dict in its place, so bytes from
 before are not found any more. Only the event loop's thread calls this.
