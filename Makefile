@@ -29,7 +29,7 @@ demo: platform ## brokers, a generator and pipelines on Spark, as a live table, 
 bench: setup ## Gralha beside Apache Kafka on this machine; one PART=records, groups, replication, scale or spark
 	@$(BIN)/python -m bench $(if $(PART),--part $(PART))
 
-soak: setup ## three brokers under faults for MINUTES=10, or SEEDS=n simulated minutes of a cluster
+soak: setup ## three brokers under faults for MINUTES=10, or SEEDS=n runs of each simulated cluster
 	@scripts/soak "$(MINUTES)" "$(SEEDS)"
 
 generate: setup ## message classes from their definitions

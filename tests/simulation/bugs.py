@@ -130,7 +130,7 @@ THREE_NODES = [
         quorum_bugs.decide_before_all_is_replayed,
         ("isolate", "kill", "reset"),
         r"node \d ended: AssertionError\('a batch that the active controller has not written'",
-        "images-differ",
+        "images-differ|fenced-in-sync",
         1.5,
     ),
     Bug(
@@ -221,9 +221,9 @@ FAMILIES = {
 BUGS = {bug.name: (preset, bug) for preset, family in FAMILIES.items() for bug in family}
 # Without a bug nothing may happen, under the faults of all of them: how many seeds of each preset.
 NOTHINGS = {
-    "power-cuts": SEEDS,
-    "three": 4,
-    "three-flushed": 4,
+    "power-cuts": 20,
+    "three": 3,
+    "three-flushed": 3,
     "groups": 2,
     "compacted": 2,
     "retention": 2,

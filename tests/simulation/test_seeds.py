@@ -32,55 +32,55 @@ def judge(report: Report) -> None:
     assert report.sent - report.acknowledged < report.sent / 10
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(6))
 def test_flushed_records_survive_everything(seed: int) -> None:
     judge(run_seed(seed, FLUSHED))
 
 
-@pytest.mark.parametrize("seed", range(100, 105))
+@pytest.mark.parametrize("seed", range(100, 103))
 def test_without_flushes_killed_processes_lose_nothing(seed: int) -> None:
     judge(run_seed(seed, UNFLUSHED))
 
 
-@pytest.mark.parametrize("seed", range(300, 330))
+@pytest.mark.parametrize("seed", range(300, 314))
 def test_three_nodes_lose_nothing(seed: int) -> None:
     judge(run_seed(seed, THREE))
 
 
-@pytest.mark.parametrize("seed", range(400, 420))
+@pytest.mark.parametrize("seed", range(400, 408))
 def test_three_nodes_that_flush_survive_power_cuts_everywhere(seed: int) -> None:
     judge(run_seed(seed, THREE_FLUSHED))
 
 
-@pytest.mark.parametrize("seed", [106, 113, *range(600, 604)])
+@pytest.mark.parametrize("seed", [106, 113, 600])
 def test_rolling_restarts_write_nothing_twice(seed: int) -> None:
     """Seeds 106 and 113 once ended a producer, and had three values twice in the log."""
     judge(run_seed(seed, ROLLING))
 
 
-@pytest.mark.parametrize("seed", range(700, 706))
+@pytest.mark.parametrize("seed", range(700, 704))
 def test_groups_lose_no_commit_and_no_partition_has_two_owners(seed: int) -> None:
     report = run_seed(seed, GROUPS)
     judge(report)
     assert report.commits > 20
 
 
-@pytest.mark.parametrize("seed", range(800, 804))
+@pytest.mark.parametrize("seed", range(800, 803))
 def test_a_compacted_log_keeps_the_last_value_of_each_key(seed: int) -> None:
     judge(run_seed(seed, COMPACTED))
 
 
-@pytest.mark.parametrize("seed", range(900, 904))
+@pytest.mark.parametrize("seed", range(900, 903))
 def test_retention_removes_only_what_is_old(seed: int) -> None:
     judge(run_seed(seed, RETENTION))
 
 
-@pytest.mark.parametrize("seed", range(1000, 1005))
+@pytest.mark.parametrize("seed", range(1000, 1003))
 def test_partitions_that_move_lose_nothing_and_arrive(seed: int) -> None:
     judge(run_seed(seed, REASSIGNMENT))
 
 
-@pytest.mark.parametrize("seed", range(1100, 1102))
+@pytest.mark.parametrize("seed", range(1100, 1101))
 def test_nobody_is_fenced_or_elected_in_long_quiet(seed: int) -> None:
     judge(run_seed(seed, QUIET))
 
@@ -99,9 +99,7 @@ def test_what_flushes_are_for() -> None:
 BRIEF = {"seconds": 20.0, "fault_interval_s": 2.0}
 
 
-@pytest.mark.parametrize(
-    "settings", [FLUSHED, THREE, GROUPS, COMPACTED], ids=["one", "three", "groups", "keys"]
-)
+@pytest.mark.parametrize("settings", [FLUSHED, GROUPS], ids=["one", "groups"])
 def test_a_seed_repeats_exactly(settings: Settings) -> None:
     brief = replace(settings, **BRIEF)
     assert run_seed(5, brief).digest == run_seed(5, brief).digest

@@ -39,7 +39,7 @@ WORK_S: Final = (0.0002, 0.004)
 SLOW_WORK_S: Final = (0.02, 0.4)
 SLOW_WORK_CHANCE: Final = 0.01
 # Some of it happens in steps, which are this far apart.
-STEPS_CHANCE: Final = 0.5
+STEPS_CHANCE: Final = 0.15
 STEP_S: Final = (0.00001, 0.003)
 
 
