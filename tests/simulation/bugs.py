@@ -15,6 +15,7 @@ from importlib.machinery import FileFinder, SourceFileLoader
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.simulation import group_bugs, quorum_bugs, replication_bugs, storage_bugs
+from tests.simulation.patching import patch
 
 if TYPE_CHECKING:
     from gralha.simulation.cluster import Settings
@@ -275,7 +276,7 @@ def stop_when_noticed(bug: Bug) -> None:
         look(self)
         judge(bug, [*self.broken, *self.cluster.world.failures])
 
-    Invariants.look = look_and_judge  # type: ignore[method-assign]
+    patch(Invariants, "look", look_and_judge)
 
 
 def run(bug: Bug, preset: str, seeds: int) -> str:

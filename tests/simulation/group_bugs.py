@@ -5,6 +5,8 @@ Each function imports what it patches: `bugs.py` has to load Gralha's sources fi
 
 from typing import Any
 
+from tests.simulation.patching import patch
+
 
 def answer_before_it_is_committed() -> None:
     """An answer leaves before the in-sync replicas have its records."""
@@ -15,7 +17,7 @@ def answer_before_it_is_committed() -> None:
         for call, response in sent:
             call.leave(response)
 
-    Answers.release = release  # type: ignore[method-assign]
+    patch(Answers, "release", release)
 
 
 def serve_before_all_is_loaded() -> None:
@@ -25,14 +27,14 @@ def serve_before_all_is_loaded() -> None:
     async def read_nothing(self: Any) -> None:
         pass
 
-    Runtime._replay_log = read_nothing  # type: ignore[method-assign]
+    patch(Runtime, "_replay_log", read_nothing)
 
 
 def take_commits_of_old_generations() -> None:
     """A member that was put out of its group still commits."""
     from gralha.groups.offsets import Offsets
 
-    Offsets._check_commit = lambda self, *args: None  # type: ignore[method-assign]
+    patch(Offsets, "_check_commit", lambda self, *args: None)
 
 
 def give_what_another_member_has() -> None:
@@ -45,4 +47,4 @@ def give_what_another_member_has() -> None:
         free = reconciliation.Target(target.epoch, target.assignment, target.subscribed, lambda *_: False)
         return advance(member, free, owned)
 
-    reconciliation._advance = advance_at_once
+    patch(reconciliation, "_advance", advance_at_once)

@@ -5,14 +5,16 @@ Each function imports what it patches: `bugs.py` has to load Gralha's sources fi
 
 from typing import Any
 
+from tests.simulation.patching import patch
+
 
 def commit_metadata_without_a_majority() -> None:
     from gralha.raft.leadership import Leadership
 
-    def majority_offset(self: Any, voters: Any) -> int:
+    def majority_offset(self: Any, voters: Any) -> Any:
         return max(replica.end_offset for replica in self.progress.values())
 
-    Leadership.majority_offset = majority_offset  # type: ignore[method-assign]
+    patch(Leadership, "majority_offset", majority_offset)
 
 
 def take_a_snapshot_for_more_than_it_has() -> None:
@@ -34,7 +36,7 @@ def _name_snapshots(difference: int) -> None:
         named = snapshot_id._replace(end_offset=snapshot_id.end_offset + difference)
         return take(self, named, *rest)
 
-    Snapshotter._take = wrong  # type: ignore[method-assign]
+    patch(Snapshotter, "_take", wrong)
 
 
 def take_snapshots_of_what_is_not_committed() -> None:
@@ -47,14 +49,14 @@ def take_snapshots_of_what_is_not_committed() -> None:
         epoch = self._log.log.epochs.latest
         return take(self, type(snapshot_id)(int(self._log.end_offset), epoch), *rest)
 
-    Snapshotter._take = wrong  # type: ignore[method-assign]
+    patch(Snapshotter, "_take", wrong)
 
 
 def save_votes_without_a_sync() -> None:
     """KAFKA-16526: quorum-state is written in place, and not synced."""
     from gralha.raft import driver
 
-    driver.write_quorum_state = _write_in_place
+    patch(driver, "write_quorum_state", _write_in_place)
 
 
 def clear_an_unreadable_vote() -> None:
@@ -69,8 +71,8 @@ def clear_an_unreadable_vote() -> None:
         except quorum_state.QuorumStateError:
             return None
 
-    driver.write_quorum_state = _write_in_place
-    quorum_state._read = read_or_clear
+    patch(driver, "write_quorum_state", _write_in_place)
+    patch(quorum_state, "_read", read_or_clear)
 
 
 def _write_in_place(disk: Any, folder: str, state: Any, static_voters: Any) -> None:
@@ -95,14 +97,14 @@ def lead_on_without_a_majority() -> None:
         self.leadership.quorum_deadline_ms = NEVER
         begin(self)
 
-    Leader.begin = begin_without_a_deadline  # type: ignore[method-assign]
+    patch(Leader, "begin", begin_without_a_deadline)
 
 
 def live_on_without_a_controller() -> None:
     """KAFKA-14275: a controller that has failed is ended, and the process it is in is not."""
     from gralha.broker.node import Node
 
-    Node._fail = lambda self, error: None  # type: ignore[method-assign]
+    patch(Node, "_fail", lambda self, error: None)
 
 
 def decide_before_all_is_replayed() -> None:
@@ -122,4 +124,4 @@ def decide_before_all_is_replayed() -> None:
             if self._starting is not None and not self._starting.done():
                 self._starting.set_result(None)
 
-    RaftDriver._check_leadership = check_leadership  # type: ignore[method-assign]
+    patch(RaftDriver, "_check_leadership", check_leadership)

@@ -5,17 +5,19 @@ Each function imports what it patches: `bugs.py` has to load Gralha's sources fi
 
 from typing import Any
 
+from tests.simulation.patching import patch
+
 
 def acknowledge_before_flush() -> None:
     from gralha.replication.partition import Partition
 
-    Partition.acknowledged_offset = lambda self: self.log.log_end_offset  # type: ignore[method-assign]
+    patch(Partition, "acknowledged_offset", lambda self: self.log.log_end_offset)
 
 
 def acknowledge_without_followers() -> None:
     from gralha.replication.leading import Leading
 
-    Leading._replicated_offset = lambda self, own_offset: own_offset  # type: ignore[method-assign]
+    patch(Leading, "_replicated_offset", lambda self, own_offset: own_offset)
 
 
 def truncate_by_high_watermark() -> None:
@@ -30,7 +32,7 @@ def truncate_by_high_watermark() -> None:
         if leader_epoch > epoch_before and not self.is_leader():
             self.log.truncate_to(self.log.high_watermark)
 
-    Partition.change_leader = change_leader  # type: ignore[method-assign]
+    patch(Partition, "change_leader", change_leader)
 
 
 def acknowledge_in_another_epoch() -> None:
@@ -40,27 +42,28 @@ def acknowledge_in_another_epoch() -> None:
     def outcome(self: Any) -> int | None:
         return None if self.partition.log.high_watermark <= self.last_offset else 0
 
-    Pending.outcome = outcome  # type: ignore[method-assign]
+    patch(Pending, "outcome", outcome)
 
 
 def never_truncate() -> None:
     """A follower keeps what the new leader does not have."""
     from gralha.replication.leading import Leading
 
-    Leading.diverging_epoch = lambda self, *args: None  # type: ignore[method-assign]
+    patch(Leading, "diverging_epoch", lambda self, *args: None)
 
 
 def let_fenced_replicas_be_in_sync() -> None:
     """KAFKA-13916: leader and controller do not ask whether a replica's broker is let in at all."""
     from gralha.metadata.controller import isr_changes
-    from gralha.replication.cluster_view import UNKNOWN, ClusterView
+    from gralha.replication.cluster_view import ClusterView
+    from gralha.replication.followers import UNKNOWN
 
     def may_be_in_sync(self: Any, follower: Any) -> bool:
         registration = self.broker(follower.broker_id)
         return registration is not None and follower.broker_epoch in (UNKNOWN, registration.epoch)
 
-    ClusterView.may_be_in_sync = may_be_in_sync  # type: ignore[method-assign]
-    isr_changes._is_eligible = lambda image, state: True
+    patch(ClusterView, "may_be_in_sync", may_be_in_sync)
+    patch(isr_changes, "_is_eligible", lambda image, state: True)
 
 
 def move_a_partition_before_its_new_replicas_have_it() -> None:
@@ -73,7 +76,7 @@ def move_a_partition_before_its_new_replicas_have_it() -> None:
             self.isr = [replica for replica in self.adding if self.may_lead(replica)] or self.isr
             self.removing, self.adding = [], []
 
-    PartitionChange._complete_reassignment = complete  # type: ignore[method-assign]
+    patch(PartitionChange, "_complete_reassignment", complete)
 
 
 def read_only_what_a_request_of_a_session_names() -> None:
@@ -89,7 +92,7 @@ def read_only_what_a_request_of_a_session_names() -> None:
             plan.wanted = plan.named
         return plan
 
-    FetchSessions._continue = proceed_with_the_named  # type: ignore[method-assign]
+    patch(FetchSessions, "_continue", proceed_with_the_named)
 
 
 def take_a_closed_connection_for_a_death() -> None:
@@ -99,4 +102,4 @@ def take_a_closed_connection_for_a_death() -> None:
     async def is_dead(self: Any, node_id: int) -> bool:
         return True
 
-    Presence._is_dead = is_dead  # type: ignore[method-assign]
+    patch(Presence, "_is_dead", is_dead)

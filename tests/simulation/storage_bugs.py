@@ -5,12 +5,14 @@ Each function imports what it patches: `bugs.py` has to load Gralha's sources fi
 
 from typing import Any
 
+from tests.simulation.patching import patch
+
 
 def forget_the_tail() -> None:
     """After a crash take the last segment as it is."""
     from gralha.storage.recovery import LogLoader
 
-    LogLoader._recover = LogLoader._read_end  # type: ignore[method-assign]
+    patch(LogLoader, "_recover", LogLoader._read_end)
 
 
 def answer_a_retry_with_a_new_offset() -> None:
@@ -25,26 +27,26 @@ def answer_a_retry_with_a_new_offset() -> None:
             duplicate.first_offset = self.log_end_offset
         return duplicate
 
-    Log._check_producer = check  # type: ignore[method-assign]
+    patch(Log, "_check_producer", check)
 
 
 def append_a_retry_again() -> None:
     from gralha.storage.log import Log
 
-    Log._check_producer = lambda self, *args: None  # type: ignore[method-assign]
+    patch(Log, "_check_producer", lambda self, *args: None)
 
 
 def forget_producers_in_a_crash() -> None:
     from gralha.storage.producer_state import ProducerState
 
-    ProducerState.replay_data = lambda self, header: None  # type: ignore[method-assign]
-    ProducerState._take_entries = lambda self, *args: None  # type: ignore[method-assign]
+    patch(ProducerState, "replay_data", lambda self, header: None)
+    patch(ProducerState, "_take_entries", lambda self, *args: None)
 
 
 def leave_new_segments_out_of_the_folder() -> None:
     from gralha.storage.log_state import LogState
 
-    LogState._sync_folder = lambda self: None  # type: ignore[method-assign]
+    patch(LogState, "_sync_folder", lambda self: None)
 
 
 def remove_what_metadata_does_not_mention() -> None:
@@ -59,14 +61,14 @@ def remove_what_metadata_does_not_mention() -> None:
         for topic, index in [key for key in self.logs if key[0] not in EMPTY_IMAGE.topics]:
             self.delete(topic, index, now_ms)
 
-    LogManager.load = load_and_remove  # type: ignore[method-assign]
+    patch(LogManager, "load", load_and_remove)
 
 
 def forget_leader_epochs() -> None:
     """The leader-epoch checkpoint is not written: a log that was closed cleanly does not know its epochs."""
     from gralha.storage.leader_epochs import LeaderEpochs
 
-    LeaderEpochs.save = lambda self, log_end_offset: None  # type: ignore[method-assign]
+    patch(LeaderEpochs, "save", lambda self, log_end_offset: None)
 
 
 def drop_the_last_value_of_a_key() -> None:
@@ -79,7 +81,7 @@ def drop_the_last_value_of_a_key() -> None:
         build_map(self)
         self.offsets = {key: offset + 1 for key, offset in self.offsets.items()}
 
-    Compaction.build_map = build_wrong_map  # type: ignore[method-assign]
+    patch(Compaction, "build_map", build_wrong_map)
 
 
 def remove_segments_that_are_half_as_old() -> None:
@@ -88,4 +90,4 @@ def remove_segments_that_are_half_as_old() -> None:
     def count_expired(segments: Any, deletable: int, config: Any, now_ms: int) -> int:
         return retention.count_expired(segments, deletable, config, now_ms + config.retention_ms // 2)
 
-    log_state.count_expired = count_expired  # type: ignore[attr-defined]
+    patch(log_state, "count_expired", count_expired)

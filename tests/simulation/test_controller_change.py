@@ -90,7 +90,12 @@ def freeze_followers(cluster: SimulatedCluster) -> Callable[[], None]:
     others = [node for node in cluster.nodes.values() if not is_active(node)]
     for node in others:
         node.freeze()
-    return lambda: [node.thaw() for node in others] and None  # type: ignore[func-returns-value]
+
+    def thaw() -> None:
+        for node in others:
+            node.thaw()
+
+    return thaw
 
 
 def freeze_controller(cluster: SimulatedCluster) -> Callable[[], None]:

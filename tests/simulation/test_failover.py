@@ -18,7 +18,7 @@ SETTINGS = Settings(
 
 def longest_silence(cluster: SimulatedCluster, since: float) -> float:
     """Of the partition that waited longest, the time without an acknowledgement."""
-    times = defaultdict(lambda: [since])
+    times: dict[str, list[float]] = defaultdict(lambda: [since])
     for event in cluster.history:
         if isinstance(event, Send) and event.outcome is Outcome.OK and event.completed_at > since:
             times[event.partition].append(event.completed_at)

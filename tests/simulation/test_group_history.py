@@ -39,7 +39,7 @@ def test_an_older_commit_comes_back() -> None:
 
 
 def test_what_was_fetched_once_stays() -> None:
-    events = [commit(5, 1, 2), commit(7, 3, 4, UNKNOWN), fetched(7, 5, 6), fetched(5, 7, 8)]
+    events: list[GroupEvent] = [commit(5, 1, 2), commit(7, 3, 4, UNKNOWN), fetched(7, 5, 6), fetched(5, 7, 8)]
     assert kinds(events) == ["commit-goes-back"]
 
 

@@ -173,7 +173,7 @@ def test_the_end_need_not_have_been_read() -> None:
 
 
 def test_what_was_read_once_and_is_gone_at_the_end_is_lost() -> None:
-    history = [A, B, C, ALL, poll((0, "a"), (2, "c"), process="last")]
+    history: list[Event] = [A, B, C, ALL, poll((0, "a"), (2, "c"), process="last")]
     assert "lost-write" not in kinds(history)
     assert "lost-write" in kinds(history, final_readers=["last"])
 
