@@ -37,7 +37,12 @@ class Consumers:
     def start(self, *arguments: str) -> Path:
         """Starts one. Returns the file with its output."""
         file = self._folder / f"{len(self.processes)}.out"
-        line = [SCRIPTS / "kafka-console-consumer", "--bootstrap-server", self._bootstrap, *arguments]
+        line: list[str | Path] = [
+            SCRIPTS / "kafka-console-consumer",
+            "--bootstrap-server",
+            self._bootstrap,
+            *arguments,
+        ]
         process = subprocess.Popen(line, stdout=file.open("wb"), stderr=subprocess.DEVNULL)
         self._stack.enter_context(process)
         self._stack.callback(process.kill)
@@ -93,7 +98,7 @@ def test_the_partitions_of_one_that_leaves_go_to_the_others(
 
 
 def consume(bootstrap: str, *arguments: str) -> list[str]:
-    line = [SCRIPTS / "kafka-console-consumer", "--bootstrap-server", bootstrap, *arguments]
+    line: list[str | Path] = [SCRIPTS / "kafka-console-consumer", "--bootstrap-server", bootstrap, *arguments]
     done = subprocess.run(line, capture_output=True, text=True, timeout=60, check=True)
     return done.stdout.splitlines()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from gralha.protocol.control_records import encode_end_marker
 from gralha.protocol.primitives import RecordBytes
@@ -32,7 +33,7 @@ def append(log: Log, count: int = 1, epoch: int = 0, timestamp: int = NOW, **opt
 
 
 def idempotent(
-    log: Log, sequence: int, count: int = 1, producer_id: int = 7, producer_epoch: int = 0, **options: object
+    log: Log, sequence: int, count: int = 1, producer_id: int = 7, producer_epoch: int = 0, **options: Any
 ) -> AppendResult:
     return append(
         log,
