@@ -182,7 +182,7 @@ GROUPS = [
         group_bugs.serve_before_all_is_loaded,
         ("kill", "stop"),
         "commit-goes-back|two-owners",
-        r"consumer/\S+ was told GROUP_ID_NOT_FOUND",
+        r"(classic|consumer)/\S+ was told GROUP_ID_NOT_FOUND",
     ),
     Bug(group_bugs.take_commits_of_old_generations, ("reset",), "commit-goes-back"),
     Bug(group_bugs.give_what_another_member_has, ("reset",), "two-owners"),
@@ -195,7 +195,7 @@ REASSIGNMENT = [
         replication_bugs.move_a_partition_before_its_new_replicas_have_it,
         FAULTS,
         LOST,
-        SHORTER,
+        f"{SHORTER}|{DOWN}|wrong-replicas",
     ),
     Bug(replication_bugs.read_only_what_a_request_of_a_session_names, FAULTS, "missing-records"),
 ]
