@@ -38,9 +38,9 @@ from gralha.protocol.errors import (
     UnsupportedCompressionTypeError,
 )
 
-HEADER_SIZE: Final = 61
+HEADER_SIZE: Final[i64] = 61
 # Base offset and length: what precedes the part that "length" counts.
-LOG_OVERHEAD: Final = 12
+LOG_OVERHEAD: Final[i64] = 12
 CURRENT_MAGIC: Final = 2
 
 COMPRESSION_MASK: Final = 0x07
@@ -49,22 +49,20 @@ TRANSACTIONAL_FLAG: Final = 0x10
 CONTROL_FLAG: Final = 0x20
 DELETE_HORIZON_FLAG: Final = 0x40
 
-NO_TIMESTAMP: Final = -1
+NO_TIMESTAMP: Final[i64] = -1
 NO_PRODUCER_ID: Final = -1
-NO_SEQUENCE: Final = -1
+NO_SEQUENCE: Final[i64] = -1
+SEQUENCE_MAX: Final[i64] = 2147483647
 NO_LEADER_EPOCH: Final = -1
 
 # What one batch may decompress to unless the caller says otherwise.
 MAX_DECOMPRESSED_BYTES: Final = 128 * 1024 * 1024
 
-_HEADER_SIZE: Final[i64] = 61
 # Size, attributes, two deltas, key, value and headers of a record without any: a byte each.
 _SMALLEST_RECORD: Final[i64] = 7
-_LOG_OVERHEAD: Final[i64] = 12
 _SIZE_UP_TO_MAGIC: Final[i64] = 17
 # The smallest length Kafka's readers let pass: that of the oldest format.
 _LENGTH_MIN: Final[i64] = 14
-_SEQUENCE_MAX: Final[i64] = 2147483647
 _ZSTD: Final[i64] = 4
 # A copy of so few bytes costs less than a view of them.
 _COPY_BELOW_BYTES: Final[i64] = 4096
@@ -77,7 +75,7 @@ class BatchHeader:
 
     def __init__(self, data: bytes, position: i64) -> None:
         self.base_offset: i64 = read_i64_be(data, position)
-        self.size_bytes: i64 = i64(read_i32_be(data, position + 8)) + _LOG_OVERHEAD
+        self.size_bytes: i64 = i64(read_i32_be(data, position + 8)) + LOG_OVERHEAD
         self.partition_leader_epoch: i64 = i64(read_i32_be(data, position + 12))
         self.magic: i64 = data[position + 16]
         self.crc: i64 = i64(read_i32_be(data, position + 17)) & 0xFFFFFFFF
@@ -142,19 +140,19 @@ class BatchHeader:
 
 def increment_sequence(sequence: i64, increment: i64) -> i64:
     """The sequence number `increment` records on: after 2**31 - 1 comes 0."""
-    if sequence > _SEQUENCE_MAX - increment:
-        return increment - (_SEQUENCE_MAX - sequence) - 1
+    if sequence > SEQUENCE_MAX - increment:
+        return increment - (SEQUENCE_MAX - sequence) - 1
     return sequence + increment
 
 
 def read_header(data: bytes, position: i64) -> BatchHeader:
     """The header that starts at `position`; CORRUPT_MESSAGE when there is no whole v2 header."""
-    if position < 0 or len(data) - position < _HEADER_SIZE:
+    if position < 0 or len(data) - position < HEADER_SIZE:
         raise CorruptMessageError(f"A record batch header has {HEADER_SIZE} bytes, fewer remain")
     header = BatchHeader(data, position)
     if header.magic != CURRENT_MAGIC:
         raise CorruptMessageError(f"A record batch has magic 2, not {header.magic}")
-    if header.size_bytes < _HEADER_SIZE:
+    if header.size_bytes < HEADER_SIZE:
         raise CorruptMessageError(
             f"A record batch of {header.size_bytes} bytes cannot hold its header ({HEADER_SIZE} bytes)"
         )
@@ -165,7 +163,7 @@ def batches(data: bytes, start: i64, end: i64) -> list[tuple[int, BatchHeader]]:
     """Position and header of every whole batch in the range. A cut one at the end is left out."""
     found: list[tuple[int, BatchHeader]] = []
     position = start
-    while end - position >= _HEADER_SIZE:
+    while end - position >= HEADER_SIZE:
         header = read_header(data, position)
         if header.size_bytes > end - position:
             break
@@ -181,10 +179,10 @@ def produced_batch(data: bytes, start: i64, end: i64, api_version: i64) -> Batch
     A cut second batch is ignored (the caller appends `size_bytes` bytes only), as Kafka ignores it.
     """
     size = end - start
-    length = i64(read_i32_be(data, start + 8)) if size >= _LOG_OVERHEAD else _LENGTH_MIN
+    length = i64(read_i32_be(data, start + 8)) if size >= LOG_OVERHEAD else _LENGTH_MIN
     if length < _LENGTH_MIN:
         raise CorruptMessageError(f"A record batch of length {length}: no format is that short")
-    if size < _SIZE_UP_TO_MAGIC or length + _LOG_OVERHEAD > size:
+    if size < _SIZE_UP_TO_MAGIC or length + LOG_OVERHEAD > size:
         raise InvalidRecordError("A partition of a Produce request needs a record batch")
     magic: i64 = data[start + 16]
     if magic < CURRENT_MAGIC:
@@ -205,7 +203,7 @@ def _begins_batch(data: bytes, position: i64, end: i64) -> bool:
     magic: i64 = data[position + 16]
     if length < _LENGTH_MIN or magic > CURRENT_MAGIC:
         raise CorruptMessageError("The bytes after the record batch are no record batch")
-    return length + _LOG_OVERHEAD <= end - position
+    return length + LOG_OVERHEAD <= end - position
 
 
 def check_client_batch(header: BatchHeader) -> None:
@@ -223,7 +221,7 @@ def check_client_batch(header: BatchHeader) -> None:
         raise InvalidRecordError(f"The batch claims to have {count} records")
     if count != last + 1:
         raise InvalidRecordError(f"The batch has {count} records at the offsets 0 to {last}")
-    room = header.size_bytes - _HEADER_SIZE if header.compression == 0 else i64(MAX_DECOMPRESSED_BYTES)
+    room = header.size_bytes - HEADER_SIZE if header.compression == 0 else i64(MAX_DECOMPRESSED_BYTES)
     if count > room // _SMALLEST_RECORD:
         raise InvalidRecordError(f"The batch claims to have {count} records in {room} bytes")
     if header.is_control:
@@ -318,7 +316,7 @@ def _header(base_offset: i64, leader_epoch: i64, covered: bytes, payload: bytes 
     size: i64 = len(payload)
     writer = BytesWriter()
     write_i64_be(writer, base_offset)
-    write_i32_be(writer, i32(size + _HEADER_SIZE - _LOG_OVERHEAD))
+    write_i32_be(writer, i32(size + HEADER_SIZE - LOG_OVERHEAD))
     write_i32_be(writer, i32(leader_epoch))
     writer.append(CURRENT_MAGIC)
     write_i32_be(writer, i32((crc ^ 0x80000000) - 0x80000000))

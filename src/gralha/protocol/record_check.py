@@ -35,7 +35,6 @@ _MIN: Final[i64] = -9223372036854775808
 _MAX: Final[i64] = 9223372036854775807
 _INT_MIN: Final[i64] = -2147483648
 _INT_MAX: Final[i64] = 2147483647
-_NO_TIMESTAMP: Final[i64] = NO_TIMESTAMP
 # Of the budget: to name a rejected record takes as long as to check this many.
 _NAMED_COST: Final[i64] = 20
 
@@ -233,7 +232,7 @@ class RecordCheck:
             timestamp = self.append_time
         is_keyless = key_length < self.key_length_min
         if not is_keyless:
-            if self.broker_time_counts or timestamp == _NO_TIMESTAMP:
+            if self.broker_time_counts or timestamp == NO_TIMESTAMP:
                 if not self.claims_append_time:
                     return 0
             elif self.timestamp_min <= timestamp <= self.timestamp_max:
@@ -248,7 +247,7 @@ class RecordCheck:
             return 0
         if is_keyless:
             reason = f"Compacted topic cannot accept message without key in topic partition {self.partition}"
-        elif self.broker_time_counts or timestamp == _NO_TIMESTAMP:
+        elif self.broker_time_counts or timestamp == NO_TIMESTAMP:
             reason = (
                 f"Invalid timestamp type in message DefaultRecord(offset={index}, timestamp={timestamp}, "
                 f"key={max(key_length, 0)} bytes, value={max(value_length, 0)} bytes). "

@@ -10,7 +10,7 @@ This module is compiled with mypyc; it also runs uncompiled.
 
 from __future__ import annotations
 
-from typing import Final, final
+from typing import final
 
 from librt.strings import BytesWriter, write_i16_be, write_i32_be, write_i64_be
 from mypy_extensions import i16, i32, i64
@@ -19,15 +19,14 @@ from gralha.protocol import compression as codecs
 from gralha.protocol.batches import (
     COMPRESSION_MASK,
     DELETE_HORIZON_FLAG,
+    HEADER_SIZE,
     MAX_DECOMPRESSED_BYTES,
+    NO_TIMESTAMP,
     BatchHeader,
     framed,
 )
 from gralha.protocol.errors import InvalidRecordError
 from gralha.protocol.records import read_varint, varint_size, wrapping_sum, write_varint
-
-_HEADER_SIZE: Final[i64] = 61
-_NO_TIMESTAMP: Final[i64] = -1
 
 
 @final
@@ -37,7 +36,7 @@ class RecordWalk:
     def __init__(
         self, data: bytes, position: i64, header: BatchHeader, max_bytes: i64 = MAX_DECOMPRESSED_BYTES
     ) -> None:
-        start = position + _HEADER_SIZE
+        start = position + HEADER_SIZE
         end = position + header.size_bytes
         if end > len(data):
             raise InvalidRecordError("The record batch is cut short")
@@ -119,7 +118,7 @@ def batch_of_rest(
 def batch_of_none(header: BatchHeader) -> bytes:
     """The batch without records. It keeps its offsets and sequence numbers."""
     attributes = header.attributes & ~COMPRESSION_MASK & ~DELETE_HORIZON_FLAG
-    return _framed(header, attributes, _NO_TIMESTAMP, header.max_timestamp, 0, b"")
+    return _framed(header, attributes, NO_TIMESTAMP, header.max_timestamp, 0, b"")
 
 
 def _with_base_timestamp(records: bytes, count: i64, old: i64, new: i64) -> bytes:

@@ -30,7 +30,7 @@ from typing import Final, NamedTuple, final
 from librt.strings import read_i64_be
 from mypy_extensions import i64
 
-from gralha.protocol.batches import BatchHeader, crc_is_valid, read_header
+from gralha.protocol.batches import HEADER_SIZE, BatchHeader, crc_is_valid, read_header
 from gralha.protocol.control_records import ABORT, COMMIT, control_type
 from gralha.protocol.errors import CorruptMessageError
 from gralha.protocol.record_walk import RecordWalk, batch_of_none, batch_of_rest
@@ -46,7 +46,6 @@ from gralha.storage.segment import (
 )
 from gralha.storage.swapping import CLEANED_SUFFIX
 
-_HEADER_SIZE: Final[i64] = 61
 _WRITE_BYTES: Final[i64] = 1024 * 1024
 # The memory of a key beside its own bytes: an entry of a dict that has just grown, an integer, an object.
 _ENTRY_BYTES: Final[i64] = 200
@@ -144,7 +143,7 @@ class BatchReader:
     def __init__(self, file: File, path: str, chunk_bytes: i64, pace: Callable[[int], None]) -> None:
         self.file = file
         self.path = path
-        self.chunk_bytes: i64 = max(chunk_bytes, _HEADER_SIZE)
+        self.chunk_bytes: i64 = max(chunk_bytes, HEADER_SIZE)
         self.pace = pace
         self.size_bytes: i64 = file.size()
         # Where the present batch begins in `data`, and where `data` begins in the file.
@@ -158,7 +157,7 @@ class BatchReader:
         self.position = self.next_position
         if self.data_start + self.position >= self.size_bytes:
             return None
-        if len(self.data) - self.position < _HEADER_SIZE:
+        if len(self.data) - self.position < HEADER_SIZE:
             self._read(self.chunk_bytes)
         header = read_header(self.data, self.position)
         if header.size_bytes > len(self.data) - self.position:

@@ -14,6 +14,7 @@ from typing import Final
 
 from mypy_extensions import i64
 
+from gralha.protocol.batches import HEADER_SIZE
 from gralha.protocol.control_records import coordinator_epoch
 from gralha.protocol.errors import (
     CorruptMessageError,
@@ -47,7 +48,6 @@ from gralha.storage.validation import (
 
 __all__ = ["CLIENT", "COORDINATOR", "RAFT_LEADER", "AppendResult", "Log", "WouldBlock"]
 
-_HEADER_SIZE: Final[i64] = 61
 _EMPTY: Final = RecordBytes(b"", 0, 0)
 
 
@@ -155,7 +155,7 @@ class Log(LogState):
             self.assign_epoch_start(leader_epoch, base_offset)
         segment = self._segment_for(size, base_offset, last_offset, max_timestamp, now_ms)
         segment.append(
-            [patched, memoryview(data)[position + _HEADER_SIZE : position + size]],
+            [patched, memoryview(data)[position + HEADER_SIZE : position + size]],
             size,
             last_offset,
             max_timestamp,

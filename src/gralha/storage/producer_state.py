@@ -23,6 +23,7 @@ from typing import Final
 from fastcrc import crc32
 from mypy_extensions import i64
 
+from gralha.protocol.batches import NO_SEQUENCE, SEQUENCE_MAX
 from gralha.protocol.errors import (
     ErrorCode,
     InvalidProducerEpochError,
@@ -38,8 +39,6 @@ logger: Final = logging.getLogger(__name__)
 BATCHES_KEPT: Final[i64] = 5
 NO_EPOCH: Final[i64] = -1
 NO_OFFSET: Final[i64] = -1
-NO_SEQUENCE: Final[i64] = -1
-_SEQUENCE_MAX: Final[i64] = 2147483647
 
 SNAPSHOT_SUFFIX: Final = ".snapshot"
 _SNAPSHOT_VERSION: Final = 1
@@ -68,7 +67,7 @@ class BatchMetadata:
 
     def first_sequence(self) -> i64:
         if self.last_sequence < self.offset_delta:
-            return _SEQUENCE_MAX - (self.offset_delta - self.last_sequence) + 1
+            return SEQUENCE_MAX - (self.offset_delta - self.last_sequence) + 1
         return self.last_sequence - self.offset_delta
 
 
@@ -184,7 +183,7 @@ class ProducerState:
                 )
             return
         last = entry.last_sequence()
-        if sequence != last + 1 and not (sequence == 0 and last == _SEQUENCE_MAX):
+        if sequence != last + 1 and not (sequence == 0 and last == SEQUENCE_MAX):
             raise OutOfOrderSequenceNumberError(
                 f"Out of order sequence number for producer {header.producer_id} at offset {offset} in "
                 f"partition {self.name}: {sequence} (incoming seq. number), {last} (current end sequence "
@@ -196,7 +195,7 @@ class ProducerState:
         entry = self.producers.get(header.producer_id)
         if entry is None or entry.epoch != header.producer_epoch:
             return False
-        return header.base_sequence == (entry.last_sequence() + 1) & _SEQUENCE_MAX
+        return header.base_sequence == (entry.last_sequence() + 1) & SEQUENCE_MAX
 
     def check_marker(self, header: BatchHeader, offset: i64, coordinator_epoch: i64) -> None:
         """Refuse an end marker of an old producer epoch or from an old coordinator."""

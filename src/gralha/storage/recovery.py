@@ -13,6 +13,7 @@ from typing import Final
 
 from mypy_extensions import i64
 
+from gralha.protocol.batches import HEADER_SIZE, LOG_OVERHEAD
 from gralha.protocol.control_records import ABORT, control_type, coordinator_epoch
 from gralha.protocol.errors import KafkaError
 from gralha.protocol.records import BatchHeader, crc_is_valid, decode_records, read_header
@@ -35,8 +36,6 @@ from gralha.storage.swapping import finish_swaps
 logger: Final = logging.getLogger(__name__)
 
 _CHUNK_BYTES: Final[i64] = 4 * 1024 * 1024
-_HEADER_SIZE: Final[i64] = 61
-_LOG_OVERHEAD: Final[i64] = 12
 
 
 class CorruptLogError(Exception):
@@ -357,7 +356,7 @@ class LogLoader:
 
 def _whole_batch(chunk: bytes, position: i64) -> BatchHeader | None:
     """The header at the position if the chunk has the whole batch; None otherwise, and if it is no header."""
-    if len(chunk) - position < _HEADER_SIZE:
+    if len(chunk) - position < HEADER_SIZE:
         return None
     try:
         header = read_header(chunk, position)
@@ -369,8 +368,8 @@ def _whole_batch(chunk: bytes, position: i64) -> BatchHeader | None:
 def _read_batch(segment: Segment, position: i64, size: i64) -> bytes:
     """A chunk of the file that has at least the whole batch at the position, if the file has it."""
     chunk = segment.file.read(position, min(_CHUNK_BYTES, size - position))
-    if len(chunk) >= _HEADER_SIZE:
-        length = int.from_bytes(chunk[8:12], "big", signed=True) + _LOG_OVERHEAD
+    if len(chunk) >= HEADER_SIZE:
+        length = int.from_bytes(chunk[8:12], "big", signed=True) + LOG_OVERHEAD
         if len(chunk) < length <= size - position:
             chunk = segment.file.read(position, length)
     return chunk

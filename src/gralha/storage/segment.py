@@ -15,6 +15,7 @@ from typing import Final
 from librt.strings import read_i32_be, read_i64_be
 from mypy_extensions import i64
 
+from gralha.protocol.batches import HEADER_SIZE, LOG_OVERHEAD
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import BatchHeader, decode_records, read_header
 from gralha.storage import shared_reads
@@ -30,8 +31,6 @@ TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
 DELETED_SUFFIX: Final = ".deleted"
 SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 
-_HEADER_SIZE: Final[i64] = 61
-_LOG_OVERHEAD: Final[i64] = 12
 # How much one look for a batch reads: an index interval of small batches and then some.
 _PROBE_BYTES: Final[i64] = 8192
 # A read is trimmed to whole batches only if it has at most this many: with more, each is tiny.
@@ -161,9 +160,9 @@ class Segment:
             self.first_timestamp = self._read_first_timestamp()
 
     def _read_first_timestamp(self) -> i64:
-        if self.size_bytes < _HEADER_SIZE:
+        if self.size_bytes < HEADER_SIZE:
             return -1
-        return read_header(self.file.read(0, _HEADER_SIZE), 0).max_timestamp
+        return read_header(self.file.read(0, HEADER_SIZE), 0).max_timestamp
 
     def largest_timestamp(self) -> i64:
         """The largest timestamp of a record, or when the file was changed last if no record has one."""
@@ -353,11 +352,11 @@ class Segment:
             return known if known < self.size_bytes else -1
         position = self.offset_index.lookup(offset, blocking)
         size = self.size_bytes
-        while size - position >= _HEADER_SIZE:
+        while size - position >= HEADER_SIZE:
             data = self._read(position, min(_PROBE_BYTES, size - position), blocking)
             at: i64 = 0
             length: i64 = len(data)
-            while length - at >= _HEADER_SIZE:
+            while length - at >= HEADER_SIZE:
                 if read_i64_be(data, at) + i64(read_i32_be(data, at + 23)) >= offset:
                     _remember(remembered, offset, position + at)
                     return position + at
@@ -367,8 +366,8 @@ class Segment:
 
     def _batch_size(self, data: bytes, at: i64, start: i64) -> i64:
         """The size of the batch at that place of data that was read from `start` on."""
-        size = i64(read_i32_be(data, at + 8)) + _LOG_OVERHEAD
-        if size < _HEADER_SIZE:
+        size = i64(read_i32_be(data, at + 8)) + LOG_OVERHEAD
+        if size < HEADER_SIZE:
             raise DiskError("read", self.file_path(LOG_SUFFIX), f"no batch begins at {start + at}")
         return size
 
@@ -384,8 +383,8 @@ class Segment:
         start = self.position_of(offset, blocking)
         if start < 0:
             return None
-        length = min(max(max_bytes, _HEADER_SIZE), end_position - start)
-        if length < _HEADER_SIZE:
+        length = min(max(max_bytes, HEADER_SIZE), end_position - start)
+        if length < HEADER_SIZE:
             return RecordBytes(b"", 0, 0)
         if not blocking:
             shared = shared_reads.find(remembered, start, length)
@@ -394,7 +393,7 @@ class Segment:
                 if found is not None:
                     return found
         data = self._read(start, length, blocking)
-        first_size = i64(read_i32_be(data, 8)) + _LOG_OVERHEAD
+        first_size = i64(read_i32_be(data, 8)) + LOG_OVERHEAD
         if first_size > length or first_size > max_bytes:
             if not min_one_batch:
                 return RecordBytes(b"", 0, 0)
@@ -412,7 +411,7 @@ class Segment:
         """Batches from the position on that somebody else has read; None if not even the first is whole."""
         begin = start - shared.start
         end = min(begin + length, i64(len(shared.data)))
-        if end - begin < _HEADER_SIZE or self._batch_size(shared.data, begin, shared.start) > end - begin:
+        if end - begin < HEADER_SIZE or self._batch_size(shared.data, begin, shared.start) > end - begin:
             return None
         return RecordBytes(
             shared.data, begin, self._end_of_whole_batches(shared.data, begin, end, start, remembered)
@@ -428,7 +427,7 @@ class Segment:
         at: i64 = begin
         last: i64 = begin
         count: i64 = 0
-        while end - at >= _HEADER_SIZE:
+        while end - at >= HEADER_SIZE:
             size = self._batch_size(data, at, start - begin)
             if size > end - at:
                 break
@@ -448,7 +447,7 @@ class Segment:
         size = self.size_bytes
         data = self._read(position, min(_SCAN_BYTES, size - position), True)
         at: i64 = 0
-        while len(data) - at >= _HEADER_SIZE:
+        while len(data) - at >= HEADER_SIZE:
             header = read_header(data, at)
             if position + at + header.size_bytes > size:
                 return found, size

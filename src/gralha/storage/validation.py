@@ -19,7 +19,7 @@ from typing import Final, final
 from mypy_extensions import i64
 
 from gralha.protocol import compression as codecs
-from gralha.protocol.batches import check_client_batch
+from gralha.protocol.batches import HEADER_SIZE, check_client_batch
 from gralha.protocol.errors import (
     CorruptMessageError,
     InvalidRecordError,
@@ -51,7 +51,6 @@ INLINE_RECOMPRESSED_BYTES: Final[i64] = 8 * 1024
 # A batch that decompresses to more is huge: only one of them should be in memory at a time.
 HUGE_BYTES: Final[i64] = 16 * 1024 * 1024
 
-_HEADER_SIZE: Final[i64] = 61
 _LONG_MAX: Final[i64] = LONG_MAX
 _LONG_MIN: Final[i64] = -LONG_MAX - 1
 # A batch may decompress to this many times max.message.bytes, and at least to some megabytes.
@@ -86,7 +85,7 @@ class BatchCheck:
         # Whether `work` has found more than HUGE_BYTES in it, and must be called again.
         self.is_huge = False
         if header.compression == codecs.NONE:
-            self._begin_walk(data, position + _HEADER_SIZE, position + header.size_bytes)
+            self._begin_walk(data, position + HEADER_SIZE, position + header.size_bytes)
 
     def _begin_walk(self, plain: bytes, start: i64, end: i64) -> None:
         config = self.config
@@ -172,7 +171,7 @@ class BatchCheck:
                 self.work()
 
     def _decompress(self, max_bytes: i64) -> None:
-        data = memoryview(self.data)[self.position + _HEADER_SIZE : self.position + self.header.size_bytes]
+        data = memoryview(self.data)[self.position + HEADER_SIZE : self.position + self.header.size_bytes]
         try:
             plain = codecs.decompress(self.header.compression, data, max_bytes)
         except CorruptMessageError as error:
@@ -211,7 +210,7 @@ def check_batch(
     data: bytes, position: i64, end: i64, config: LogConfig, origin: i64, name: str
 ) -> BatchHeader:
     """The header of the batch at the position, if it is whole, sound and not too large."""
-    if end - position < _HEADER_SIZE:
+    if end - position < HEADER_SIZE:
         raise InvalidRecordError(f"There is no whole record batch in the append to {name}")
     header = read_header(data, position)
     if header.size_bytes > end - position:
@@ -231,7 +230,7 @@ def check_batch(
 
 def check_only_batch(data: bytes, position: i64, end: i64, name: str) -> None:
     """Refuse a second batch after the first; a cut one is ignored, as Kafka does."""
-    if end - position >= _HEADER_SIZE and read_header(data, position).size_bytes <= end - position:
+    if end - position >= HEADER_SIZE and read_header(data, position).size_bytes <= end - position:
         raise InvalidRecordError(f"There is more than one record batch in the append to {name}")
 
 

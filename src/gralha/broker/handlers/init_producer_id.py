@@ -11,10 +11,10 @@ from typing import Final
 
 from gralha.broker.broker import Broker
 from gralha.broker.pipeline import RequestContext
+from gralha.protocol.batches import NO_PRODUCER_ID
 from gralha.protocol.errors import ErrorCode, KafkaError, NotControllerError
 from gralha.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 
 
