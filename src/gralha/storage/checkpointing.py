@@ -1,11 +1,11 @@
-"""Which offsets the checkpoint files of the data folders hold, and when they must be written.
+"""The checkpoint files of the data folders: which offsets they have, and when they must be written.
 
-The event loop's thread collects what is to be written (`collect...`), and a thread calls the result to write
-it. A partition that is created again under the name of a deleted one must not inherit its offsets after a
-crash: `forget` sees to it that the files do not list it.
+The event loop's thread collects the offsets (`collect...`) and gets a function, which a thread calls to write
+them. A new partition with the name of a deleted one must not get its offsets after a crash: `forget` removes
+these from the files.
 
-A write that fails (a full disk) leaves a file as it was, which is safe: more is checked at the next start. It
-is written again with the next collection.
+A write that fails (a full disk) leaves a file as it was. That is safe, because the next start only checks
+more. The next collection writes the file again.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _FILES: Final = (RECOVERY_POINT_FILE, LOG_START_OFFSET_FILE, HIGH_WATERMARK_FILE
 class Checkpoints:
     def __init__(self, disk: Disk, folders: list[str]) -> None:
         self.disk = disk
-        # Set when the files list a partition that is gone.
+        # Set when the files list a partition that does not exist any more.
         self.outdated = False
-        # Partitions that are offline: what the files say of them stays.
+        # Partitions that are offline. Their entries in the files stay.
         self.offline: set[PartitionKey] = set()
-        # Recovery points to which truncations under way lead.
+        # The recovery points of logs that are being truncated.
         self.lowered: _Offsets = {}
-        # What each file holds, or is about to hold.
+        # The entries that each file has, or will have.
         self._written: dict[str, _Offsets] = {f"{folder}/{name}": {} for folder in folders for name in _FILES}
-        # Files that do not hold that yet, and are not being written.
+        # Files that do not have these entries yet, and are not being written.
         self._unwritten: set[str] = set()
         self._failing = False
         self._lock = disk.new_lock()
@@ -56,8 +56,8 @@ class Checkpoints:
             try:
                 self._written[path] = read_offsets(self.disk, path)
             except CheckpointError as error:
-                # Kafka goes on in this case as well: more is checked, nothing is lost.
-                logger.error("Going on without a checkpoint: %s", error)
+                # Kafka ignores such a file as well: the start checks more, and nothing is lost.
+                logger.error("A checkpoint file is ignored: %s", error)
 
     def recovery_point(self, folder: str, key: PartitionKey) -> int:
         return self._written[f"{folder}/{RECOVERY_POINT_FILE}"].get(key, 0)
@@ -72,14 +72,14 @@ class Checkpoints:
         return self._written[f"{folder}/{CLEANER_OFFSET_FILE}"].get(key, 0)
 
     def collect(self, logs: Mapping[PartitionKey, Log]) -> Callable[[], None]:
-        """Recovery points and start offsets as they are now; the result writes them."""
+        """Collect the recovery points and start offsets. Returns a function that writes them."""
         self.outdated = False
         offsets = self._of_offline_partitions()
         for key, log in logs.items():
             folder = log.folder.rpartition("/")[0]
             point = int(log.recovery_point)
             offsets[f"{folder}/{RECOVERY_POINT_FILE}"][key] = min(point, self.lowered.get(key, point))
-            # Where the first segment begins tells the start offset as well.
+            # Without an entry the log starts at its first segment.
             if log.log_start_offset > log.segments[0].base_offset:
                 offsets[f"{folder}/{LOG_START_OFFSET_FILE}"][key] = int(log.log_start_offset)
         return self._writer(offsets, (RECOVERY_POINT_FILE, LOG_START_OFFSET_FILE))
@@ -113,12 +113,12 @@ class Checkpoints:
         return partial(self._write, paths)
 
     def _change(self, path: str, entries: _Offsets) -> None:
-        # In this order: a thread that sees only the first change writes the new entries, twice at worst.
+        # In this order: a thread that sees only the first change writes the new entries, at worst twice.
         self._written[path] = entries
         self._unwritten.add(path)
 
     def _write(self, paths: list[str]) -> None:
-        """Write the files that are not up to date. If that fails, later is early enough."""
+        """Write the files that are not up to date. A failed write is tried again later."""
         try:
             self.write_now(paths)
         except DiskError as error:
@@ -131,11 +131,11 @@ class Checkpoints:
             self._failing = self._failing and bool(self._unwritten)
 
     def write_now(self, paths: list[str] | None = None) -> None:
-        """As `_write` (all files, without paths), but raise what went wrong. Waits for other writers."""
+        """As `_write` (all files if `paths` is None), but raises a disk error. Waits for other writers."""
         with self._lock:
             for path in list(self._written) if paths is None else paths:
                 if path in self._unwritten:
-                    # In this order: what is collected meanwhile is yet to be written.
+                    # In this order: entries that are collected during the write must be written later.
                     self._unwritten.discard(path)
                     try:
                         write_offsets(self.disk, path, self._written[path])
@@ -144,9 +144,9 @@ class Checkpoints:
                         raise
 
     def forget(self, folder: str, key: PartitionKey, logs: Mapping[PartitionKey, Log]) -> Callable[[], None]:
-        """Let go of a partition that is about to be created; the result makes sure the files do not list it.
+        """Forget the offsets of a partition before it is created. Returns a function that updates the files.
 
-        Its call may wait, and raises a disk error.
+        That function may wait, and raises a disk error.
         """
         if self.recovery_point(folder, key) or self.log_start_offset(folder, key):
             self.collect(logs)

@@ -1,14 +1,13 @@
-"""The only door to the operating system's files.
+"""Access to the operating system's files. No other module of storage opens files.
 
-Everything that storage keeps goes through a `Disk` and the `File`s that it opens, so that a simulated disk,
-which loses what was not synced and tears the last write, can take the place of the real one. Both classes
-are bases; `RealDisk` and `RealFile` do the work.
+Storage uses files only through a `Disk` and the `File`s that it opens. A simulation can replace the disk by
+one that loses unsynced data and tears the last write. `RealDisk` and `RealFile` implement these base classes.
 
-A `RealFile` holds a descriptor only while it is in use: the disk closes the ones that were not used lately
-once too many are open, and from time to time those that are idle. A file opens its own again when needed.
-Threads may read and sync a file while the event loop appends to it or the disk takes its descriptor away: a
-system call keeps the descriptor object alive until it returns, and the number is given back to the system
-after the last reference.
+A `RealFile` does not keep its descriptor for ever. The disk closes descriptors that were not used lately if
+too many are open, and idle ones from time to time. A file opens its descriptor again when it needs one.
+Threads may read and sync a file while the event loop appends to it, or while the disk takes its descriptor
+away: a system call keeps the descriptor object alive until it returns, and the descriptor is closed after the
+last reference to the object.
 """
 
 from __future__ import annotations
@@ -25,22 +24,22 @@ from mypy_extensions import mypyc_attr
 
 from gralha.storage.system_calls import CAN_READ_DIRECTLY, read_directly, reserve
 
-# From this size on a read without waiting goes straight into the bytes object that it returns.
+# A non-blocking read of at least this size goes straight into the bytes object that it returns.
 _DIRECT_READ_BYTES: Final = 16 * 1024
-# A file that has grown to this size has room taken for it ahead: a quarter more, up to the second size.
+# From the first size on a file reserves space ahead: a quarter of its size, up to the second size.
 _RESERVE_FROM_BYTES: Final = 1024 * 1024
 _RESERVE_BYTES_MAX: Final = 16 * 1024 * 1024
 
 
 class DiskError(Exception):
-    """A file operation failed. After a failed sync nobody knows what is on the disk: the broker stops."""
+    """A file operation failed. After a failed sync the broker stops: nobody knows what is on the disk."""
 
     def __init__(self, action: str, path: str, reason: object) -> None:
         super().__init__(f"Cannot {action} {path}: {reason}")
         self.action = action
         self.path = path
         self.reason = str(reason)
-        # Any other operation may be tried again.
+        # Every other operation may be tried again.
         self.is_fatal = action == "sync"
 
 
@@ -50,18 +49,18 @@ class WouldBlock(Exception):  # noqa: N818 - not an error: the caller repeats th
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class File:
-    """One file. It is written at its end only; `write_at` is for tests and repairs."""
+    """One file. Writes go to its end. `write_at` is for tests and repairs."""
 
     def append(self, chunks: list[bytes | memoryview]) -> None:
-        """Write all chunks to the end in one call; on an error the file keeps its old size."""
+        """Write all chunks to the end in one call. After an error the file has its old size."""
         raise NotImplementedError
 
     def read(self, position: int, length: int) -> bytes:
-        """Up to `length` bytes, fewer only at the end of the file. May wait for the disk."""
+        """Read `length` bytes, fewer only at the end of the file. May wait for the disk."""
         raise NotImplementedError
 
     def read_nowait(self, position: int, length: int) -> bytes | None:
-        """As `read`, but None when the bytes are not in the page cache."""
+        """As `read`, but returns None if the bytes are not in the page cache."""
         raise NotImplementedError
 
     def write_at(self, position: int, data: bytes) -> None:
@@ -71,11 +70,11 @@ class File:
         raise NotImplementedError
 
     def sync(self) -> None:
-        """Wait until everything written before the call is on the device."""
+        """Wait until all data that was written before the call is on the device."""
         raise NotImplementedError
 
     def trim(self) -> None:
-        """Give room back that was taken ahead: the file will hardly grow any more."""
+        """Give back space that was reserved ahead, because the file will hardly grow."""
 
     def size(self) -> int:
         raise NotImplementedError
@@ -84,15 +83,15 @@ class File:
         raise NotImplementedError
 
     def rename(self, path: str) -> None:
-        """Move the file; this object goes on with the new name."""
+        """Move the file. This object has the new name afterwards."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Give the descriptor back. The file opens again when it is used."""
+        """Close the descriptor. The file opens again when it is used."""
         raise NotImplementedError
 
     def retire(self) -> None:
-        """As `close`, for a file about to be removed: a descriptor kept would keep its space taken."""
+        """As `close`, for a file that will be removed: an open descriptor would keep its space allocated."""
         self.close()
 
 
@@ -132,11 +131,11 @@ class Disk:
         raise NotImplementedError
 
     def remove(self, path: str) -> None:
-        """Remove a file; no error when it is gone already."""
+        """Remove a file. No error if it does not exist."""
         raise NotImplementedError
 
     def remove_folder(self, path: str) -> None:
-        """Remove a folder with all that is in it."""
+        """Remove a folder and its content."""
         raise NotImplementedError
 
     def sync_folder(self, path: str) -> None:
@@ -144,7 +143,7 @@ class Disk:
         raise NotImplementedError
 
     def read_file(self, path: str) -> bytes | None:
-        """The whole file, or None when there is none."""
+        """Read a whole file. None if it does not exist."""
         raise NotImplementedError
 
     def write_file(self, path: str, data: bytes) -> None:
@@ -160,7 +159,7 @@ class Disk:
         self.sync_folder(os.path.dirname(path))
 
     def sync_file(self, path: str) -> None:
-        """Sync a file by its name; no error when it is gone."""
+        """Sync a file by its name. No error if it does not exist."""
         raise NotImplementedError
 
     def usage(self, path: str) -> tuple[int, int]:
@@ -168,21 +167,21 @@ class Disk:
         raise NotImplementedError
 
     def lock_folder(self, path: str) -> FolderLock | None:
-        """Take Kafka's `.lock` in a data folder; None when another process (or this one) has it."""
+        """Take Kafka's `.lock` in a data folder. None if another process (or this one) has it."""
         raise NotImplementedError
 
     def close_idle_files(self) -> None:
-        """Give back descriptors that were not used since the last call. A thread may call this."""
+        """Close descriptors that were not used since the last call. A thread may call this."""
 
 
 class _Descriptor:
-    """An open file number that is given back after its last reference is gone.
+    """An open file descriptor that is closed after the last reference to this object is gone.
 
-    Threads share these objects, and compiled code is particular about that. The system calls are methods,
-    because whoever calls a method keeps the object alive until it returns, while a variable is let go after
-    its last use: with the number alone in hand, another thread could have it closed, and given to another
-    file, before the call. And the end of an object only notes the number for closing, because closing lets
-    other threads run, at a moment when the attribute that held the object may still point to it.
+    Threads share these objects, and compiled code makes that delicate. The system calls are methods, because
+    the caller of a method keeps the object alive until it returns. Compiled code releases a variable after
+    its last use. If a caller had only the number, another thread could close it, and the system could give it
+    to another file, before the call. `__del__` only puts the number into a list for closing later, because
+    closing lets other threads run while an attribute may still point to the object.
     """
 
     def __init__(self, number: int, closing: list[int]) -> None:
@@ -230,7 +229,7 @@ class _Descriptor:
 
 
 class _DescriptorPool:
-    """Bounds the number of open descriptors, by second chance: a file used since the last look stays."""
+    """Limits the number of open descriptors. Files that were used since the last look stay open."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -264,8 +263,8 @@ class _DescriptorPool:
     def close_idle(self) -> None:
         """Close the files that were not used since the last call.
 
-        A file with writes that were not synced stays open: the operating system may forget that it failed to
-        write them if nobody has the file open, and then the next sync would not tell.
+        A file with unsynced writes stays open. If nobody has the file open, the operating system may forget
+        that a write to the device failed, and the next sync would succeed.
         """
         with self.lock:
             for file in list(self.open_files):
@@ -302,12 +301,12 @@ class RealFile(File):
         self.pool = pool
         self.descriptor: _Descriptor | None = None
         self.recently_used = False
-        # Whether it is about to be removed, so that each use opens a descriptor of its own.
+        # Whether the file will be removed. Each use then opens a descriptor of its own.
         self.retired = False
         self.size_bytes = -1
         self.reserved_bytes = 0
         self.broken = False
-        # Whether this process has written to it since it was synced.
+        # Whether this process has written to the file since the last sync.
         self.unsynced = False
 
     def _open(self, flags: int = os.O_RDWR) -> _Descriptor:
@@ -342,7 +341,7 @@ class RealFile(File):
         self.size_bytes = position + length
 
     def _reserve(self, descriptor: _Descriptor, position: int, length: int) -> None:
-        """Take room for what is likely to follow. Without it (a full disk, say) the write decides."""
+        """Reserve space for later writes. A failure (a full disk, for example) does not matter here."""
         length += min(position // 4, _RESERVE_BYTES_MAX)
         descriptor.reserve(position, length)
         self.reserved_bytes = position + length
@@ -352,7 +351,7 @@ class RealFile(File):
             self.truncate(self.size_bytes)
 
     def _undo(self, descriptor: _Descriptor, size_bytes: int) -> None:
-        """Cut what a failed write left. If even that fails, nothing may be written behind the debris."""
+        """Cut the bytes of a failed write. If even that fails, nothing may be appended after them."""
         try:
             descriptor.truncate(size_bytes)
         except OSError:
@@ -371,7 +370,7 @@ class RealFile(File):
             if error.errno == errno.EAGAIN:
                 return None
             if error.errno in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
-                # The file system (or the kernel) cannot tell; waiting is all that is left.
+                # The file system or the kernel does not support this, so the read may have to wait.
                 return self.read(position, length)
             raise DiskError("read", self.path, error.strerror) from error
         if len(data) < length and position + len(data) < self.size():
@@ -397,7 +396,7 @@ class RealFile(File):
         self.broken = False
 
     def sync(self) -> None:
-        # In this order: what the event loop writes while a thread waits here is for the next sync.
+        # In this order: data that the event loop writes during this sync needs the next one.
         self.unsynced = False
         try:
             self._open().sync()
@@ -422,7 +421,7 @@ class RealFile(File):
 
     def rename(self, path: str) -> None:
         try:
-            # Who opens the file by its name in another thread finds it before or after, not in between.
+            # With the lock: another thread that opens the file must not see the old path after the rename.
             with self.pool.lock:
                 os.rename(self.path, path)
                 self.path = path
@@ -448,7 +447,7 @@ class _RealFolderLock(FolderLock):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class RealDisk(Disk):
-    """The operating system's files, with a bound on open descriptors (half of what the process may have)."""
+    """The operating system's files. At most half of the descriptors that the process may have are open."""
 
     def __init__(self, max_open_files: int | None = None) -> None:
         if max_open_files is None:
@@ -494,7 +493,7 @@ class RealDisk(Disk):
             raise DiskError("rename", path, error.strerror) from error
 
     def remove(self, path: str) -> None:
-        # Who read the file until now may have left a descriptor to close.
+        # A reader of the file may have left a descriptor to close.
         self.pool.close_unused()
         try:
             os.unlink(path)
@@ -555,7 +554,7 @@ class RealDisk(Disk):
         except OSError as error:
             raise DiskError("open", name, error.strerror) from error
         try:
-            # The first lock is the one Java takes; the second keeps out another owner in this process.
+            # Java takes the first lock. The second one keeps out another owner in this process.
             fcntl.lockf(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -1,11 +1,12 @@
-"""The log of one partition: batches appended at the end, read from anywhere, forgotten from the start.
+"""The log of one partition: batches are appended at its end, read anywhere and deleted from its start.
 
-A log is a row of segments; only the last one is written. Offsets, sizes and the last segment's indexes live
-in memory, so an append is: check the header, the CRC and the records (`validation.py`), check the producer's
-sequence, patch the header, one write. Readers get slices of what one read returned.
+A log is a list of segments, and only the last one is written. Offsets, sizes and the last segment's indexes
+are in memory. An append checks the header, the CRC and the records (`validation.py`), checks the producer's
+sequence number, sets the offsets in the header and writes once. A read returns slices of the bytes that one
+system call has read.
 
-All methods belong to the event loop's thread, and none of them waits for the disk, except those that say
-"may wait": call these in a thread. Blocking reads may run in a thread beside appends.
+Only the event loop's thread calls these methods, and they do not wait for the disk. The exceptions say "may
+wait": call them in a thread. Blocking reads may run in a thread during appends.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _EMPTY: Final = RecordBytes(b"", 0, 0)
 
 
 class AppendResult:
-    """Where a batch lies. For a duplicate: where its first copy lies."""
+    """The offsets of a batch in the log. For a duplicate, the offsets of the first copy."""
 
     def __init__(
         self,
@@ -64,24 +65,24 @@ class AppendResult:
     ) -> None:
         self.first_offset: i64 = first_offset
         self.last_offset: i64 = last_offset
-        # -1 where the topic keeps the producers' timestamps.
+        # -1 if the topic keeps the producers' timestamps.
         self.log_append_time_ms: i64 = log_append_time_ms
         self.log_start_offset: i64 = log_start_offset
         self.duplicate = duplicate
 
 
 class Log(LogState):
-    """Appending and reading. What segments there are, and how far they are safe, is in `LogState`."""
+    """Appends and reads. `LogState` has the segments, and knows which batches are on the device."""
 
     # Appending
 
     def append_as_leader(
         self, records: RecordBytes, leader_epoch: i64, now_ms: i64, *, origin: i64 = CLIENT
     ) -> AppendResult:
-        """Assign the next offsets to a batch and write it; a `KafkaError` says why not.
+        """Assign the next offsets to a batch and write it. Raises a `KafkaError` if the batch is refused.
 
-        One batch, as Kafka demands; only the leader of the quorum may bring several. A client's records are
-        checked in one go, which may take long: `check` and `append_checked` do the same in steps.
+        Only the leader of the quorum may append several batches at once, as in Kafka. A client's records are
+        checked all at once, which may take long: `check` and `append_checked` do the same in steps.
         """
         if origin == CLIENT:
             check = self.check(records, now_ms)
@@ -112,7 +113,7 @@ class Log(LogState):
         return BatchCheck(records, self.config, self.name, now_ms)
 
     def append_checked(self, check: BatchCheck, leader_epoch: i64, now_ms: i64) -> AppendResult:
-        """Append a client's batch after its check, which knows the topic's settings as they are."""
+        """Append a client's batch. It must have been checked with the topic's current settings."""
         self._check_open()
         assert check.config is self.config, "the batch was checked by other settings"
         return self._append_batch(
@@ -175,7 +176,7 @@ class Log(LogState):
     def _check_producer(
         self, data: bytes, position: i64, header: BatchHeader, offset: i64, origin: i64
     ) -> AppendResult | None:
-        """Refuse what breaks the producer's order; the answer to a retry of something already written."""
+        """Refuse a batch out of the producer's order. Returns the first result for a duplicate."""
         if header.is_control:
             record = decode_records(data, position, header)[0]
             self.producers.check_marker(header, offset, coordinator_epoch(record.value))
@@ -197,16 +198,16 @@ class Log(LogState):
         if segment.offset_index.memory is None:
             segment.load_to_append()
         if segment.should_roll(size_bytes, last_offset, max_timestamp, now_ms, self.config):
-            # A segment begins where the one before it ends, also if a follower's next batch comes after a
-            # gap: recovery knows by that whether a segment has lost its end. Only a gap that is too large
-            # for relative offsets lies between two segments.
+            # A segment begins where the segment before it ends, even if a follower's next batch comes after
+            # a gap. So recovery can tell whether a segment has lost its end. Only a gap that is too large for
+            # relative offsets may be between two segments.
             far = last_offset - self.log_end_offset > RELATIVE_OFFSET_MAX
             self.roll(now_ms, first_offset if far else self.log_end_offset)
             segment = self.active
         return segment
 
     def append_as_follower(self, records: RecordBytes, now_ms: i64 = 0) -> None:
-        """Write batches as the leader sent them, with its offsets and epochs; not a cut one at the end."""
+        """Write batches with the leader's offsets and epochs. A cut batch at the end is left out."""
         self._check_open()
         data = records.data
         found = batches(data, records.start, records.end)
@@ -227,7 +228,7 @@ class Log(LogState):
             self._ask_flush(self.log_end_offset)
 
     def _append_run(self, data: bytes, found: list[tuple[int, BatchHeader]], first: int, now_ms: i64) -> int:
-        """Write, in one go, as many batches as belong into one segment; the number of the next batch."""
+        """Write the batches that go into one segment at once. Returns the index of the next batch."""
         start, header = found[first]
         segment = self._segment_for(
             header.size_bytes, header.base_offset, header.last_offset, header.max_timestamp, now_ms
@@ -246,13 +247,13 @@ class Log(LogState):
             for position, header in found[first:end]:
                 self._note_batch(segment, data, position, header)
         except BaseException:
-            # The batches up to the one that failed are in the log, the others must not stay in its file.
+            # The batches before the one that failed are in the log. The others must not stay in the file.
             segment.file.truncate(segment.size_bytes)
             raise
         return end
 
     def _note_batch(self, segment: Segment, data: bytes, position: i64, header: BatchHeader) -> None:
-        """Account for a batch that was written; nothing has changed if that fails."""
+        """Update the log's state for a batch that was written. A failure changes nothing."""
         replay_producer(self.producers, segment, data, position, header)
         epoch = header.partition_leader_epoch
         if epoch >= 0 and epoch != self.epochs.latest:
@@ -267,11 +268,11 @@ class Log(LogState):
     def read(
         self, offset: i64, max_bytes: i64, end_offset: i64, min_one_batch: bool, blocking: bool
     ) -> RecordBytes:
-        """Batches from the one with the offset on, all of them below `end_offset`.
+        """Read batches from the one with the offset on. All of them are below `end_offset`.
 
-        At most `max_bytes`, but with `min_one_batch` the first batch in any case. The last may be cut. Raises
-        OFFSET_OUT_OF_RANGE. Without `blocking` it never waits, but raises `WouldBlock` if the page cache
-        lacks the bytes; with it, call it in a thread.
+        Reads at most `max_bytes`, but with `min_one_batch` always the first batch. The last batch may be cut.
+        Raises OFFSET_OUT_OF_RANGE. Without `blocking` a read never waits: it raises `WouldBlock` if the page
+        cache lacks the bytes. With `blocking` it may wait, so call it in a thread.
         """
         if self.closed:
             raise KafkaStorageError(f"The log of {self.name} is closed")
@@ -290,15 +291,15 @@ class Log(LogState):
             is_last = number == len(segments)
             ends = self.log_end_offset if is_last else segments[number].base_offset
             try:
-                # In a thread, the loop may append between any two of these lines: then only a look at the
-                # batches themselves says which of the bytes are below the bound.
+                # While this runs in a thread, the event loop may append between any two of these lines. So
+                # only the batches in the file tell which bytes are below the bound.
                 if end_offset < ends or (blocking and is_last):
                     bound = segment.position_of(end_offset, blocking)
                     if bound >= 0:
                         end_position = bound
                 found = segment.read(offset, max_bytes, end_position, min_one_batch, blocking)
             except DiskError:
-                # In a thread: retention, compaction or deletion may have taken the files away meanwhile.
+                # While this runs in a thread, retention, compaction or deletion may have removed the files.
                 if self.closed:
                     raise KafkaStorageError(f"The log of {self.name} is closed") from None
                 if offset < self.log_start_offset:
@@ -321,7 +322,7 @@ class Log(LogState):
     ) -> list[tuple[int, int]]:
         """Producer id and first offset of each aborted transaction that overlaps the range.
 
-        Without `blocking` it never waits, but raises `WouldBlock` if an index is only in its file.
+        Without `blocking` this never waits: it raises `WouldBlock` if an index is not in memory.
         """
         found: list[tuple[int, int]] = []
         for segment in self.segments[self._segment_number(start_offset) :]:
@@ -333,7 +334,7 @@ class Log(LogState):
         return found
 
     def offset_for_timestamp(self, timestamp_ms: int) -> tuple[int, int, int] | None:
-        """Timestamp, offset and leader epoch of the first record not older than that. May wait."""
+        """Timestamp, offset and leader epoch of the first record at or after that timestamp. May wait."""
         for segment in self.segments:
             if segment.largest_timestamp() >= timestamp_ms:
                 found = segment.find_timestamp(timestamp_ms, self.log_start_offset)

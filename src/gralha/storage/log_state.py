@@ -1,14 +1,14 @@
-"""The segments and offsets of a log: how they begin, roll, reach the device and go.
+"""The segments and offsets of a log: creating, rolling, flushing and deleting segments.
 
     log start offset <= last stable offset <= high watermark <= log end offset
     recovery point <= flushed offset <= log end offset
 
-A failed sync is passed on and ends the broker. A failed write (a full disk) of what recovery can do without
-(indexes, epochs, snapshots of producers) only keeps the recovery point where it is until it succeeds.
+A failed sync is raised and ends the broker. If a write of indexes, epochs or snapshots of producers fails (a
+full disk), the recovery point stays where it is until a later write succeeds: recovery can rebuild them.
 
-`Log` adds appending and reading. All methods belong to the event loop's thread, and none of them waits for
-the disk, except those that say "may wait": call these in a thread. `flush` may run in a thread beside
-appends; truncation and `close` wait until a running flush is done.
+`Log` adds appending and reading. Only the event loop's thread calls these methods, and they do not wait for
+the disk. The exceptions say "may wait": call them in a thread. `flush` may run in a thread during appends.
+Truncation and `close` wait until a running flush is done.
 """
 
 from __future__ import annotations
@@ -63,27 +63,27 @@ class LogState:
         self.producers = loaded.producers
         self.log_start_offset: i64 = loaded.log_start_offset
         self.log_end_offset: i64 = loaded.log_end_offset
-        # All batches below are on the device.
+        # All batches below this offset are on the device.
         self.flushed_offset: i64 = loaded.recovery_point
-        # The epochs of all batches below are on the device.
+        # The epochs of all batches below this offset are on the device.
         self.saved_offset: i64 = loaded.recovery_point
-        # All segments before this one are on the device with their indexes.
+        # All segments before this base offset are on the device with their indexes.
         self.unsealed_base: i64 = loaded.unsealed_base
-        # Compaction has been over everything below; what other uses the topic has does not matter.
+        # Compaction has cleaned the log up to this offset. Only compaction and truncation change it.
         self.first_dirty_offset: i64 = 0
         # Why the last attempt to save indexes, epochs or snapshots failed; the next flush tries again.
         self.save_error: DiskError | None = None
         self._high_watermark: i64 = loaded.log_start_offset
         self.closed = False
-        # Whether its folder was given up, so that its paths lead nowhere, or to another log.
+        # Whether the folder has moved. Nothing, or another log, may be at the old paths.
         self.deleted = False
-        # A thread cuts it just now: neither its end nor its producers are what they seem.
+        # A thread truncates the log now: its end offset and its producers may be wrong.
         self.is_being_truncated = False
-        # Called when the log should be flushed up to an offset: on a roll, and by flush.messages.
+        # Called when the log should be flushed up to an offset: after a roll, and because of flush.messages.
         self.request_flush: Callable[[LogState, int], object] | None = None
-        # Called on the event loop when such a flush is done: replication may vouch for more.
+        # Called on the event loop when such a flush is done: replication may acknowledge more.
         self.on_flushed: Callable[[], None] | None = None
-        # Files to be removed once nobody can be reading them any more.
+        # Files to remove as soon as nobody can be reading them.
         self.doomed_files: list[str] = []
         self.flush_lock = disk.new_lock()
         # Whether files were created that the folder on the device might not list yet.
@@ -91,7 +91,7 @@ class LogState:
         self.parent_unsynced = loaded.folder_unsynced
 
     def _set_segments(self, segments: list[Segment]) -> None:
-        # New lists each time: a reader in a thread goes on with the old ones.
+        # Both lists are new each time, because a reader in a thread may still use the old ones.
         self.segments = segments
         self.base_offsets = [int(segment.base_offset) for segment in segments]
         self.active = segments[-1]
@@ -100,7 +100,7 @@ class LogState:
 
     @property
     def high_watermark(self) -> i64:
-        """Consumers see what is below it. Replication sets it."""
+        """Consumers can read below this offset. Replication sets it."""
         return self._high_watermark
 
     @high_watermark.setter
@@ -134,8 +134,9 @@ class LogState:
         return max(offset, self.log_start_offset) if offset >= 0 else -1
 
     def last_stable_offset(self) -> int:
-        """Consumers of committed records see what is below it. A thread may call this."""
-        # In this order: a transaction that begins between the two lines is above what was the high watermark.
+        """Consumers of committed records can read below this offset. A thread may call this."""
+        # In this order: a transaction that begins between the two lines is above the high watermark read
+        # first.
         high_watermark = self._high_watermark
         unstable = self.first_unstable_offset()
         return unstable if 0 <= unstable < high_watermark else high_watermark
@@ -144,17 +145,17 @@ class LogState:
         return list(self.producers.producers.values())
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """The largest epoch not above the asked one, and where it ends; (-1, -1) if that is not known."""
+        """The largest epoch not above `epoch`, and its end offset; (-1, -1) if unknown."""
         return self.epochs.end_offset_for(epoch, self.log_end_offset)
 
     def assign_epoch_start(self, epoch: int, offset: int) -> None:
-        """A leader begins an epoch."""
+        """Note the start offset of a new leader epoch."""
         self.epochs.assign(epoch, offset)
 
     # Rolling and flushing
 
     def roll(self, now_ms: i64, offset: i64 = 0) -> None:
-        """Begin a new segment at the end of the log, or later."""
+        """Begin a new segment at the end of the log, or at a later offset."""
         old = self.active
         base_offset = max(offset, self.log_end_offset)
         if base_offset == old.base_offset:
@@ -170,7 +171,7 @@ class LogState:
         try:
             self.producers.take_snapshot()
         except DiskError as error:
-            # Recovery can begin with an older one.
+            # Recovery can begin with an older snapshot.
             self._note_unsaved(error)
         self._ask_flush(base_offset)
 
@@ -183,11 +184,11 @@ class LogState:
             self.request_flush(self, offset)
 
     def flush(self, end_offset: int | None = None) -> None:
-        """Bring everything below the offset (all, without one) to the device. May wait."""
+        """Sync all batches below `end_offset`, or all batches if it is None. May wait."""
         with self.flush_lock:
             if self.deleted:
                 return
-            # The end first: what is appended from here on may or may not be part of it.
+            # Read the end first: the sync may or may not cover batches that are appended from here on.
             reached = self.log_end_offset
             target = reached if end_offset is None else min(end_offset, reached)
             segments = self.segments
@@ -205,7 +206,7 @@ class LogState:
             reached = max(reached, self.flushed_offset)
             saved = self._save(unsealed, active, reached)
             if self.folder_unsynced:
-                # In this order: of a file that is created meanwhile the next flush takes care.
+                # In this order: if a file is created during the sync, the next flush syncs the folder again.
                 self.folder_unsynced = False
                 self._sync_folder()
             self.flushed_offset = reached
@@ -214,7 +215,7 @@ class LogState:
                 self.saved_offset = reached
 
     def _save(self, unsealed: list[Segment], active: Segment, end_offset: i64) -> bool:
-        """Save what makes the next start short; whether that succeeded."""
+        """Save the files that make the next start short. Returns whether that succeeded."""
         try:
             for segment in unsealed:
                 segment.seal_indexes()
@@ -232,11 +233,11 @@ class LogState:
         if error.is_fatal:
             raise error
         if self.save_error is None:
-            logger.error("%s keeps its recovery point until this succeeds: %s", self.name, error)
+            logger.error("The recovery point of %s stays until this succeeds: %s", self.name, error)
         self.save_error = error
 
     def save_indexes(self) -> None:
-        """Let the index files of the active segment catch up, for who looks at them. May wait."""
+        """Write the indexes of the active segment to their files, for tools that read the files. May wait."""
         with self.flush_lock:
             if not self.closed:
                 try:
@@ -252,17 +253,17 @@ class LogState:
             self.parent_unsynced = False
 
     def _segment_number(self, offset: i64) -> int:
-        """Which segment has the offset; 0 when it is before them all."""
+        """The index of the segment that has the offset; 0 if the offset is before all segments."""
         return max(bisect_right(self.base_offsets, offset) - 1, 0)
 
     def segment_base(self, offset: int) -> int:
-        """Where the segment begins that has the offset; the offset itself when it is before them all."""
+        """The base offset of the segment that has the offset; `offset` if it is before all segments."""
         return min(self.base_offsets[self._segment_number(offset)], offset)
 
-    # Forgetting
+    # Deleting
 
     def increment_log_start_offset(self, offset: int) -> None:
-        """Forget what is before the offset; the next `apply_retention` deletes the files."""
+        """Move the start of the log forward. The next `apply_retention` deletes the files before it."""
         if offset > self._high_watermark:
             raise OffsetOutOfRangeError(
                 f"Cannot increment the log start offset to {offset} of partition {self.name} since it is "
@@ -274,10 +275,11 @@ class LogState:
             self.producers.advance_log_start(offset)
 
     def apply_retention(self, now_ms: int) -> int:
-        """Delete the segments that retention.ms, retention.bytes or the start offset let go; how many.
+        """Delete segments because of retention.ms, retention.bytes or the start offset. Returns how many.
 
-        Only whole segments below the high watermark go. Their files are renamed and listed in `doomed_files`.
-        -1 says that a flush is using the files: try again. The first call may wait, to look up timestamps.
+        Only whole segments below the high watermark are deleted. Their files are renamed and listed in
+        `doomed_files`. Returns -1 if a flush uses the files: try again. The first call may wait, because it
+        looks up timestamps.
         """
         if not self.flush_lock.acquire(blocking=False):
             return -1
@@ -319,9 +321,9 @@ class LogState:
             self.producers.remove_snapshot(segment.base_offset)
 
     def replace_segments(self, replaced: list[Segment], segment: Segment) -> None:
-        """Let one segment take the place of several in a row, whose records compaction has put into it.
+        """Replace neighbouring segments by the one segment that compaction has written from them.
 
-        Their files have been renamed already. Their snapshots of producers go too; the first one's stays.
+        The files have been renamed already. Of the segments' producer snapshots only the first one stays.
         """
         first = self.segments.index(replaced[0])
         end = first + len(replaced)
@@ -331,9 +333,9 @@ class LogState:
             self.doomed_files += self.producers.forget_snapshot(old.base_offset)
 
     def truncate_to(self, offset: int) -> bool:
-        """Drop the batch with the offset and all later ones; whether there was any. May wait.
+        """Drop the batch with the offset and all later ones. Returns whether there was any. May wait.
 
-        The log then ends with its last batch: before the offset, if that is inside of a batch or a gap.
+        If the offset is inside of a batch or a gap, the log ends before the offset, after its last batch.
         """
         if offset >= self.log_end_offset:
             self.epochs.truncate_from_end(self.log_end_offset)
@@ -344,7 +346,7 @@ class LogState:
         return True
 
     def _truncate_segments(self, offset: int) -> i64:
-        """Truncate inside of the row of segments; where the log ends then."""
+        """Truncate at an offset that is in a segment. Returns the new end offset."""
         with self.flush_lock:
             keep = self._segment_number(offset) + 1
             doomed = self.segments[keep:]
@@ -354,7 +356,7 @@ class LogState:
             self.log_start_offset = min(self.log_start_offset, offset)
             self._set_end(self.active.read_next_offset())
             if doomed:
-                # Else a crash could bring them back, behind records that are new.
+                # Without a sync a crash could bring the segments back, after records that are new.
                 self.disk.sync_folder(self.folder)
             self.epochs.truncate_from_end(self.log_end_offset)
             self.producers.remove_snapshots_outside(self.log_start_offset, self.log_end_offset)
@@ -377,7 +379,7 @@ class LogState:
         self._high_watermark = min(self._high_watermark, offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Drop everything and begin anew at the offset. May wait."""
+        """Drop all batches. The log is then empty and begins at the offset. May wait."""
         with self.flush_lock:
             self._doom(self.segments)
             segment = Segment(self.disk, self.folder, offset, 0, self._jitter_ms(), False)
@@ -392,7 +394,7 @@ class LogState:
             self.producers.clear(offset)
 
     def set_topic_id(self, topic_id: bytes) -> None:
-        """Give a log its topic id that was found without one."""
+        """Set the topic id of a log that was opened without one."""
         self.topic_id = topic_id
         self.disk.write_file(f"{self.folder}/{PARTITION_METADATA_FILE}", encode_partition_metadata(topic_id))
         self.folder_unsynced = True
@@ -402,7 +404,7 @@ class LogState:
         return any(segment.timestamps_unknown() for segment in self.segments)
 
     def load_timestamps(self) -> None:
-        """Read what `apply_retention` needs. May wait."""
+        """Read the timestamps that `apply_retention` needs. May wait."""
         for segment in self.segments:
             segment.load_timestamps()
 
@@ -410,9 +412,9 @@ class LogState:
         self.producers.remove_expired(now_ms, self.producer_expiration_ms)
 
     def close(self) -> None:
-        """Bring all to the device, indexes and a snapshot of the producers too; give the descriptors back.
+        """Sync the batches, the indexes and a snapshot of the producers, and close the descriptors. May wait.
 
-        May wait. The next start trusts what it finds, so nothing may be missing: a failed write is raised.
+        The next start trusts these files, so nothing may be missing: a failed write is raised.
         """
         if self.closed:
             return
@@ -430,14 +432,14 @@ class LogState:
         self.release()
 
     def delete(self, new_folder: str) -> None:
-        """Give the log up: move its folder away. Waits for a flush under way, which knows the old paths."""
+        """Move the folder away. Waits for a running flush, which uses the old paths."""
         with self.flush_lock:
             self.deleted = True
             self.release()
             self.disk.rename(self.folder, new_folder)
 
     def release(self) -> None:
-        """Give the descriptors back without writing anything."""
+        """Close the descriptors without writing anything."""
         self.closed = True
         for segment in self.segments:
             segment.close()

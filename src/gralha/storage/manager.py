@@ -1,11 +1,11 @@
-"""All logs of a node: loaded at the start, flushed, trimmed and checkpointed meanwhile, closed at the end.
+"""All logs of a node. The manager loads, flushes, trims, checkpoints and closes them.
 
-Appends happen on the event loop; what waits for the disk happens here in threads, started and awaited by
-`run`, the owner task. A failed sync in any of them ends `run`, and with it the node: nobody knows then what
-the device holds. A failed write, as on a full disk, is logged and tried again later.
+The event loop appends. Work that waits for the disk runs in threads, which the task `run` starts and awaits.
+A failed sync in a thread ends `run` and the node, because nobody knows then what is on the device. A failed
+write, as on a full disk, is logged and tried again later.
 
-Flushes are coalesced: `flush_soon` gives everybody who asks before a flush begins the same future, and a log
-has one flush under way at a time. With `flush.messages=1`, acknowledgements wait for that future.
+A log has one flush at a time. All calls of `flush_soon` before a flush begins return the same future. With
+`flush.messages=1`, acknowledgements wait for that future.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TICK_MS: Final = 1000
 _INITIAL_DELAY_MS: Final = 30_000
 _PRODUCER_CHECK_INTERVAL_MS: Final = 600_000
 _IDLE_FILES_INTERVAL_MS: Final = 60_000
-# So many logs are looked at before other tasks of the event loop get their turn.
+# The manager lets other tasks run after it has looked at this many logs.
 _LOGS_PER_TURN: Final = 64
 _CLOSING_THREADS: Final = 8
 
@@ -52,11 +52,11 @@ METADATA_TOPIC: Final = "__cluster_metadata"
 
 
 class FolderLockedError(Exception):
-    """Another process works on a data folder."""
+    """Another process uses a data folder."""
 
 
 class _LeftFolder(NamedTuple):
-    """A folder that is served no more: where it goes, how long it stays there, and the move itself."""
+    """The folder of a partition that is not served any more, and how to move it."""
 
     path: str
     delay_ms: int
@@ -82,7 +82,7 @@ class LogManager:
         self.folders = folders
         self.defaults = defaults
         self.logs: dict[PartitionKey, Log] = {}
-        # Partitions whose records are damaged, and the reason; they are not served.
+        # Partitions that are not served because their records are damaged, and the reason.
         self.offline: dict[PartitionKey, Exception] = {}
         self._offline_folders: dict[PartitionKey, str] = {}
         self._random = random or Random(0)
@@ -100,9 +100,9 @@ class LogManager:
             self._remove_later,
         )
         self._locks: list[FolderLock] = []
-        # How many logs are being made in each folder right now.
+        # How many logs are being created in each folder now.
         self._being_made = dict.fromkeys(folders, 0)
-        # When to remove which files and folders.
+        # The files and folders to remove: the time, the path, and whether it is a folder.
         self._doomed: list[tuple[int, str, bool]] = []
         self._flushed_ms: dict[PartitionKey, int] = {}
         self._retention_due_ms = LONG_MAX
@@ -114,7 +114,7 @@ class LogManager:
     # Starting
 
     def lock(self) -> None:
-        """Take the data folders, before anything in them is read or written. May wait."""
+        """Lock the data folders. Call this before anything in them is read or written. May wait."""
         for folder in self.folders:
             self.disk.make_folder(folder)
             lock = self.disk.lock_folder(folder)
@@ -123,13 +123,13 @@ class LogManager:
             self._locks.append(lock)
 
     def clean_shutdown_epoch(self) -> int:
-        """The broker epoch of the run that closed all folders well; -1 if there was none. May wait."""
+        """The broker epoch in all clean shutdown files; -1 if one is missing or differs. May wait."""
         epochs = {read_clean_shutdown(self.disk, folder) for folder in self.folders}
         epoch = epochs.pop()
         return -1 if epochs or epoch is None else epoch
 
     def load(self, now_ms: int, configs_for: Callable[[str], Mapping[str, str]]) -> None:
-        """Open every partition in the data folders, which are locked unless they are already. May wait."""
+        """Lock the data folders, unless they are locked, and open every partition in them. May wait."""
         configs: dict[str, LogConfig] = {}
         if not self._locks:
             self.lock()
@@ -140,7 +140,7 @@ class LogManager:
             self._checkpoints.read(folder)
             for name in self.disk.list_folders(folder):
                 self._load_folder(folder, name, clean, now_ms, configs_for, configs)
-        # The first call counts everything that was loaded as used, the second one closes it.
+        # Loading has used all files, so the first call closes none. The second one closes them.
         self.disk.close_idle_files()
         self.disk.close_idle_files()
 
@@ -207,7 +207,7 @@ class LogManager:
     def get_or_create(
         self, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int
     ) -> Log:
-        """The partition's log. A new one goes to the data folder with the fewest partitions. May wait."""
+        """The partition's log. A new log goes to the data folder with the fewest partitions. May wait."""
         log = self._find(topic, partition, topic_id)
         if log is None:
             folder = self._emptiest_folder()
@@ -219,7 +219,7 @@ class LogManager:
     async def get_or_create_in_thread(
         self, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int
     ) -> Log:
-        """As `get_or_create`, making files in a thread. One caller per partition at a time."""
+        """As `get_or_create`, but a thread creates the files. One call per partition at a time."""
         log = self._find(topic, partition, topic_id)
         if log is None:
             folder = self._emptiest_folder()
@@ -252,7 +252,7 @@ class LogManager:
         now_ms: int,
         forget: Callable[[], None],
     ) -> Log:
-        # What is left in the checkpoints of a deleted partition of that name must not count for this one.
+        # The checkpoints may still list a deleted partition with that name. Its offsets must not count here.
         forget()
         return self._open(folder, key, topic_id, config, False, now_ms)
 
@@ -265,21 +265,21 @@ class LogManager:
         return min(self.folders, key=counts.__getitem__)
 
     def delete(self, topic: str, partition: int, now_ms: int) -> None:
-        """Give a partition up: its folder is renamed now and removed after file.delete.delay.ms. May wait."""
+        """Delete a partition: rename its folder now, and remove it after file.delete.delay.ms. May wait."""
         left = self._leave(topic, partition, "delete")
         if left is not None:
             left.move()
             self._doomed.append((now_ms + left.delay_ms, left.path, True))
 
     async def delete_in_thread(self, topic: str, partition: int, now_ms: int) -> None:
-        """As `delete`; a thread waits for a flush under way."""
+        """As `delete`, but a thread renames the folder, which may wait for a flush."""
         left = self._leave(topic, partition, "delete")
         if left is not None:
             await self._in_thread(left.move)
             self._doomed.append((now_ms + left.delay_ms, left.path, True))
 
     async def set_aside_in_thread(self, topic: str, partition: int) -> str | None:
-        """Rename the folder of a partition that is not the one wanted by its name; it stays. The new path."""
+        """Rename the folder of a partition that does not belong here, and keep it. Returns the new path."""
         left = self._leave(topic, partition, "stray")
         if left is None:
             return None
@@ -287,7 +287,7 @@ class LogManager:
         return left.path
 
     def _leave(self, topic: str, partition: int, suffix: str) -> _LeftFolder | None:
-        """Serve a partition no more; what remains is to move its folder."""
+        """Stop serving a partition. The caller then moves its folder."""
         key = (topic, partition)
         log = self.logs.pop(key, None)
         folder = self._offline_folders.pop(key, None) if log is None else log.folder
@@ -308,8 +308,8 @@ class LogManager:
         return _LeftFolder(path, log.config.file_delete_delay_ms, partial(log.delete, path))
 
     async def truncate_in_thread(self, log: Log, offset: int) -> None:
-        """`Log.truncate_to`; the recovery point goes back first, lest a crash look like damage."""
-        # The log may end before the offset, if that is inside of a batch, but not before the segment.
+        """Lower the recovery point, then truncate. Otherwise the log could look damaged after a crash."""
+        # If the offset is inside of a batch, the log ends before the offset, but not before its segment.
         await self._truncate(log, log.segment_base(offset), partial(log.truncate_to, offset))
 
     async def truncate_fully_in_thread(self, log: Log, offset: int) -> None:
@@ -330,7 +330,7 @@ class LogManager:
         key = (log.topic, log.partition)
         checkpoints = self._checkpoints
         lowers = recovery_point < log.flushed_offset
-        # Until it is done: a collection meanwhile must not bring the old one back.
+        # A checkpoint during the truncation must not write the old recovery point.
         checkpoints.lowered[key] = recovery_point
         log.first_dirty_offset = min(log.first_dirty_offset, recovery_point)
         if lowers:
@@ -350,11 +350,11 @@ class LogManager:
     # Running
 
     def flush_soon(self, log: Log) -> asyncio.Future[None]:
-        """Done when everything that is in the log now is on the device; shared by all who ask meanwhile."""
+        """A future that is done when all batches in the log now are on the device. Callers may share it."""
         return self._flusher.flush_soon(log)
 
     async def run(self, clock: Callable[[], int]) -> None:
-        """The owner of all background work. It ends only by being cancelled or by a disk error."""
+        """Do the background work until this task is cancelled or the disk fails."""
         self.begin(clock())
         cleaning = asyncio.ensure_future(self.cleaner.run(clock))
         try:
@@ -367,7 +367,7 @@ class LogManager:
             await asyncio.wait([cleaning])
 
     def begin(self, now_ms: int) -> None:
-        """From now on the intervals count. Retention lets a node start in peace."""
+        """Start the intervals. Retention does not begin while a node starts."""
         self._retention_due_ms = now_ms + min(self._retention_check_interval_ms, _INITIAL_DELAY_MS)
         self._checkpoint_due_ms = now_ms + self._checkpoint_interval_ms
         self._high_watermark_due_ms = now_ms + self._high_watermark_checkpoint_interval_ms
@@ -375,7 +375,7 @@ class LogManager:
         self._idle_files_due_ms = now_ms + _IDLE_FILES_INTERVAL_MS
 
     async def turn(self, now_ms: int) -> None:
-        """Do what is due at that time."""
+        """Do the work that is due at that time."""
         self._flush_overdue(now_ms)
         await self._remove_doomed(now_ms)
         if now_ms >= self._retention_due_ms:
@@ -404,7 +404,7 @@ class LogManager:
         await asyncio.get_running_loop().run_in_executor(None, work)
 
     def _flush_overdue(self, now_ms: int) -> None:
-        """Honour flush.ms."""
+        """Flush the logs that were not flushed for flush.ms."""
         for key, log in self.logs.items():
             if log.config.flush_ms == LONG_MAX or log.flushed_offset >= log.log_end_offset:
                 continue
@@ -413,7 +413,7 @@ class LogManager:
                 self._flushed_ms[key] = now_ms
 
     async def apply_retention(self, now_ms: int) -> int:
-        """Delete what the topics' retention lets go; how many segments."""
+        """Delete segments as the topics' retention settings say. Returns how many."""
         deleted = 0
         logs = list(self.logs.values())
         for start in range(0, len(logs), _LOGS_PER_TURN):
@@ -463,7 +463,7 @@ class LogManager:
     def close(self, broker_epoch: int = -1) -> None:
         """Flush and close all logs, write the checkpoints and the marker of a clean shutdown. May wait.
 
-        Without room on the disk there is no marker, and the next start checks what may be missing.
+        On a full disk there is no marker, and the next start checks the logs.
         """
         self._flusher.close()
         try:
@@ -471,7 +471,7 @@ class LogManager:
             self._checkpoints.collect(self.logs)
             self._checkpoints.collect_high_watermarks(self.logs)
             self._checkpoints.write_now()
-            # Damage must be found again on the next start, so the whole folder is checked then.
+            # Without the marker the next start checks all logs, and finds the damage again.
             if not self.offline:
                 for folder in self.folders:
                     write_clean_shutdown(self.disk, folder, broker_epoch)
@@ -484,12 +484,12 @@ class LogManager:
     def _close_logs(self) -> None:
         with ThreadPoolExecutor(_CLOSING_THREADS) as threads:
             closing = [threads.submit(log.close) for log in self.logs.values()]
-        # All of them are tried; the first failure counts.
+        # All logs are closed before the first failure is raised.
         for closed in closing:
             closed.result()
 
     def release(self) -> None:
-        """Let go of the data folders without writing anything: after a disk error."""
+        """Close and unlock everything without writing. After a disk error this is called alone."""
         self._flusher.close()
         for log in self.logs.values():
             log.release()
@@ -508,11 +508,11 @@ def _load_timestamps(logs: list[Log]) -> None:
         try:
             log.load_timestamps()
         except DiskError:
-            # Its files may have been moved away meanwhile.
+            # The files of a deleted log have moved.
             if not log.deleted:
                 raise
 
 
 def folder_of(log: Log) -> str:
-    """The data folder that a log is in."""
+    """The data folder that has the log."""
     return log.folder.rpartition("/")[0]

@@ -40,10 +40,10 @@ def open_log(
     random: Random | None = None,
     producer_expiration_ms: int = PRODUCER_EXPIRATION_MS,
 ) -> Log:
-    """The log in the folder, created if there is none. May wait.
+    """Open the log in the folder. Creates the log if there is none. May wait.
 
-    `clean` says that it was closed well, so that nothing needs to be checked. Raises `CorruptLogError` when
-    records below the recovery point are damaged.
+    `clean` says that the log was closed well, so that nothing needs to be checked. Raises `CorruptLogError`
+    if records below the recovery point are damaged.
     """
     disk.make_folder(folder)
     stored_id = _read_topic_id(disk, folder)
@@ -65,7 +65,7 @@ def open_log(
     )
     loaded = loader.load()
     if stored_id == ZERO_UUID and topic_id != ZERO_UUID:
-        # Not synced here: the first flush does that, and before it there is nothing to lose.
+        # The first flush syncs this file. Before a flush no record is known to be on the device.
         disk.write_file(f"{folder}/{PARTITION_METADATA_FILE}", encode_partition_metadata(topic_id))
         loaded.folder_unsynced = True
     log = Log(
@@ -84,14 +84,14 @@ def open_log(
 
 
 def _read_topic_id(disk: Disk, folder: str) -> bytes:
-    """The stored id. One that a crash left unfinished counts as none: who knows the topic gives it again.
+    """The stored topic id. ZERO_UUID if a crash left the file unfinished: the metadata gives the id again.
 
-    The file is not synced before the first flush, and the records beside it are of more worth.
+    The file is not synced before the first flush. Refusing to open the log would lose its records.
     """
     path = f"{folder}/{PARTITION_METADATA_FILE}"
     data = disk.read_file(path) or b""
     if not is_unfinished_partition_metadata(data):
         return decode_partition_metadata(path, data)
     if data:
-        logger.warning("%s was not written to its end: going on without a topic id", path)
+        logger.warning("%s is incomplete: opening the log without a topic id", path)
     return ZERO_UUID

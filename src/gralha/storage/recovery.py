@@ -1,9 +1,9 @@
-"""Opening a partition's folder: after a clean shutdown by looking at little, after a crash by checking much.
+"""Opening a partition's folder. After a clean shutdown this reads little, after a crash it checks batches.
 
-What is below the recovery point was synced before; a bad batch there is damage, and the partition must not
-serve (`CorruptLogError`: it goes offline, to be replicated anew). Above it, the first bad batch ends the log:
-it and all that follows is cut, since whoever wrote it was told at most that the page cache has it. The
-segments that recovery walks get their indexes, leader epochs and producer states built anew on the way.
+Batches below the recovery point were synced. A bad batch there is damage (`CorruptLogError`): the partition
+goes offline. Above the recovery point the first bad batch ends the log. Recovery cuts that batch and all
+later ones, because no client was told that they are on the device. Recovery also rebuilds the indexes, leader
+epochs and producer states of the segments that it walks over.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class CorruptLogError(Exception):
 
 
 class LoadedLog:
-    """What a partition's folder holds."""
+    """The content of a partition's folder."""
 
     def __init__(self, epochs: LeaderEpochs, producers: ProducerState) -> None:
         self.epochs = epochs
@@ -59,7 +59,7 @@ class LoadedLog:
 
 
 class LogLoader:
-    """Opens one folder. `load` does it all; the object is of no use afterwards."""
+    """Opens one folder. Call `load` once."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class LogLoader:
         self.producers = ProducerState(disk, folder, name)
         self.segments: list[Segment] = []
         self.without_index: list[Segment] = []
-        # Where the walk after a crash began.
+        # The base offset of the first segment that recovery walked over after a crash.
         self.recovered_base = 0
 
     def load(self) -> LoadedLog:
@@ -127,7 +127,7 @@ class LogLoader:
         return loaded
 
     def _remove_leftovers(self, names: list[str]) -> list[str]:
-        """Remove what a crash left half done; the names of the files that count."""
+        """Remove unfinished files that a crash left. Returns the names of the other files."""
         bases = {name[:20] for name in names if name.endswith(LOG_SUFFIX)}
         kept: list[str] = []
         for name in names:
@@ -154,7 +154,7 @@ class LogLoader:
                     self.without_index.append(segment)
 
     def _list_snapshots(self, names: list[str]) -> None:
-        """Snapshots belong to the start of a segment or to the end of the log; others are removed."""
+        """List the snapshots at the start of a segment or at the end of the log, and remove the others."""
         offsets = sorted(
             int(name[: -len(SNAPSHOT_SUFFIX)])
             for name in names
@@ -168,7 +168,7 @@ class LogLoader:
                 self.producers.remove_snapshot(offset)
 
     def _read_end(self) -> int:
-        """The end of a log that was closed well."""
+        """Find the end offset of a log that was closed well."""
         if not self.segments:
             return self.log_start_offset
         for segment in self.without_index:
@@ -178,7 +178,7 @@ class LogLoader:
         if active.size_bytes == 0:
             active.start_empty()
         else:
-            # Here and not with the first append: that one is on the event loop.
+            # Read the indexes here, because the first append runs on the event loop.
             active.load_to_append()
             if not active.indexes_are_plausible():
                 self._rebuild_indexes(active)
@@ -187,7 +187,7 @@ class LogLoader:
 
     def _load_producers(self, loaded: LoadedLog) -> None:
         if not self.producers.snapshots:
-            # Nothing was ever written, or by a broker too old to know producers.
+            # The log is empty, or an old version wrote it that had no producer state.
             self.producers.end_offset = loaded.log_end_offset
             return
         self.producers.remove_snapshots_outside(loaded.log_start_offset, loaded.log_end_offset)
@@ -203,7 +203,7 @@ class LogLoader:
     # After a crash
 
     def _recover(self) -> int:
-        """Check what may not have been synced; the end of the log."""
+        """Check the batches that may not have been synced. Returns the end offset of the log."""
         first = len(self.segments)
         while first > 0 and (
             first == len(self.segments) or self.segments[first].base_offset > self.recovery_point
@@ -252,7 +252,7 @@ class LogLoader:
     def _lacks_end(self, number: int, end_offset: int) -> bool:
         """Whether the file lost whole batches at its end.
 
-        A segment begins where the one before it ended (`Log._segment_for`), unless compaction has removed
+        A segment begins where the segment before it ended (`Log._segment_for`), unless compaction has removed
         batches there, or the gap is too large for one segment.
         """
         if number == len(self.segments) - 1 or self.config.compact:
@@ -282,7 +282,7 @@ class LogLoader:
         )
 
     def _recover_segment(self, segment: Segment) -> tuple[int, int]:
-        """Walk over all batches, building the indexes; the next offset, and how many bytes are no batch."""
+        """Walk over all batches and build the indexes. Returns the next offset, and how many bytes to cut."""
         size: i64 = segment.file.size()
         segment.start_empty()
         next_offset: i64 = segment.base_offset
@@ -318,7 +318,7 @@ class LogLoader:
         )
 
     def _rebuild_indexes(self, segment: Segment) -> None:
-        """An index file is missing or wrong: walk over the headers of the segment to write it again."""
+        """Write the indexes again from the headers of the batches, because a file is missing or wrong."""
         logger.warning("%s: building the indexes of segment %d anew", self.name, segment.base_offset)
         size = segment.size_bytes
         segment.start_walk()
@@ -344,7 +344,7 @@ class LogLoader:
                 self.disk.remove(path)
             self.producers.remove_snapshot(segment.base_offset)
         if first < len(self.segments):
-            # Else another crash could bring them back, behind records that are new.
+            # Without a sync another crash could bring the segments back, after records that are new.
             self.disk.sync_folder(self.folder)
         del self.segments[first:]
 
@@ -355,7 +355,7 @@ class LogLoader:
 
 
 def _whole_batch(chunk: bytes, position: i64) -> BatchHeader | None:
-    """The header at the position if the chunk has the whole batch; None otherwise, and if it is no header."""
+    """The header at the position. None if the chunk has no valid header or not the whole batch there."""
     if len(chunk) - position < HEADER_SIZE:
         return None
     try:
@@ -366,7 +366,7 @@ def _whole_batch(chunk: bytes, position: i64) -> BatchHeader | None:
 
 
 def _read_batch(segment: Segment, position: i64, size: i64) -> bytes:
-    """A chunk of the file that has at least the whole batch at the position, if the file has it."""
+    """Read a chunk of the file that has the whole batch at the position, if the file has all of it."""
     chunk = segment.file.read(position, min(_CHUNK_BYTES, size - position))
     if len(chunk) >= HEADER_SIZE:
         length = int.from_bytes(chunk[8:12], "big", signed=True) + LOG_OVERHEAD
@@ -378,7 +378,7 @@ def _read_batch(segment: Segment, position: i64, size: i64) -> bytes:
 def replay_producer(
     producers: ProducerState, segment: Segment | None, data: bytes, position: i64, header: BatchHeader
 ) -> None:
-    """Note a batch of the log in the producers' state; with a segment, in its transaction index too."""
+    """Add a batch of the log to the producers' state, and to the transaction index of a given segment."""
     if header.has_producer_id:
         if not header.is_control:
             producers.replay_data(header)
@@ -395,9 +395,9 @@ def record_marker(
     header: BatchHeader,
     offset: i64,
 ) -> None:
-    """Note the end marker of a transaction that is in the log at the offset.
+    """Add the end marker of a transaction to the producers' state. The marker is in the log at the offset.
 
-    What can fail comes first: after a failure the producers are as they were.
+    The steps that can fail come first: a failure does not change the producers' state.
     """
     record = decode_records(data, position, header)[0]
     aborted = control_type(record.key) == ABORT
@@ -423,12 +423,12 @@ def rebuild_producers(
     now_ms: int,
     expiration_ms: int,
 ) -> None:
-    """Bring the producers' state to the offset: from the last snapshot before it and the batches since."""
+    """Build the producers' state at the offset from the last snapshot before it and the batches since."""
     was_empty = (
         not producers.producers and not producers.open_transactions and producers.end_offset >= end_offset
     )
     producers.reload(end_offset, log_start_offset, now_ms, expiration_ms)
-    # A state that was empty further on is not worth a walk over the log.
+    # A state that was empty at a later offset needs no walk over the log.
     if producers.end_offset < end_offset and not was_empty:
         for number, segment in enumerate(segments):
             ends = segments[number + 1].base_offset if number + 1 < len(segments) else end_offset

@@ -1,11 +1,12 @@
 """One segment of a log: a file of record batches and its indexes.
 
-The file `<base offset>.log` holds batches one after the other, nothing else. A position in it is found by the
-offset index, which leads to a batch at or before the wanted one, and a walk over batch headers from there.
-A reader that goes on where it stopped skips both: the segment remembers where its last few reads ended.
+The file `<base offset>.log` has only batches, one after the other. To find the position of an offset, the
+segment looks up a batch at or before it in the offset index, and walks over batch headers from there. A
+reader that goes on where it stopped skips both steps, because the segment remembers where its last few reads
+ended.
 
-The size is known in memory; a write or a read is one system call. All methods run on the event loop except
-where they say that a thread may call them.
+The size is in memory, so a write or a read is one system call. Only the event loop calls these methods,
+except where a method says that a thread may call it.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
 DELETED_SUFFIX: Final = ".deleted"
 SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 
-# How much one look for a batch reads: an index interval of small batches and then some.
+# The bytes that one search for a batch reads: a little more than an index interval of small batches.
 _PROBE_BYTES: Final[i64] = 8192
-# A read is trimmed to whole batches only if it has at most this many: with more, each is tiny.
+# A read with more batches than this is not trimmed to whole batches: each batch is tiny then.
 _TRIM_BATCHES_MAX: Final[i64] = 256
 _REMEMBERED_MAX: Final[i64] = 16
 _SCAN_BYTES: Final[i64] = 64 * 1024
@@ -83,22 +84,22 @@ class Segment:
             disk, segment_path(folder, base_offset, TRANSACTION_INDEX_SUFFIX), has_aborts
         )
         self.bytes_since_index_entry: i64 = 0
-        # The largest timestamp and the last offset of the batch that has it; _UNKNOWN until it is looked up.
+        # The largest timestamp (_UNKNOWN until it is looked up) and the last offset of the batch that has it.
         self.max_timestamp: i64 = _UNKNOWN
         self.max_timestamp_offset: i64 = base_offset
-        # The first batch's timestamp, from which the segment's age counts.
+        # The timestamp of the first batch. The segment's age counts from it.
         self.first_timestamp: i64 = _UNKNOWN
-        # Offsets that readers are likely to ask for next, and the positions of their batches. A reader in a
-        # thread takes the dict before it reads, and writes to that one: whoever truncates puts a new one in
-        # its place, so that no position from before is remembered afterwards.
+        # Offsets that readers are likely to ask for next, and the positions of their batches. A truncation
+        # puts a new dict here. A reader in a thread writes to the dict that was here when it began to read,
+        # so that a truncated segment does not remember an old position.
         self.remembered: dict[int, int] = {}
-        # Where the last read without waiting began.
+        # The position where the last non-blocking read began.
         self.last_start: i64 = -1
 
     # Opening
 
     def create(self) -> None:
-        """Make the file of a new segment; those of its indexes come with the first entries."""
+        """Create the file of a new segment. The first entry of an index creates its file."""
         self.file = self.disk.open(self.file_path(LOG_SUFFIX), create=True)
         if self.file.size() > 0:
             self.file.truncate(0)
@@ -107,12 +108,12 @@ class Segment:
         self.start_empty()
 
     def start_empty(self) -> None:
-        """Forget what all indexes know; `note_batch` tells them anew, and who passes markers."""
+        """Empty all indexes. `note_batch` and `record_marker` (recovery.py) fill them again."""
         self.transaction_index.start_empty()
         self.start_walk()
 
     def start_walk(self) -> None:
-        """Forget what the indexes of offsets and times know; `note_batch` tells them anew."""
+        """Empty the offset index and the time index. `note_batch` fills them again."""
         self.offset_index.start_empty()
         self.time_index.start_empty()
         self.size_bytes = 0
@@ -126,18 +127,18 @@ class Segment:
         return self.offset_index.path[: -len(OFFSET_INDEX_SUFFIX)] + suffix
 
     def load(self) -> None:
-        """Take up an existing segment; only the size of its file is looked at."""
+        """Open an existing segment. This reads only the size of its file."""
         self.size_bytes = self.file.size()
 
     def load_to_append(self) -> None:
-        """Take the ends of the indexes into memory, because the segment is about to be written. May wait."""
+        """Read the ends of the indexes into memory, because the segment is about to be written. May wait."""
         self.offset_index.load()
         self.time_index.load()
         self.transaction_index.load()
         self.load_timestamps()
 
     def indexes_are_plausible(self) -> bool:
-        """Whether what `load_to_append` found may be true of the file of batches."""
+        """Whether the indexes that `load_to_append` read can belong to the file of batches."""
         if not self.offset_index.rises_from(self.base_offset + 1) or not self.time_index.rises_from(0):
             return False
         count = self.offset_index.count()
@@ -151,7 +152,7 @@ class Segment:
         return self.max_timestamp == _UNKNOWN or self.first_timestamp == _UNKNOWN
 
     def load_timestamps(self) -> None:
-        """Find out the largest timestamp, unless it is known. A thread may call this."""
+        """Look up the largest timestamp, unless it is known. A thread may call this."""
         if self.max_timestamp == _UNKNOWN:
             timestamp, offset = self.time_index.last(True)
             self.max_timestamp_offset = offset
@@ -165,7 +166,7 @@ class Segment:
         return read_header(self.file.read(0, HEADER_SIZE), 0).max_timestamp
 
     def largest_timestamp(self) -> i64:
-        """The largest timestamp of a record, or when the file was changed last if no record has one."""
+        """The largest timestamp of a record. If no record has one, the time of the file's last change."""
         self.load_timestamps()
         return self.max_timestamp if self.max_timestamp >= 0 else self.file.modified_ms()
 
@@ -223,7 +224,7 @@ class Segment:
     def note_batch(
         self, size_bytes: i64, last_offset: i64, max_timestamp: i64, index_interval_bytes: i64
     ) -> None:
-        """Account for a batch that is in the file right after the ones accounted for."""
+        """Count a batch that is in the file after the counted ones, and add index entries if due."""
         position = self.size_bytes
         if position == 0:
             self.first_timestamp = max_timestamp
@@ -238,14 +239,14 @@ class Segment:
         self.size_bytes = position + size_bytes
 
     def finish(self) -> None:
-        """The segment will not be written any more: its largest timestamp becomes the last entry."""
+        """End writing: the largest timestamp becomes the last entry of the time index."""
         if self.time_index.memory is not None:
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
 
     def save_indexes(self) -> None:
-        """Bring the index files up to date while the segment is written. One thread at a time.
+        """Write the indexes to their files while the segment is written. One thread may call this at a time.
 
-        They are not synced: recovery builds the indexes of the active segment anew.
+        The files are not synced, because recovery rebuilds the indexes of the active segment.
         """
         if self.offset_index.memory is not None:
             self.offset_index.save(sync=False)
@@ -253,9 +254,9 @@ class Segment:
             self.transaction_index.save(sync=False)
 
     def sync_indexes(self) -> bool:
-        """Bring the indexes to the device: the next start will trust them. Whether they were not there yet.
+        """Sync the indexes, because the next start trusts them. Returns whether an index was not synced yet.
 
-        A thread may call this, one at a time.
+        One thread may call this at a time.
         """
         self.save_indexes()
         unsynced = self.offset_index.unsynced or self.time_index.unsynced or self.transaction_index.unsynced
@@ -265,14 +266,14 @@ class Segment:
         return unsynced
 
     def seal_indexes(self) -> None:
-        """Bring the indexes to the device after the segment was rolled. A thread may call this."""
+        """Sync the indexes after the segment was rolled. A thread may call this."""
         self.file.trim()
         self.sync_indexes()
         self.offset_index.release_memory()
         self.time_index.release_memory()
 
     def truncate_to(self, offset: i64) -> None:
-        """Drop the batch with that offset and all later ones; it is to be written again. May wait."""
+        """Drop the batch with that offset and all later ones. The segment can be written again. May wait."""
         position = self.position_of(offset, True)
         self.load_to_append()
         self.offset_index.truncate_to(offset)
@@ -281,7 +282,7 @@ class Segment:
         if position >= 0:
             self.file.truncate(position)
             self.size_bytes = position
-            # Else a crash could bring the batches back, beside a later segment with the same offsets.
+            # Without a sync a crash could bring the batches back, next to a later segment with their offsets.
             self.file.sync()
         self.bytes_since_index_entry = 0
         self.remembered = {}
@@ -301,9 +302,10 @@ class Segment:
         self.max_timestamp_offset = offset
 
     def rename_deleted(self) -> list[str]:
-        """Mark the files as deleted; the names to remove later. Readers go on with the new names.
+        """Rename the files so that they count as deleted. Returns the new names. Readers go on with these.
 
-        No descriptor stays open: it would keep the space on the disk taken after the files are removed.
+        No descriptor stays open, because the file system frees the space of a removed file after its last
+        close.
         """
         paths = [self.file_path(LOG_SUFFIX) + DELETED_SUFFIX]
         self.file.rename(paths[0])
@@ -322,7 +324,7 @@ class Segment:
         return paths
 
     def close(self) -> None:
-        """Give the descriptors back."""
+        """Close the descriptors."""
         self.file.close()
         for index in (self.offset_index, self.time_index):
             if index.file is not None:
@@ -345,7 +347,7 @@ class Segment:
         return data
 
     def position_of(self, offset: i64, blocking: bool) -> i64:
-        """Where the first batch begins whose last offset is at least the offset; -1 if there is none."""
+        """The position of the first batch whose last offset is at least `offset`; -1 if there is none."""
         remembered = self.remembered
         known = remembered.get(offset)
         if known is not None:
@@ -365,7 +367,7 @@ class Segment:
         return -1
 
     def _batch_size(self, data: bytes, at: i64, start: i64) -> i64:
-        """The size of the batch at that place of data that was read from `start` on."""
+        """The size of the batch at index `at` of data that was read from position `start` on."""
         size = i64(read_i32_be(data, at + 8)) + LOG_OVERHEAD
         if size < HEADER_SIZE:
             raise DiskError("read", self.file_path(LOG_SUFFIX), f"no batch begins at {start + at}")
@@ -374,10 +376,10 @@ class Segment:
     def read(
         self, offset: i64, max_bytes: i64, end_position: i64, min_one_batch: bool, blocking: bool
     ) -> RecordBytes | None:
-        """Batches from the one with the offset on, before `end_position`; None if the segment has no such.
+        """Read batches from the one with the offset up to `end_position`. None if the offset is not here.
 
-        The last batch may be cut. The first is whole, or there is none if it is larger than `max_bytes` and
-        `min_one_batch` does not ask for it. A thread may call this with `blocking`.
+        The last batch may be cut, but not the first. If the first batch is larger than `max_bytes`, it is
+        read only with `min_one_batch`. A thread may call this with `blocking`.
         """
         remembered = self.remembered
         start = self.position_of(offset, blocking)
@@ -408,7 +410,7 @@ class Segment:
     def _part_of(
         self, shared: SharedRead, start: i64, length: i64, remembered: dict[int, int]
     ) -> RecordBytes | None:
-        """Batches from the position on that somebody else has read; None if not even the first is whole."""
+        """Batches of another reader's read from the position on. None if the first one is cut."""
         begin = start - shared.start
         end = min(begin + length, i64(len(shared.data)))
         if end - begin < HEADER_SIZE or self._batch_size(shared.data, begin, shared.start) > end - begin:
@@ -420,7 +422,7 @@ class Segment:
     def _end_of_whole_batches(
         self, data: bytes, begin: i64, end: i64, start: i64, remembered: dict[int, int]
     ) -> i64:
-        """Leave out a cut batch at the end, and remember where the next read will begin.
+        """Find the end without a cut batch, and remember where the next read will begin.
 
         The batches are in the data from `begin` to `end`, and in the file from the position `start` on.
         """
@@ -442,7 +444,7 @@ class Segment:
         return at
 
     def scan(self, position: i64) -> tuple[list[tuple[int, BatchHeader]], i64]:
-        """Position and header of the next batches, and where to go on (the size at the end). May wait."""
+        """Positions and headers of the next batches, and the position after them. May wait."""
         found: list[tuple[int, BatchHeader]] = []
         size = self.size_bytes
         data = self._read(position, min(_SCAN_BYTES, size - position), True)
@@ -453,11 +455,11 @@ class Segment:
                 return found, size
             found.append((int(position + at), header))
             at += header.size_bytes
-        # Fewer bytes than a header at the end of the file are no batch.
+        # The bytes at the end of the file are no batch if they are fewer than a header has.
         return found, position + at if at else size
 
     def find_timestamp(self, timestamp: i64, start_offset: i64) -> TimestampOffset | None:
-        """The first record at or after the offset that is not older than the timestamp. May wait."""
+        """The first record at or after the offset whose timestamp is at least `timestamp`. May wait."""
         offset = max(self.time_index.lookup(timestamp, True), start_offset)
         position = self.offset_index.lookup(offset, True)
         while position < self.size_bytes:
@@ -471,7 +473,7 @@ class Segment:
         return None
 
     def find_max_timestamp(self) -> TimestampOffset | None:
-        """The first record that has the segment's largest timestamp. May wait for the disk."""
+        """The first record that has the segment's largest timestamp. May wait."""
         self.load_timestamps()
         if self.max_timestamp < 0:
             return None

@@ -1,12 +1,12 @@
-"""Reads that several readers can share: fifty consumers at the end of one log want the same bytes.
+"""Reads that several readers share: fifty consumers at the end of one log need the same bytes.
 
 A read is kept only if another one began at the same place just before, so a log with a single reader keeps
-nothing. A reader within the bytes that were kept gets them without a copy from the page cache. If they are
-only a part of what it asked for, it gets that part, unless it is small. Its next read then begins where those
-of the others begin, so readers that lag behind come together again.
+nothing. A reader that needs bytes of a kept read gets them without a copy from the page cache. If the kept
+read has only a part of them, the reader gets that part, unless it is small. Its next read then begins where
+the other readers begin, so readers that lag behind join the others again.
 
-A segment's bytes are found by its `remembered` dict. Truncation puts a new dict in its place, so bytes from
-before are not found any more. Only the event loop's thread calls this.
+A segment's `remembered` dict is the key of its kept reads. A truncation replaces the dict, so that older
+reads are not found afterwards. Only the event loop's thread calls this.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mypy_extensions import i64
 
 _KEPT_MAX: Final = 4
 _KEPT_BYTES_MAX: Final = 1024 * 1024 + 64 * 1024
-# A part of what was asked for is enough if it has this many bytes.
+# A part of the wanted bytes is enough if it has this many bytes.
 _PART_BYTES_MIN: Final[i64] = 64 * 1024
 
 
@@ -34,7 +34,7 @@ _kept: Final[list[SharedRead]] = []
 
 
 def keep(remembered: dict[int, int], start: i64, data: bytes) -> None:
-    """Offer what was read to others."""
+    """Keep the bytes of a read for other readers."""
     if len(data) <= _KEPT_BYTES_MAX:
         if len(_kept) >= _KEPT_MAX:
             del _kept[0]
@@ -42,7 +42,7 @@ def keep(remembered: dict[int, int], start: i64, data: bytes) -> None:
 
 
 def find(remembered: dict[int, int], start: i64, length: i64) -> SharedRead | None:
-    """A read that has enough of the bytes from `start` on."""
+    """Find a kept read that has enough bytes from `start` on."""
     for shared in _kept:
         if shared.remembered is remembered and shared.start <= start:
             left = shared.start + len(shared.data) - start
@@ -52,5 +52,5 @@ def find(remembered: dict[int, int], start: i64, length: i64) -> SharedRead | No
 
 
 def forget_all() -> None:
-    """Keep nothing any more."""
+    """Drop all kept reads."""
     _kept.clear()

@@ -1,15 +1,14 @@
-"""What a leader demands of a batch before it assigns offsets to it; Kafka's counterpart is LogValidator.
+"""A leader's checks of a batch before it assigns offsets. Kafka's counterpart is LogValidator.
 
 A client's batch goes through a `BatchCheck`:
 
     DECOMPRESS   The records are decompressed. A batch without compression begins with the next step.
     WALK         Every record is checked (`protocol/record_check.py`), in slices.
-    COMPRESS     The records are compressed as the topic's compression.type asks, if that is not as they came.
+    COMPRESS     The records are compressed again if the topic's compression.type is not the producer's.
     DONE         The batch can be appended.
 
-`begin` takes these steps as far as that takes a moment, which for most batches is to the end. Otherwise the
-caller goes on: `work` is for a thread, because codecs release the interpreter's lock, and `walk` is for the
-event loop.
+`begin` takes only steps that are quick, and completes the check of most batches. The caller takes the other
+steps: `work` in a thread, because codecs release the interpreter's lock, and `walk` on the event loop.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from gralha.protocol.record_check import RecordCheck
 from gralha.protocol.records import BatchHeader, convert_batch, crc_is_valid, read_header
 from gralha.storage.config import LONG_MAX, PRODUCER_COMPRESSION, LogConfig
 
-# Who appends: a client's Produce request, a coordinator of this broker, or the leader of the quorum.
+# The origin of a batch: a client's Produce request, a coordinator of this broker, or the quorum's leader.
 CLIENT: Final[i64] = 0
 COORDINATOR: Final[i64] = 1
 RAFT_LEADER: Final[i64] = 2
@@ -42,9 +41,9 @@ WALK: Final[i64] = 1
 COMPRESS: Final[i64] = 2
 DONE: Final[i64] = 3
 
-# Records and headers of one slice: compiled code walks over them in less than half a millisecond.
+# The records and headers of one slice. Compiled code walks over them in less than half a millisecond.
 SLICE: Final[i64] = 4000
-# The event loop itself decompresses, or compresses, that much. gzip takes longest: 0.2 to 0.4 ms.
+# The event loop itself decompresses or compresses at most this much. gzip takes longest: 0.2 to 0.4 ms.
 INLINE_COMPRESSED_BYTES: Final[i64] = 64 * 1024
 INLINE_DECOMPRESSED_BYTES: Final[i64] = 128 * 1024
 INLINE_RECOMPRESSED_BYTES: Final[i64] = 8 * 1024
@@ -61,10 +60,10 @@ _DECOMPRESSED_MAX: Final[i64] = 1024 * 1024 * 1024
 
 @final
 class BatchCheck:
-    """A client's batch, and how far its check has come."""
+    """A client's batch and the progress of its check."""
 
     def __init__(self, records: RecordBytes, config: LogConfig, name: str, now_ms: i64) -> None:
-        """A `KafkaError` if the header is wrong already."""
+        """Raises a `KafkaError` if the header is wrong."""
         data = records.data
         position = records.start
         end = records.end
@@ -74,15 +73,15 @@ class BatchCheck:
         self.data = data
         self.position: i64 = position
         self.header = header
-        # What the topic demanded when the check began. After a change the batch must be checked again.
+        # The topic's settings when the check began. If they change, the batch must be checked again.
         self.config = config
         self.name = name
         self.now_ms: i64 = now_ms
-        # The true one; what the header says is not believed.
+        # The largest timestamp of the records. The one in the header may be wrong.
         self.max_timestamp: i64 = -1
         self.records: RecordCheck | None = None
         self.step: i64 = DECOMPRESS
-        # Whether `work` has found more than HUGE_BYTES in it, and must be called again.
+        # Whether `work` has found that the batch has more than HUGE_BYTES, and must be called again.
         self.is_huge = False
         if header.compression == codecs.NONE:
             self._begin_walk(data, position + HEADER_SIZE, position + header.size_bytes)
@@ -114,22 +113,22 @@ class BatchCheck:
 
     @property
     def needs_thread(self) -> bool:
-        """Whether `work` is next, not `walk`."""
+        """Whether the next step is `work`, not `walk`."""
         return self.step == DECOMPRESS or self.step == COMPRESS
 
     def begin(self) -> bool:
-        """Go on as far as that takes a moment; whether it is done."""
+        """Take the steps that are quick. Returns whether the check is done."""
         if self.step == DECOMPRESS:
             if self.header.size_bytes > INLINE_COMPRESSED_BYTES:
                 return False
             try:
                 self._decompress(INLINE_DECOMPRESSED_BYTES)
             except MessageTooLargeError:
-                return False  # not too large, but too much for now
+                return False  # The batch may be valid, but `work` must decompress it.
         return self.walk()
 
     def walk(self) -> bool:
-        """Check one slice of the records; whether that was all that was left to do."""
+        """Check one slice of the records. Returns whether the check is done."""
         records = self.records
         assert records is not None
         if records.walk(SLICE):
@@ -140,7 +139,7 @@ class BatchCheck:
         return self.step == DONE
 
     def move_to(self, records: RecordBytes) -> None:
-        """Go on with a copy of the batch."""
+        """Use a copy of the batch from now on."""
         assert self.step == DECOMPRESS or self.step == WALK
         shift = records.start - self.position
         if self.records is not None and self.header.compression == codecs.NONE:
@@ -149,7 +148,7 @@ class BatchCheck:
         self.position = records.start
 
     def work(self) -> None:
-        """Decompress or compress. That may take long: call it in a thread."""
+        """Decompress or compress. This may take long, so call it in a thread."""
         if self.step == COMPRESS:
             self._compress()
             return
@@ -163,7 +162,7 @@ class BatchCheck:
             self.is_huge = True
 
     def finish(self) -> None:
-        """Take all the steps that are left. May take long."""
+        """Take all remaining steps. This may take long."""
         while self.step != DONE:
             if self.step == WALK:
                 self.walk()
@@ -175,12 +174,12 @@ class BatchCheck:
         try:
             plain = codecs.decompress(self.header.compression, data, max_bytes)
         except CorruptMessageError as error:
-            # The CRC is right, so the client has sent it so: there is no use in sending it again.
+            # The CRC is right, so the client has sent these bytes. INVALID_RECORD tells it not to try again.
             raise InvalidRecordError(error.message) from None
         self._begin_walk(plain, 0, len(plain))
 
     def _compress(self) -> None:
-        """Put the batch in the topic's own compression type in the place of the client's."""
+        """Replace the batch by one that has the topic's compression type."""
         config = self.config
         records = self.records
         assert records is not None
@@ -209,7 +208,7 @@ class BatchCheck:
 def check_batch(
     data: bytes, position: i64, end: i64, config: LogConfig, origin: i64, name: str
 ) -> BatchHeader:
-    """The header of the batch at the position, if it is whole, sound and not too large."""
+    """Check that the batch at the position is whole, valid and not too large. Returns its header."""
     if end - position < HEADER_SIZE:
         raise InvalidRecordError(f"There is no whole record batch in the append to {name}")
     header = read_header(data, position)
@@ -223,13 +222,13 @@ def check_batch(
     if not crc_is_valid(data, position, header):
         raise CorruptMessageError(f"Record is corrupt (stored crc = {header.crc}) in topic partition {name}.")
     if origin == CLIENT:
-        # After the CRC: a flipped bit is CORRUPT_MESSAGE, which the client tries again, not INVALID_RECORD.
+        # After the CRC, so that a flipped bit is CORRUPT_MESSAGE, after which a client tries again.
         check_client_batch(header)
     return header
 
 
 def check_only_batch(data: bytes, position: i64, end: i64, name: str) -> None:
-    """Refuse a second batch after the first; a cut one is ignored, as Kafka does."""
+    """Refuse a second batch after the first. As in Kafka, a cut second batch is ignored."""
     if end - position >= HEADER_SIZE and read_header(data, position).size_bytes <= end - position:
         raise InvalidRecordError(f"There is more than one record batch in the append to {name}")
 
