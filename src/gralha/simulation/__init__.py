@@ -1,1 +1,1 @@
-"""A whole cluster in one process, deterministic: virtual time, a faulty network, disks that forget."""
+"""A deterministic cluster in one process: virtual time, a faulty network, disks that lose unsynced data."""

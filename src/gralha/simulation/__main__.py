@@ -20,11 +20,11 @@ from gralha.simulation.run import run_seed
 def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m gralha.simulation", description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--preset", choices=sorted(PRESETS), default="three", help="which cluster, which faults"
+        "--preset", choices=sorted(PRESETS), default="three", help="the cluster and its faults"
     )
-    parser.add_argument("--seeds", type=int, default=100, help="how many seeds")
-    parser.add_argument("--first", type=int, default=0, help="the first of them")
-    parser.add_argument("--seed", type=int, help="this one only")
+    parser.add_argument("--seeds", type=int, default=100, help="how many seeds to run")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--seed", type=int, help="run only this seed")
     parser.add_argument("--trace", action="store_true", help="print the last events of the run of --seed")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes at a time")
     return parser.parse_args(words)
@@ -42,7 +42,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def soak(seeds: range, settings: Settings, preset: str, jobs: int) -> int:
-    """Run all; 0 when all were good."""
+    """Run all seeds. Returns 0 if all runs were good."""
     began = time.monotonic()
     virtual_s, acknowledged, faults, failed = 0.0, 0, 0, 0
     for done, report in enumerate(_reports(seeds, settings, jobs), 1):

@@ -1,6 +1,6 @@
 """A member of a classic group: JoinGroup, SyncGroup, Heartbeat, LeaveGroup.
 
-The leader of a generation deals the partitions out in ranges, as the range assignor of real consumers does. A
+The leader of a generation assigns the partitions in ranges, as the range assignor of real consumers does. A
 member gives up all its partitions when the group rebalances (the eager protocol).
 """
 
@@ -25,13 +25,13 @@ from gralha.simulation.members import COORDINATOR_MOVED, REBALANCE_S, SESSION_S,
 
 PROTOCOL_TYPE: Final = "consumer"
 PROTOCOL: Final = "range"
-# A member that joins waits for the others.
+# The coordinator answers JoinGroup after the other members have joined.
 JOIN_TIMEOUT_MS: Final = int(REBALANCE_S * 1000) + 3_000
 
 
 class ClassicMember(GroupMember):
     async def join(self) -> None:
-        """Become a member of the next generation, and begin with what its leader assigns."""
+        """Join the next generation, and begin with the partitions that its leader assigns."""
         answer = await self._join_group()
         if answer is None:
             return
@@ -91,7 +91,7 @@ class ClassicMember(GroupMember):
         return [index for topic in assignment.assigned_partitions for index in topic.partitions]
 
     def _deal_out(self, member_ids: list[str]) -> list[SyncGroupRequestAssignment]:
-        """Only the leader is told the members."""
+        """Assign the partitions. Only the leader of a generation gets the list of members."""
         partitions = sorted(self.leaders)
         dealt = []
         for number, member_id in enumerate(sorted(member_ids)):

@@ -1,7 +1,7 @@
-"""Compaction in the simulation: the very code of the compacting process, as work of threads.
+"""Compaction in the simulation: the code of the compacting process, run as work of threads.
 
-A real broker compacts in a process of its own, beside the event loop. Here each part of the job may happen in
-steps, with appends, reads, truncations and crashes between them.
+A real broker compacts in another process. Here each part of the job may happen in steps, with appends, reads,
+truncations and crashes between them.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
-"""What every client inside the simulation does: it finds brokers and leaders, and asks.
+"""The base of all simulated clients: it finds brokers and leaders, and sends requests.
 
-Leaders are found by asking for metadata anew after every trouble. The clients are in `producer.py`,
-`consumer.py`, `members.py` and `reassigner.py`.
+A client asks for metadata again after every error. The clients are in `producer.py`, `consumer.py`,
+`members.py` and `reassigner.py`.
 """
 
 import asyncio
@@ -23,12 +23,12 @@ from gralha.protocol.primitives import ZERO_UUID
 
 REQUEST_TIMEOUT_MS: Final = 5_000
 BACKOFF_S: Final = (0.05, 0.15)
-# A version that names topics by their names.
+# A version that has topic names, not topic ids.
 FETCH_VERSION: Final = 12
 
 
 class Client:
-    """What a client knows of the cluster."""
+    """A client, and its knowledge of the cluster."""
 
     def __init__(self, name: str, bootstrap: list[Address], topic: str, random: Random) -> None:
         self.name = name
@@ -42,7 +42,7 @@ class Client:
         self.peers = PeerConnections(name, self._address)
 
     def _address(self, node_id: int) -> Address | None:
-        """Negative ids are the addresses that the client was given."""
+        """The address of a node. Negative ids stand for the bootstrap addresses."""
         return self._bootstrap[-1 - node_id] if node_id < 0 else self._addresses.get(node_id)
 
     async def ask(
@@ -85,7 +85,7 @@ class Client:
         await self.refresh()
 
     async def create_topic(self, partitions: int, replication_factor: int, configs: dict[str, str]) -> None:
-        """Until it is there."""
+        """Try until the topic exists."""
         request = CreateTopicsRequest(
             topics=[
                 CreatableTopic(

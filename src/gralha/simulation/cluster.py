@@ -1,9 +1,9 @@
-"""A cluster of real nodes in virtual time: hosts with disks, the processes on them, clients, and fate.
+"""A cluster of real nodes in virtual time: hosts with disks, the processes on them, and clients.
 
-The nodes are `gralha.broker.node.Node`, unchanged; a supervisor starts a process again that has ended. One
-node or several is a matter of `Settings`. `run.py` makes a whole run: topic made, load and faults for a
-while, then everything is mended, the producers finish, the consumers read to the end, and the history is
-judged.
+The nodes are `gralha.broker.node.Node`, unchanged. A supervisor restarts a process that has ended. `Settings`
+says how many nodes there are. `run.py` makes a whole run: it creates a topic, writes and injects faults for a
+while, and ends all faults. Then the producers finish, the consumers read to the end, and the history is
+checked.
 """
 
 import asyncio
@@ -34,38 +34,38 @@ CLIENT_PORT: Final = 9092
 CONTROLLER_PORT: Final = 9093
 RESTART_S: Final = (0.1, 2.0)
 CLOCK_SKEW_MS: Final = 500
-# After a fault: until all sessions are as they were before.
+# The time after a fault until all sessions are as they were before.
 RECOVERY_S: Final = 20.0
-# Longest times, all virtual: to start, and after the faults to finish.
+# The longest virtual times to start, and to finish after the faults.
 STARTING_S: Final = 60.0
 FINISHING_S: Final = 120.0
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is simulated. `faults` are names of `gralha.simulation.nemesis.FAULTS`."""
+    """The settings of a run. `faults` are names of `gralha.simulation.nemesis.FAULTS`."""
 
     brokers: int = 1
     partitions: int = 2
     producers: int = 2
     consumers: int = 2
-    # Members of a group of each kind. They come and go.
+    # The members of a group of each kind. They join and leave all the time.
     classic_members: int = 0
     consumer_members: int = 0
-    # Of a compacted topic: how many keys a partition has.
+    # How many keys a partition of a compacted topic has. 0: the topic is not compacted.
     keys: int = 0
-    # Of a topic with retention.ms: how long its records stay at least.
+    # How long the records of a topic with retention.ms stay at least.
     retention_s: float | None = None
     # Whether partitions move to other brokers all the time.
     reassigns: bool = False
-    # How long a producer rests between two sends to a partition, on average.
+    # The average pause of a producer between two sends to a partition.
     pause_s: float = 0.25
     seconds: float = 60.0
     fault_interval_s: float = 5.0
     faults: tuple[str, ...] = ()
     topic_configs: dict[str, str] = field(default_factory=dict)
     node_configs: dict[str, str] = field(default_factory=dict)
-    # Power cuts of a single node that does not flush may take acknowledged records: no invariants then.
+    # Whether acknowledged records may be lost (a single node without flushes loses them in a power cut).
     may_lose: bool = False
 
     @property
@@ -91,7 +91,7 @@ class SimulatedNode:
         self.node: Node | None = None
         self.is_ready = False
         self.incarnation = 0
-        # Whether the end of the process would be no surprise.
+        # Whether the process may end because of a disk fault.
         self.had_disk_faults = False
         self.stays_down = False
         self._stop: asyncio.Event | None = None
@@ -118,7 +118,7 @@ class SimulatedNode:
         self.had_disk_faults = bool(self.disk.failing or self.disk.is_full)
         self.cluster.world.note(f"start {self.node_id}")
         loop = self.host.start_process(f"node {self.node_id}.{self.incarnation}")
-        # Made in the process itself, as its parts ask for the loop that runs.
+        # Created inside of the process, because its parts ask for the running loop.
         loop.call_soon(self._begin, loop)
 
     def _begin(self, loop: ProcessLoop) -> None:
@@ -189,18 +189,18 @@ class SimulatedCluster:
         self.history: list[Event] = []
         self.cluster_id = uuid_to_string(random_uuid(self.random))
         self.nodes = {node_id: SimulatedNode(self, node_id) for node_id in range(1, settings.brokers + 1)}
-        # Until then brokers may be fenced, and leaders elected: something was wrong a while ago.
+        # Until this time brokers may be fenced and leaders elected because of a fault.
         self.trouble_until = 0.0
         self._clients = 0
 
     def note_trouble(self, seconds: float = 0) -> None:
-        """For so long something is wrong."""
+        """A fault lasts this long."""
         self.trouble_until = max(self.trouble_until, self.world.now + seconds + RECOVERY_S)
 
     # Nodes
 
     def node_config(self, node_id: int) -> NodeConfig:
-        """What stands in the node's server.properties."""
+        """The node's configuration, as its server.properties would have it."""
         host = self.nodes[node_id].host.address
         lines = {
             "process.roles": "broker,controller",
@@ -219,7 +219,7 @@ class SimulatedCluster:
         return NodeConfig.parse(text, "server.properties", lambda: host)[0]
 
     def format(self) -> None:
-        """As `kafka-storage format` does on every machine."""
+        """Format the data folders of all nodes, as `kafka-storage format` does."""
         for node in self.nodes.values():
             plan = FormatPlan(self.cluster_id, node.node_id, [DATA_FOLDER], DATA_FOLDER)
             disk = node.disk.mount()
@@ -229,7 +229,7 @@ class SimulatedCluster:
             node.disk.process_died()
 
     def ended(self, node: SimulatedNode, error: BaseException | None) -> None:
-        """A node's process has come to its end; the supervisor starts another one in a moment."""
+        """A node's process has ended. The supervisor will start another one."""
         self.world.note(f"end {node.node_id}: {error!r}")
         expected = isinstance(error, DiskError | StartError) and node.had_disk_faults
         if error is not None and not expected:
@@ -253,7 +253,7 @@ class SimulatedCluster:
         return [node.address for node in self.nodes.values()]
 
     def run_client(self, work: Callable[[], Coroutine[Any, Any, None]]) -> "asyncio.Task[None]":
-        """On a host of its own."""
+        """Run a client on its own host."""
         return self.client_loop().create_task(work())
 
     def new_client(self, name: str) -> Client:
@@ -298,7 +298,7 @@ class SimulatedCluster:
         self.world.run(lambda: False, self.world.now + seconds)
 
     def mend(self) -> None:
-        """No faults from now on."""
+        """End all faults."""
         self.world.note("mend")
         self.note_trouble()
         self.network.quality.loss_chance = 0.0
@@ -316,7 +316,7 @@ class SimulatedCluster:
 
 @dataclass(frozen=True)
 class Report:
-    """A run's result."""
+    """The result of a run."""
 
     seed: int
     anomalies: list[Anomaly]
@@ -328,7 +328,7 @@ class Report:
     virtual_s: float
     digest: str
     trace: list[str]
-    # Offsets that groups committed.
+    # How many offsets groups committed.
     commits: int = 0
 
     @property
@@ -348,7 +348,7 @@ class Report:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No garbage is collected at moments that a run cannot know, and nodes' logs stay silent."""
+    """Turn off the garbage collector, because its moments are not deterministic, and the nodes' logging."""
     logger = logging.getLogger("gralha")
     level, collects = logger.level, gc.isenabled()
     logger.setLevel(logging.CRITICAL + 1)

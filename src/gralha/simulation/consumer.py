@@ -1,7 +1,7 @@
-"""The consumer inside the simulation: it follows each partition from its start, and writes down what it saw.
+"""The simulated consumer: it reads each partition from its start, and records what it saw.
 
-Half of the consumers read in fetch sessions (KIP-227). Now and then a consumer asks for the end of partitions
-first: a fetch from the same leader must then bring what lies before that end.
+Half of the consumers use fetch sessions (KIP-227). Sometimes a consumer asks for the end of partitions first.
+A fetch from the same leader must then return the records before that end.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ MAX_WAIT_MS: Final = 500
 
 
 def text_of(record: Record) -> str:
-    """What a record says. A tombstone says which key it deletes, and is named after its offset."""
+    """The value of a record in the history. For a tombstone it has the key and the offset."""
     if record.value is None:
         return f"{(record.key or b'').decode()}=deleted@{record.offset}"
     return record.value.decode()
@@ -53,11 +53,11 @@ class Consumer(Client):
         self.ends: dict[int, int] = {}
         self._complain = complain
         self.positions: dict[int, int] = {}
-        # Since it was told to stop: the partitions that it has read to their end.
+        # After a request to stop: the partitions that were read to their end.
         self.finished: dict[int, None] = {}
         self._record = record
         self._sessions: dict[int, FetchSession] | None = {} if random.random() < SESSION_CHANCE else None
-        # Their records are gone: the log begins later.
+        # Partitions whose log begins after this consumer's position.
         self._too_old: list[int] = []
 
     async def run(self) -> None:
@@ -75,7 +75,7 @@ class Consumer(Client):
                 await self.back_off()
 
     async def _fetch(self, leader: int, partitions: list[int]) -> bool:
-        """One fetch from one leader; whether all was well."""
+        """Fetch once from one leader. Returns whether there was no error."""
         loop = asyncio.get_running_loop()
         begun_at = loop.time()
         was_stopping = self.is_stopping
@@ -99,7 +99,8 @@ class Consumer(Client):
     async def _ask_for_records(
         self, leader: int, wanted: dict[int, Wanted], was_stopping: bool
     ) -> FetchResponse | None:
-        # An answer in a session does not name partitions without news, and the end is to be seen at last.
+        # A response in a session leaves out partitions without news, but a stopping consumer must see the
+        # end.
         if self._sessions is None or was_stopping:
             request = fetch_request(self.topic, wanted, MAX_WAIT_MS)
             return cast("FetchResponse | None", await self.ask(leader, request, FETCH_VERSION))
@@ -112,7 +113,7 @@ class Consumer(Client):
     def _look_for(
         self, told: dict[int, int], wanted: dict[int, Wanted], answers: dict[int, PartitionData]
     ) -> None:
-        """What the leader has told to be there must come."""
+        """Complain if the leader has told an end, but did not return the records before it."""
         for partition, end in told.items():
             answer = answers.get(partition)
             if (
@@ -152,7 +153,7 @@ class Consumer(Client):
         return {answer.partition_index: answer.offset for answer in answers if not answer.error_code}
 
     async def _find_starts(self, leader: int, partitions: list[int]) -> None:
-        """Go on at the start of logs that have lost the place where this consumer was."""
+        """Seek to the start of logs that begin after this consumer's position."""
         lost = [one for one in partitions if one in self._too_old]
         if not lost:
             return
@@ -162,7 +163,7 @@ class Consumer(Client):
             self._record(Seek(self.name, f"{self.topic}-{partition}", asyncio.get_running_loop().time()))
 
     async def _ask_for_ends(self, leader: int, partitions: list[int]) -> dict[int, int]:
-        """The ends that the leader tells. Spark gives up when one goes back."""
+        """Ask the leader for end offsets. They must not go back, because Spark would fail."""
         known = self._known_ends(partitions)
         told = await self._offsets(leader, partitions, LATEST)
         for partition, end in told.items():
@@ -173,7 +174,7 @@ class Consumer(Client):
         return {one: max(self.ends.get(one, 0), self.positions[one]) for one in partitions}
 
     def _note_watermark(self, answer: PartitionData, known: int) -> None:
-        """A new leader may know an older one, but must not have who reads up to that believe in the end."""
+        """Complain if an old high watermark makes this consumer believe that it is at the end."""
         partition, records = answer.partition_index, answer.records
         is_empty = records is None or records.size() == 0
         if is_empty and answer.high_watermark <= self.positions[partition] < known:
@@ -186,7 +187,7 @@ class Consumer(Client):
         self._complain(f"{self.name} saw the end of {name} go from {known} to {told} at {now:.3f}")
 
     def _note_end(self, partition: int, end: int, known: dict[int, int]) -> None:
-        """The end that a consumer is told of is not before the one that it knew."""
+        """Complain if an end is before the known one."""
         if end < known[partition]:
             self._complain_of_end(partition, known[partition], end)
         self.ends[partition] = end

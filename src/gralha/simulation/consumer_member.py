@@ -1,9 +1,8 @@
-"""A member of a consumer group (KIP-848): everything goes through ConsumerGroupHeartbeat.
+"""A member of a consumer group (KIP-848), which uses only ConsumerGroupHeartbeat.
 
-The coordinator tells what the member may own. The member gives up what it may not, and says so in the next
-heartbeat; then it begins with what is new. From the moment at which it is told of a partition until it has
-said that it gave it up, the partition is its own, unless the coordinator has not heard of the member for as
-long as a session lasts.
+The coordinator's response lists the partitions that the member may own. The member revokes the others,
+reports that in the next heartbeat, and begins with the new partitions. A member owns a partition from the
+response that lists it until the heartbeat that reports its revocation, but not longer than its session.
 """
 
 from random import Random
@@ -29,12 +28,12 @@ class ConsumerMember(GroupMember):
         self, name: str, bootstrap: list[Address], topic: str, random: Random, world: GroupWorld, group: str
     ) -> None:
         super().__init__(name, bootstrap, topic, random, world, group)
-        # The partitions that are its own, and since when.
+        # The partitions that the member owns, and since when.
         self._owns: dict[int, float] = {}
         self._target: list[int] = []
-        # Whether the next heartbeat says what the member wants and owns.
+        # Whether the next heartbeat has the subscription and the owned partitions.
         self._says_all = True
-        # When the last heartbeat left that was answered.
+        # When the last heartbeat was sent that was answered.
         self._heard_of_at = 0.0
 
     async def join(self) -> None:
@@ -56,7 +55,7 @@ class ConsumerMember(GroupMember):
         sent_at = self.now
         response = await self._say(self.epoch)
         if response is None:
-            # Nobody knows what the coordinator has heard of it.
+            # The coordinator may not have received this heartbeat.
             self._says_all = True
         elif response.error_code:
             self._failed(response.error_code)
@@ -83,7 +82,7 @@ class ConsumerMember(GroupMember):
         return cast("ConsumerGroupHeartbeatResponse | None", await self.ask_coordinator(request))
 
     async def _reconcile(self) -> None:
-        """Give up what is not in the target any more, begin with what is new, and say so."""
+        """Revoke partitions that are not in the target, begin with new ones, and report both."""
         for partition in [one for one in self._target if one not in self._owns]:
             self._owns[partition] = self.now
             self._says_all = True
@@ -125,7 +124,7 @@ class ConsumerMember(GroupMember):
         self._join_again()
 
     def commit_answered(self, error_code: int) -> bool:
-        """A commit with an old epoch is refused; the next heartbeat tells the new one."""
+        """A commit with an old epoch is refused. The next heartbeat returns the new epoch."""
         self.has_moved(error_code)
         return True
 

@@ -1,13 +1,13 @@
 """The disk of a simulated host: files in memory, a page cache that a power cut empties, and faults.
 
-Contents of files are durable after a sync, entries of folders (made, renamed, removed) after a sync of the
-folder. A process that dies loses nothing; `lose_power` makes of everything that was not synced what chance
-wants: the entries of a folder as they were after some number of its last changes, a file cut anywhere behind
-its synced part, and of the pages there some written, some not. A rename is there or not, never half.
+The content of a file is durable after a sync. The entries of a folder (created, renamed, removed) are durable
+after a sync of the folder. The end of a process loses nothing. `lose_power` leaves a random state of
+everything that was not synced: a folder keeps some of its last changes, a file is cut anywhere after its
+synced part, and some pages there are not written. A rename has happened or not, never half.
 
-A process works through `mount`, which gives it a `Disk` of its own: whatever a killed process still has in
-hand does nothing any more. Faults are switched on and off: `is_full`, `failing` (actions that fail), and a
-failed sync does what Linux does: the pages count as written, later syncs succeed, and the bytes are lost.
+`mount` gives each process its own `Disk`, which does nothing after the process was killed. Tests can turn
+faults on and off: `is_full` and `failing` (actions that fail). A failed sync does what Linux does: the pages
+count as written, later syncs succeed, and the bytes are lost.
 """
 
 import os
@@ -28,12 +28,12 @@ NOT_CACHED_CHANCE: Final = 0.01
 
 
 class Inode:
-    """A file: what processes see, and what the device has."""
+    """A file: the content that processes see, and the content on the device."""
 
     def __init__(self) -> None:
         self.data = bytearray()
         self.durable = bytearray()
-        # Up to here both are the same.
+        # Both are the same up to here.
         self.same_bytes = 0
         self.modified_ms = 0
 
@@ -43,13 +43,13 @@ class Inode:
         self.same_bytes = len(self.data)
 
     def sync_in_vain(self) -> None:
-        """The device failed: the kernel lets go of the pages as if they had been written."""
+        """The device failed: the kernel treats the pages as if they had been written."""
         start = self.same_bytes
         self.durable[start:] = bytes(len(self.data) - start)
         self.same_bytes = len(self.data)
 
     def differs_from(self, position: int) -> None:
-        """It was written to at the position. The same bytes as before are on the device all the time."""
+        """Data was written at the position. Where it equals the device's data, nothing changes."""
         while position < self.same_bytes:
             end = min(position + PAGE_BYTES, self.same_bytes)
             if self.data[position:end] != self.durable[position:end]:
@@ -62,7 +62,7 @@ class Inode:
         survivor.modified_ms = self.modified_ms
         start = min(self.same_bytes, len(self.durable), len(self.data))
         if start < len(self.durable) and random.random() < 0.5:
-            survivor.data = bytearray(self.durable)  # nothing of what followed, not even the truncation
+            survivor.data = bytearray(self.durable)  # all later changes are lost, even the truncation
         else:
             survivor.data = self.durable[:start] + _some_pages(self.data, start, random)
         survivor.sync()
@@ -70,7 +70,7 @@ class Inode:
 
 
 def _some_pages(data: bytearray, start: int, random: Random) -> bytearray:
-    """What is left of the bytes behind the synced ones: a part, and in it some pages without content."""
+    """The rest of the unsynced bytes: a part of them, in which some pages may be zeros."""
     end = random.choice((start, len(data), random.randint(start, len(data))))
     rest = data[start:end]
     if random.random() < 0.3:
@@ -83,14 +83,14 @@ def _some_pages(data: bytearray, start: int, random: Random) -> bytearray:
 
 
 class _Change(NamedTuple):
-    """One step in a folder: entries that go, and entries that come."""
+    """One change of a folder: removed entries and new entries."""
 
     gone: tuple[str, ...]
     new: tuple[tuple[str, "Entry"], ...]
 
 
 class Folder:
-    """The names in a folder: as processes see them, and as the device has them."""
+    """The entries of a folder: as processes see them, and as they are on the device."""
 
     def __init__(self) -> None:
         self.entries: dict[str, Entry] = {}
@@ -123,7 +123,7 @@ def _apply(change: _Change, entries: dict[str, Entry]) -> None:
 
 
 class HostDisk:
-    """What a host keeps, whatever happens to its processes."""
+    """The disk of a host. It survives the processes."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ class HostDisk:
         self._keep(self.root, {})
 
     def _keep(self, folder: Folder, survivors: dict[Inode, Inode]) -> None:
-        """What a folder has on the device is there if the folder itself is."""
+        """Set a folder and its content to their state after a power cut."""
         folder.lose_power(self._random)
         for name, entry in sorted(folder.entries.items(), key=lambda item: item[0]):
             if isinstance(entry, Folder):
@@ -186,7 +186,7 @@ class HostDisk:
 
 
 class SimulatedFile(File):
-    """Finds its inode when it is first used, and keeps it, as a descriptor does."""
+    """A file of a process. It looks up its inode at the first use and keeps it, like a descriptor."""
 
     def __init__(self, disk: "SimulatedDisk", path: str) -> None:
         self.disk = disk
@@ -257,7 +257,7 @@ class _Lock(FolderLock):
 
 
 class SimulatedDisk(Disk):
-    """A host's disk in the hands of one process."""
+    """A host's disk as one process sees it."""
 
     def __init__(self, host: HostDisk) -> None:
         self.host = host
@@ -268,7 +268,7 @@ class SimulatedDisk(Disk):
         return cast(threading.Lock, SimulatedLock(self.host.threads))
 
     def check(self, action: str, path: str, needs_room: bool = False) -> None:
-        # No other thread opens this file meanwhile: a lock of the process guards that.
+        # No pause in "open": the thread holds a real lock of the process there.
         if action != "open":
             self.host.threads.pause()
         if self.is_gone:

@@ -1,7 +1,7 @@
-"""A consumer's side of a fetch session (KIP-227): a request names only what has changed since the last one.
+"""The consumer's side of a fetch session (KIP-227): a request has only the changes since the last one.
 
-`request` compares what the consumer wants with what the session has. `answered` follows the broker's answer:
-after any trouble the next request ends the old session and begins a new one.
+`request` compares the partitions that the consumer wants with those of the session. `answered` takes the
+broker's response. After an error the next request ends the old session and begins a new one.
 """
 
 from typing import Final, NamedTuple

@@ -1,13 +1,13 @@
-"""What members of groups committed, fetched and owned, and whether that keeps the coordinator's promises.
+"""The history of group members (commits, fetched offsets, owned partitions), and the check of that history.
 
     commit-goes-back   OffsetFetch returned an older offset than one that was acknowledged or returned before
-    commit-of-nobody   OffsetFetch returned an offset that nobody committed
+    commit-of-nobody   OffsetFetch returned an offset that no member committed
     two-owners         a partition had two owners: in one generation of a classic group, or at the same time
                        in a consumer group
     unread-by-group    the group committed past a record that none of its members has read
 
-Members begin at the committed offset and only go forward, and the coordinator refuses commits of members that
-own nothing any more. So the committed offset of a partition only grows.
+Members begin at the committed offset and only go forward. The coordinator refuses commits of members that
+have lost their partitions. So the committed offset of a partition only grows.
 """
 
 from collections import defaultdict
@@ -41,7 +41,7 @@ class Fetched(NamedTuple):
 
 
 class Owned(NamedTuple):
-    """A member had a partition. In a classic group the generation counts, in a consumer group the time."""
+    """A member owned a partition: in a generation (classic group), or for a time (consumer group)."""
 
     process: str
     group: str
@@ -77,7 +77,7 @@ def check_groups(events: Iterable[GroupEvent], history: Iterable[Event]) -> list
 
 
 def _fetches(commits: list[Commit], fetches: list[Fetched]) -> Iterator[Anomaly]:
-    # What everybody must know from a moment on: acknowledged commits, and what OffsetFetch has returned.
+    # OffsetFetch must not go back behind acknowledged commits and offsets that it has returned before.
     known = [(one.completed_at, one.offset, one) for one in commits if one.outcome is Outcome.OK]
     known_too = [(one.completed_at, one.offset, one) for one in fetches]
     facts: list[tuple[float, int, Commit | Fetched]] = sorted([*known, *known_too], key=lambda fact: fact[0])

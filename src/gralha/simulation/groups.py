@@ -1,4 +1,4 @@
-"""The groups of a run: their members, how they end, and the auditor that asks for their offsets at last."""
+"""The groups of a run: their members, their end, and the auditor that fetches their offsets at the end."""
 
 import asyncio
 from typing import Final
@@ -15,7 +15,7 @@ CONSUMER: Final = "consumer"
 
 
 class _Auditor(ClassicMember):
-    """Belongs to no generation: it only asks what is committed."""
+    """A client without a generation, which only fetches committed offsets."""
 
     async def audit(self) -> None:
         while not self.leaders:
@@ -60,7 +60,7 @@ class SimulatedGroups:
         self.tasks = [self.cluster.run_client(member.run) for member in self.members]
 
     def finish(self) -> None:
-        """Nothing is written any more: let the groups read everything and end."""
+        """After the last write: let the groups read everything and end."""
         if not self.members:
             return
         for member in self.members:
@@ -85,7 +85,7 @@ class SimulatedGroups:
         return list(dict.fromkeys(member.group for member in self.members))
 
     def _ends(self) -> dict[str, int]:
-        """By partition: the offset behind the last record that was acknowledged."""
+        """By partition: the offset after the last acknowledged record."""
         ends: dict[str, int] = {}
         for event in self.cluster.history:
             if isinstance(event, Send) and event.outcome is Outcome.OK and event.offset is not None:
@@ -103,7 +103,7 @@ class SimulatedGroups:
 
     @property
     def commits(self) -> int:
-        """How many were acknowledged."""
+        """How many commits were acknowledged."""
         return sum(isinstance(event, Commit) and event.outcome is Outcome.OK for event in self.events)
 
     def check(self) -> list[Anomaly]:

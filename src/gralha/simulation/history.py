@@ -1,22 +1,22 @@
-"""What clients did and saw, and whether a log that keeps its promises can explain it.
+"""The history of what clients did and saw, and the check that a correct log can explain it.
 
 A history lists sends, polls, seeks and the ends of transactions, each with the times at which it was begun
 and completed. `check` looks for the anomalies of Jepsen's Kafka workload. Values are unique, so every
 observation names one send. An operation without a definite answer (`Outcome.UNKNOWN`) may have happened or
 not, and may still happen later.
 
-    lost-write            acknowledged and read by nobody, though something behind it in the log was read
-    unseen                acknowledged and read by nobody, and nothing behind it either
+    lost-write            acknowledged, but nobody read it, although a later record of the log was read
+    unseen                acknowledged, but nobody read it or any later record
     duplicate             a value at several offsets
     inconsistent-offsets  an offset with several values
-    nonmonotonic-poll     a reader went back without having been told to
-    poll-skip             a reader passed over a value that was there
-    nonmonotonic-send     acknowledged before another one was begun, yet behind it in the log
-    aborted-read          a value was read that was refused, or whose transaction was aborted (G1a)
-    precommitted-read     a value was read before its transaction's commit was asked for
-    phantom               a value was read that nobody sent
+    nonmonotonic-poll     a reader went back without a seek
+    poll-skip             a reader skipped a value that is in the log
+    nonmonotonic-send     acknowledged before another send began, but after it in the log
+    aborted-read          a reader got a value that was refused, or whose transaction was aborted (G1a)
+    precommitted-read     a reader got a value before its transaction's commit was requested
+    phantom               a reader got a value that nobody sent
 
-Nothing here knows of the simulation: histories of real clients are judged by the same function.
+This module does not depend on the simulation: the same function checks histories of real clients.
 """
 
 import json
@@ -34,7 +34,7 @@ class Outcome(Enum):
 
 
 class Send(NamedTuple):
-    """One record that was to be written. `offset` is what the broker answered."""
+    """A client sent a record. `offset` is the offset in the broker's response."""
 
     process: str
     partition: str
@@ -47,7 +47,7 @@ class Send(NamedTuple):
 
 
 class Poll(NamedTuple):
-    """Records that a reader got at once, in their order: (offset, value)."""
+    """The records of one poll, in their order: (offset, value)."""
 
     process: str
     partition: str
@@ -58,7 +58,7 @@ class Poll(NamedTuple):
 
 
 class Seek(NamedTuple):
-    """From here on the reader's position in the partition is another one."""
+    """A reader changed its position in a partition."""
 
     process: str
     partition: str
@@ -89,10 +89,10 @@ class Anomaly(NamedTuple):
 def check(
     history: Iterable[Event], *, all_was_read: bool = True, final_readers: Sequence[str] = ()
 ) -> list[Anomaly]:
-    """Everything that is wrong. Without `all_was_read` values at the end need not have been seen.
+    """Find all anomalies. Without `all_was_read` values at the end of a log need not have been read.
 
-    `final_readers` are processes that read everything at the end: then a value counts as read if they saw
-    it, as one that was read once may be lost later.
+    `final_readers` are processes that read everything at the end. If there are any, a value counts as read
+    only if they saw it, because a value that another reader saw may be lost later.
     """
     return list(_Check(list(history), final_readers).anomalies(all_was_read))
 
@@ -129,7 +129,7 @@ class _Check:
         self.sends: dict[tuple[str, str], Send] = {}
         self.polls: list[Poll] = []
         self.ends: dict[str, TransactionEnd] = {}
-        # By partition, what was seen where: by readers, and by readers or in acknowledgements.
+        # By partition: the values that readers saw, and those that readers or acknowledgements named.
         self.read: dict[str, dict[str, int]] = defaultdict(dict)
         self.values_at: dict[str, dict[int, list[str]]] = defaultdict(dict)
         self.offsets_of: dict[str, dict[str, list[int]]] = defaultdict(dict)
@@ -156,7 +156,7 @@ class _Check:
             offsets.append(offset)
 
     def outcome(self, send: Send) -> Outcome:
-        """What became of a value, its transaction considered."""
+        """The outcome of a send, or of its transaction."""
         if send.transaction is None or send.outcome is Outcome.FAILED:
             return send.outcome
         end = self.ends.get(send.transaction)
@@ -211,7 +211,7 @@ class _Check:
                     positions[event.process, event.partition] = offset
 
     def _visible(self, partition: str) -> list[int]:
-        """The offsets whose values every reader has to meet."""
+        """The offsets that no reader may skip."""
         offsets = []
         for offset, values in self.values_at[partition].items():
             send = self.sends.get((partition, values[0]))
@@ -235,7 +235,7 @@ class _Check:
     # Senders
 
     def _senders(self) -> Iterator[Anomaly]:
-        """What was acknowledged before another send began comes first in the log."""
+        """A record that was acknowledged before another send began must come first in the log."""
         by_partition: dict[str, list[Send]] = defaultdict(list)
         for send in self.sends.values():
             if send.outcome is Outcome.OK and send.offset is not None:

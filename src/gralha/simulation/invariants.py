@@ -1,25 +1,25 @@
-"""What must hold at every moment of a run, looked at between two events from outside of all nodes.
+"""Invariants that hold at every moment of a run. They are checked between events, from outside of the nodes.
 
-    one-leader            in an epoch a partition, and the quorum, has one leader
+    one-leader            a partition, or the quorum, has one leader in an epoch
     epoch-goes-back       the epochs that a process knows never decrease
-    watermark-goes-back   nor do its high watermarks
-    watermark-beyond-end  what is committed is in the log
-    epochs-fall           in a log no batch is of an older epoch than the one before it
-    two-batches           an epoch and an offset name one batch, on all nodes and for ever
-    committed-differs     what a node once had below its high watermark, all nodes have there
-    not-on-a-majority     what the quorum has committed is synced on a majority of its voters
-    two-votes             a voter gives one vote in an epoch, also if it is started again in between,
-                          and never forgets an epoch, or that it has voted
-    leads-on              who leads the quorum gives up soon after another one leads a newer epoch
-    snapshot-place        a snapshot ends where a batch ends, and not beyond what is committed
-    images-differ         the metadata up to an offset is the same on all nodes, read or from a snapshot
-    fenced-in-sync        a broker that is fenced is in no ISR, unless it is the last one
-    healthy-fenced        a broker is not fenced while nothing is wrong in the cluster
-    needless-election     nor does the quorum elect a leader then
+    watermark-goes-back   the high watermarks that a process knows never decrease
+    watermark-beyond-end  the high watermark is not after the end of the log
+    epochs-fall           the epochs of the batches in a log never decrease
+    two-batches           an epoch and an offset always name the same batch, on all nodes
+    committed-differs     a batch below the high watermark of one node is the same on all nodes, for ever
+    not-on-a-majority     a majority of the quorum's voters has synced every committed record
+    two-votes             a voter gives one vote in an epoch, even if it restarts in the epoch,
+                          and never forgets an epoch or its vote
+    leads-on              a leader of the quorum resigns soon after another node leads a newer epoch
+    snapshot-place        a snapshot ends at the end of a batch, and not after the high watermark
+    images-differ         the metadata up to an offset is the same on all nodes, from the log or a snapshot
+    fenced-in-sync        a fenced broker is in no ISR, unless it is the last one there
+    healthy-fenced        no broker is fenced without a fault in the cluster
+    needless-election     the quorum elects no leader without a fault in the cluster
     lives-on              a process whose controller has failed ends soon, unless it is being stopped
-    offline               no fault damages what was synced, so no partition is taken for damaged
+    offline               no partition counts as damaged, because no fault damages synced data
 
-Looks are read-only: they take no part in the run, and leave no trace in it.
+The checks only read: they do not change the run or its trace.
 """
 
 from collections.abc import Iterator
@@ -39,14 +39,14 @@ QUORUM: Final = "__cluster_metadata-0"
 READ_BYTES: Final = 1024 * 1024
 # Twice 1.5 x the fetch timeout, and some more: see `Leadership.heard`.
 GIVING_UP_S: Final = 7.0
-# A process that has failed lets go of what it holds first.
+# A process that has failed first closes its connections and files.
 ENDING_S: Final = 10.0
-# After it was frozen a leader has 1.5 x the fetch timeout to be heard: see `RaftState._notice_pause`.
+# A leader that was frozen resigns after 1.5 x the fetch timeout: see `RaftState._notice_pause`.
 AWAKE_S: Final = 4.0
 
 
 class Replica(NamedTuple):
-    """A node's part of a partition, or of the quorum."""
+    """A node's replica of a partition or of the metadata log."""
 
     name: str
     node_id: int
@@ -57,11 +57,11 @@ class Replica(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """What a process had when it was looked at last."""
+    """The state of a process at the last look."""
 
     leader_epoch: int
     high_watermark: int
-    # A replica that was moved away and came back has another one.
+    # A replica that was moved away and back has another log.
     log: Log | None = None
 
 
@@ -73,23 +73,23 @@ class Invariants:
         self._seen: dict[tuple[str, int, int], _Seen] = {}
         # By partition: the CRC of the batch with that epoch and base offset, and where it was seen first.
         self._batches: dict[str, dict[tuple[int, int], tuple[int, int]]] = {}
-        # By partition and base offset: epoch and CRC of what is committed.
+        # By partition and base offset: epoch and CRC of the committed batch.
         self._committed: dict[str, dict[int, tuple[int, int]]] = {}
-        # Of the quorum: where its batches end, with their epochs, and the offsets inside of batches.
+        # The metadata log: the ends of its batches with their epochs, and the offsets inside of batches.
         self._batch_ends: dict[int, int] = {}
         self._inside: set[int] = set()
         self._votes: dict[tuple[int, int], int] = {}
         self._elections: dict[int, ElectionState] = {}
-        # When each epoch was first seen to have a leader, and who was last seen frozen.
+        # When a leader of each epoch was first seen, and when each node was last seen frozen.
         self._led_since: dict[int, float] = {}
         self._frozen_at: dict[int, float] = {}
-        # By node and process: when its controller was first seen to have failed.
+        # By node and process: when the failure of its controller was first seen.
         self._failed_at: dict[tuple[int, int], float] = {}
         self._images: dict[int, MetadataImage] = {}
         self._image_seen: dict[int, MetadataImage] = {}
-        # Since nothing is wrong: the newest epoch of the quorum.
+        # The newest epoch of the quorum since the last fault ended.
         self._quiet_epoch: int | None = None
-        # By partition: when its log was first seen to begin at an offset, on any node.
+        # By partition: the start offsets of its log on any node, and when each was first seen.
         self.starts: Starts = {}
 
     def look(self) -> None:
@@ -122,7 +122,7 @@ class Invariants:
                     self._break("healthy-fenced", replica, f"broker {broker.id}")
 
     def look_at_everything(self) -> None:
-        """At the end: whole logs, and not only what is new in them."""
+        """Check the whole logs at the end of a run, not only their new batches."""
         self._seen.clear()
         self.look()
 
@@ -151,8 +151,8 @@ class Invariants:
                 self._break("one-leader", replica, f"{leader} leads epoch {replica.leader_epoch} as well")
         self._note_start(replica)
         if self.cluster.settings.keys and replica.name.startswith(f"{TOPIC}-"):
-            return  # compaction makes other batches, at other times on each node
-        # What was committed at the last look has been looked at; what followed may have been replaced.
+            return  # compaction writes other batches, at other times on each node
+        # The batches that were committed at the last look were checked. Later ones may have been replaced.
         self._compare(replica, before.high_watermark)
 
     def _note_start(self, replica: Replica) -> None:
@@ -216,7 +216,7 @@ class Invariants:
             self.broken.append(f"lives-on: node {node.node_id} at {now:.6f}: it failed at {failed_at:.6f}")
 
     def _look_at_vote(self, replica: Replica, election: ElectionState) -> None:
-        # What is not saved yet is not seen here: `_quorum` leaves out who works on it.
+        # All states here are saved: `_quorum` leaves out nodes whose thread is still saving.
         saved = self._elections.get(replica.node_id, ElectionState(0))
         is_known = election.leader_id != NOBODY or election.voted_id != NOBODY
         was_known = saved.leader_id != NOBODY or saved.voted_id != NOBODY
@@ -247,7 +247,7 @@ class Invariants:
     def _look_at_snapshot(self, replica: Replica, snapshot: SnapshotId) -> None:
         end = snapshot.end_offset
         if replica.high_watermark < 0:
-            return  # a process that is about to start
+            return  # the process is starting
         if end > replica.high_watermark:
             detail = f"it ends at {end}, committed is what lies below {replica.high_watermark}"
         elif end in self._inside:
@@ -274,10 +274,10 @@ class Invariants:
                     self._break("fenced-in-sync", replica, detail)
 
     def look_at_quorum(self) -> None:
-        """A majority has synced everything below the highest high watermark."""
+        """Check that a majority has synced all batches below the highest high watermark."""
         quorum = [replica for node in self.cluster.nodes.values() for replica in _quorum(node)]
         if len(quorum) < len(self.cluster.nodes):
-            return  # the disks of nodes that are down are not looked into
+            return  # this does not look into the disks of nodes that are down
         highest = max(replica.high_watermark for replica in quorum)
         holders = sum(replica.log.log_end_offset >= highest for replica in quorum)
         if holders <= len(quorum) // 2:
@@ -293,7 +293,7 @@ def _new_batches(replica: Replica, start: int) -> Iterator[tuple[int, int, int, 
         try:
             read = log.read(offset, READ_BYTES, end, True, True)
         except (DiskError, KafkaError):
-            return  # closed, or the disk fails just now
+            return  # the log is closed, or the disk fails now
         found = batches(read.data, read.start, read.end)
         if not found:
             return
@@ -303,7 +303,7 @@ def _new_batches(replica: Replica, start: int) -> Iterator[tuple[int, int, int, 
 
 
 def replicas(node: SimulatedNode) -> Iterator[Replica]:
-    """The partitions of a node, and its part of the metadata log."""
+    """The replicas of a node, with its replica of the metadata log."""
     if node.node is None:
         return
     for topic, partitions in list(node.node._replicas.by_name.items()):
@@ -324,8 +324,9 @@ def _quorum(node: SimulatedNode) -> Iterator[Replica]:
     if controller is None:
         return
     driver = controller._driver
-    # While a thread does what the machine has decided (a snapshot takes the log's place), the state is ahead
-    # of the log, and nobody is told anything. After a disk error they may differ for good: the node ends.
+    # While a thread does the work that the state machine has decided (for example, replaces the log by a
+    # snapshot), the state is ahead of the log, and the node sends nothing. After a disk error both may differ
+    # until the node has ended.
     if driver.log.is_open and driver._failure is None and driver._working is None:
         yield Replica(
             QUORUM, node.node_id, driver.log.log, driver.epoch, driver.is_leader, driver.high_watermark

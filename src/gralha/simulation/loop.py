@@ -1,14 +1,14 @@
 """Event loops with virtual time: one for each simulated process, all driven by one `World`.
 
-Nothing waits. The world runs what is ready, in the order in which it became ready; when nothing is, its clock
-jumps to the next timer. Every call takes a microsecond of virtual time, so that a process that never rests
-does not stop the clock. What threads would do (`run_in_executor`) happens at a later moment, in one piece or
-in steps with other events between them (`threads.py`), and its result arrives at a still later one. So a
-crash can fall before, between and after.
+Nothing waits in real time. The world runs callbacks in the order in which they became ready. If none is
+ready, the clock jumps to the next timer. Every call takes a microsecond of virtual time, so that a process
+that is always busy does not stop the clock. Work for threads (`run_in_executor`) happens later, at once or in
+steps with other events between them (`threads.py`), and its result arrives later again. So a crash can happen
+before, during and after the work.
 
-A process that is killed runs no further instruction: not even the `finally` of its tasks. So its tasks are
-kept, asleep, until the world ends (`bury`). A process that is frozen finds everything that became due
-meanwhile when it goes on. All chance comes from generators that are seeded by the world's seed.
+A killed process runs no further instruction, not even the `finally` of its tasks. So its tasks are kept,
+asleep, until the world ends (`bury`). A frozen process runs everything that became due in between when it
+goes on. All random numbers come from generators with the world's seed.
 """
 
 import asyncio
@@ -34,17 +34,17 @@ Result = TypeVar("Result")
 
 CALL_S: Final = 1e-6
 START_MS: Final = 1_750_000_000_000
-# How long work for threads takes: usually so many seconds, and now and then as long as a disk that stalls.
+# The seconds that work for threads takes: usually, and sometimes, as if the disk stalls.
 WORK_S: Final = (0.0002, 0.004)
 SLOW_WORK_S: Final = (0.02, 0.4)
 SLOW_WORK_CHANCE: Final = 0.01
-# Some of it happens in steps, which are this far apart.
+# Some work happens in steps. The pauses between steps have this length.
 STEPS_CHANCE: Final = 0.15
 STEP_S: Final = (0.00001, 0.003)
 
 
 class World:
-    """The clock, and what is due. Everything random in a run comes from the seed."""
+    """The clock and all callbacks of a run. All random numbers come from the seed."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -52,7 +52,7 @@ class World:
         self.trace = Trace()
         self.failures: list[str] = []
         self.loops: list[ProcessLoop] = []
-        # Called between two events, every so many seconds of virtual time.
+        # Called between events, every `look_interval_s` seconds of virtual time.
         self.look: Callable[[], None] | None = None
         self.look_interval_s = 0.1
         self._look_due = 0.0
@@ -63,18 +63,18 @@ class World:
         self.threads = Steps(self.random("threads").random)
 
     def random(self, name: str) -> Random:
-        """A generator of its own for each part, so that what one draws does not change the others."""
+        """A generator for one part of the simulation, so that its draws do not change the other parts."""
         return Random(f"{self.seed}/{name}")
 
     def note(self, text: str, data: bytes | bytearray | memoryview = b"") -> None:
         self.trace.note(self.now, text, data)
 
     def fail(self, text: str) -> None:
-        """Something happened that must not happen."""
+        """Record a failure of the run."""
         self.failures.append(text)
         self.trace.hold()
 
-    # What is to be called. Without a loop it is the world itself that acts: cables, kernels, fate.
+    # Scheduling. Callbacks without a loop belong to the world itself: the network, kernels, faults.
 
     def soon(self, loop: "ProcessLoop | None", handle: asyncio.Handle) -> None:
         self._ready.append((loop, handle))
@@ -94,7 +94,7 @@ class World:
     # Running
 
     def run(self, is_done: Callable[[], bool], until: float) -> bool:
-        """Go on until `is_done`, which is asked between events, or that time; whether it was done."""
+        """Run until `is_done` (called between events) or until that time. Returns whether it is done."""
         ready, timers = self._ready, self._timers
         outer_loop = events._get_running_loop()
         try:
@@ -134,7 +134,7 @@ class World:
             self.look()
 
     def bury(self) -> None:
-        """End everything. Coroutines that are still asleep are closed; what they try to do has no effect."""
+        """End everything. Coroutines that still sleep are closed, and their actions have no effect."""
         events._set_running_loop(None)
         for loop in self.loops:
             loop.kill()
@@ -144,7 +144,7 @@ class World:
         for loop in self.loops:
             for task in loop.asleep:
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
-                # The parts of a dead process may complain about each other.
+                # The parts of a dead process may raise errors.
                 try:
                     task.get_coro().close()
                 except BaseException:
@@ -154,7 +154,7 @@ class World:
 
 
 class _Outside(asyncio.BaseEventLoop):
-    """The loop of what happens outside of processes: an error there is an error of the simulation."""
+    """The loop for callbacks outside of processes. An error there is a bug of the simulation."""
 
     def __del__(self) -> None:
         """There is nothing to close."""
@@ -186,7 +186,7 @@ class ProcessLoop(asyncio.BaseEventLoop):
     # The life of the process
 
     def kill(self) -> None:
-        """No instruction of this process runs any more."""
+        """End the process: none of its instructions runs after this."""
         if not self.is_dead:
             self.is_dead = True
             self.asleep = list(asyncio.all_tasks(self))
@@ -247,7 +247,7 @@ class ProcessLoop(asyncio.BaseEventLoop):
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """It is passed over when its time comes."""
+        """Nothing to do: `run` skips cancelled timers."""
 
     def create_future(self) -> "asyncio.Future[Any]":
         return asyncio.Future(loop=self)
@@ -258,7 +258,7 @@ class ProcessLoop(asyncio.BaseEventLoop):
         return asyncio.Task(coro, loop=self, name=name, context=context)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """An error that nobody handles would be a line in a log; here it is a failure of the run."""
+        """An error that nobody handles is a failure of the run, not only a line in a log."""
         error = context.get("exception")
         text = f"{self.name}: {context['message']}: {type(error).__name__} {error}"
         self.world.note(text)
@@ -306,7 +306,7 @@ class ProcessLoop(asyncio.BaseEventLoop):
 
 
 class _Work:
-    """Something that a thread does."""
+    """Work of a thread."""
 
     def __init__(
         self,
@@ -345,7 +345,7 @@ class _Work:
         self._ended(result, error)
 
     def _step(self) -> None:
-        """Go on until the next pause."""
+        """Run the thread until its next pause."""
         if self not in self.threads.waiting:
             return
         assert self.thread is not None
@@ -356,7 +356,7 @@ class _Work:
             self.loop.call_later(self.loop.draw_step_time(), self._step)
 
     def finish_now(self) -> None:
-        """Somebody waits for the end of it and does nothing else meanwhile."""
+        """Run the work to its end now, because the caller waits for it."""
         if self.thread is None:
             self.run()
         while self in self.threads.waiting:
@@ -374,14 +374,14 @@ class _Work:
 
 
 class SimulatedExecutor(Executor):
-    """Stands in for ThreadPoolExecutor: work runs when the world says so."""
+    """Replaces ThreadPoolExecutor. The world decides when work runs."""
 
     def __init__(self, *_args: object, **_options: object) -> None:
-        # Work that has not ended.
+        # Work that is not done.
         self.waiting: dict[_Work, None] = {}
 
     def submit(self, fn: Callable[..., Result], /, *args: Any, **kwargs: Any) -> "Future[Result]":
-        """For code that is in a thread already and waits for others."""
+        """Run the function now. Only code that is already in a thread calls this."""
         future: Future[Result] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
@@ -390,7 +390,7 @@ class SimulatedExecutor(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Who waits here lets everything happen that was begun."""
+        """With `wait`, run all work to its end."""
         if wait:
             for work in list(self.waiting):
                 work.finish_now()
@@ -398,7 +398,7 @@ class SimulatedExecutor(Executor):
 
 @contextmanager
 def no_threads() -> Iterator[None]:
-    """Within it, no part of Gralha that is loaded can start a thread pool."""
+    """Inside of this context no loaded part of Gralha can start a thread pool."""
     users = [
         module
         for name, module in sys.modules.items()

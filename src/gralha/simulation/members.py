@@ -1,8 +1,8 @@
-"""What members of both kinds of groups do: find the coordinator, read what they own, commit.
+"""The base of members of both kinds of groups: find the coordinator, read owned partitions, commit.
 
-A member begins at the committed offset of a partition. It reads in fetch sessions and commits every second
-or so. It lives for a while. Then it leaves, or is gone without a word, and another one comes in its place.
-With `stays` it lives on to the end of the run. Processes are named `group/member.life`.
+A member begins at the committed offset of a partition. It reads in fetch sessions and commits about every
+second. After a while it leaves the group, or ends without leaving, and another member replaces it. With
+`stays` a member lives until the end of the run. Processes are named `group/member.life`.
 
 `classic_member.py` and `consumer_member.py` add the protocols of groups.
 """
@@ -43,16 +43,16 @@ COMMIT_S: Final = (0.5, 2.0)
 LIFE_S: Final = (3.0, 25.0)
 REST_S: Final = (0.0, 3.0)
 VANISH_CHANCE: Final = 0.3
-# A process that stops for a while, and then goes on as if nothing had happened.
+# The process sometimes pauses for this long.
 PAUSE_CHANCE: Final = 0.01
 PAUSE_S: Final = (4.0, 12.0)
 # A member must not miss its heartbeats because a broker is slow.
 MEMBER_TIMEOUT_MS: Final = 1_500
 NO_COORDINATOR: Final = -10_000
-# Versions that name topics by their names.
+# Versions that have topic names, not topic ids.
 COMMIT_VERSION: Final = 9
 OFFSET_FETCH_VERSION: Final = 9
-# After these the member is in its group as before.
+# After these errors the member is still in its group.
 COORDINATOR_MOVED: Final = (
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -61,7 +61,7 @@ COORDINATOR_MOVED: Final = (
 
 
 class GroupWorld(Protocol):
-    """Where members put what they saw."""
+    """Collects what members see."""
 
     def record(self, event: Event) -> None: ...
 
@@ -71,7 +71,7 @@ class GroupWorld(Protocol):
 
 
 class GroupMember(Client):
-    # Members of consumer groups name themselves and their epoch when they ask for offsets.
+    # Members of consumer groups send their id and epoch in OffsetFetch.
     is_classic = True
 
     def __init__(
@@ -82,7 +82,7 @@ class GroupMember(Client):
         self.world = world
         self.stays = False
         self.member_id = ""
-        # Generation in a classic group, member epoch in a consumer group.
+        # The generation in a classic group, the member epoch in a consumer group.
         self.epoch = -1
         self.positions: dict[int, int] = {}
         self.committed: dict[int, int] = {}
@@ -101,7 +101,7 @@ class GroupMember(Client):
     def now(self) -> float:
         return asyncio.get_running_loop().time()
 
-    # Its lives
+    # The life of a member
 
     async def run(self) -> None:
         while not self.is_stopping:
@@ -196,7 +196,7 @@ class GroupMember(Client):
     # Reading
 
     async def begin_at_committed(self, partitions: list[int]) -> bool:
-        """Ask for the committed offsets and begin there; whether they are known."""
+        """Fetch the committed offsets and begin there. Returns whether the offsets are known."""
         begun_at = self.now
         topics = [OffsetFetchRequestTopics(name=self.topic, partition_indexes=partitions)]
         group = OffsetFetchRequestGroup(self.group, self.member_id, self.epoch, topics)
@@ -270,7 +270,7 @@ class GroupMember(Client):
     # Committing
 
     async def commit(self, partitions: list[int] | None = None) -> bool:
-        """Commit what was read; whether the coordinator takes the member for one of its group."""
+        """Commit the positions. Returns False if the coordinator does not know the member."""
         offsets = {
             one: position
             for one, position in self.positions.items()

@@ -1,7 +1,7 @@
-"""Fate: which fault strikes next, whom, and for how long. All drawn from the seed.
+"""Faults: which one comes next, where, and for how long. All are drawn from the seed.
 
-A fault is a function that does something bad and says after how many seconds what undoes it. Several may be
-at work at once.
+A fault is a function that does something bad. It returns the number of seconds after which another function
+undoes it. Several faults may be active at once.
 """
 
 from collections.abc import Callable
@@ -68,20 +68,20 @@ def power_cut_everywhere(nemesis: Nemesis) -> Undo:
 
 
 def stop(nemesis: Nemesis) -> Undo:
-    """A clean end, and another start by the supervisor."""
+    """A clean shutdown. The supervisor starts the node again."""
     nemesis.victim().stop()
     return 0, _nothing
 
 
 def stop_everywhere(nemesis: Nemesis) -> Undo:
-    """The whole cluster is stopped cleanly, all nodes at the same time."""
+    """A clean shutdown of all nodes at the same time."""
     for node in nemesis.cluster.nodes.values():
         node.stop()
     return 0, _nothing
 
 
 def roll(nemesis: Nemesis) -> Undo:
-    """A rolling restart: each node is stopped cleanly, the next one soon after the last is ready again."""
+    """A rolling restart: a clean shutdown of each node, soon after the node before it is ready again."""
     ids = list(nemesis.cluster.nodes)
     nemesis.random.shuffle(ids)
     waits_s = [nemesis.seconds(0, 1) for _ in ids]
@@ -139,7 +139,7 @@ def _fail(nemesis: Nemesis, action: str) -> Undo:
 
 
 def partition(nemesis: Nemesis) -> Undo:
-    """Nodes in two parts that cannot reach each other; clients reach all."""
+    """The nodes are in two parts that cannot reach each other. Clients reach all nodes."""
     ids = list(nemesis.cluster.nodes)
     nemesis.random.shuffle(ids)
     middle = nemesis.random.randint(1, max(1, len(ids) - 1))
@@ -147,7 +147,7 @@ def partition(nemesis: Nemesis) -> Undo:
 
 
 def one_way_cut(nemesis: Nemesis) -> Undo:
-    """What one node says to some others does not arrive."""
+    """Messages from one node to some others do not arrive."""
     victim = nemesis.victim().node_id
     others = [one for one in nemesis.cluster.nodes if one != victim]
     chosen = nemesis.random.sample(others, nemesis.random.randint(min(1, len(others)), len(others)))
@@ -158,7 +158,7 @@ def one_way_cut(nemesis: Nemesis) -> Undo:
 
 
 def isolate(nemesis: Nemesis) -> Undo:
-    """One node is cut off from everybody, clients too."""
+    """One node cannot reach any other node or client."""
     network, victim = nemesis.cluster.network, nemesis.victim().host.address
     for address in list(network.hosts):
         if address != victim:
@@ -178,7 +178,7 @@ def _cut(nemesis: Nemesis, pairs: list[tuple[int, int]], both_ways: bool) -> Und
 
 
 def reset(nemesis: Nemesis) -> Undo:
-    """Connections of a node break, all of them."""
+    """All connections of a node break."""
     network, victim = nemesis.cluster.network, nemesis.victim().host.address
     for address in list(network.hosts):
         network.reset_connections(victim, address)
@@ -221,5 +221,5 @@ FAULTS: Final[dict[str, Callable[[Nemesis], Undo]]] = {
         bad_network,
     )
 }
-# Nobody may be fenced, and no leader elected, because of these.
+# These faults must not fence a broker or cause an election.
 HARMLESS: Final = ("reset",)

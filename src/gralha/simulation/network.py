@@ -1,13 +1,13 @@
 """Hosts, the links between them, and TCP connections as processes see them.
 
-A message takes a drawn time; later ones of a connection never overtake earlier ones, those of different
-connections do. TCP hides lost packets: data that a link loses, or that meets a cut link, is sent again;
-what a process sees is a connection that stalls, and at times one that breaks. So a cut direction keeps what
-was sent until it is healed, and neither side is told. Bytes arrive in other pieces than they were sent in.
+A message takes a random time. The messages of one connection stay in order, those of different connections do
+not. TCP hides lost packets: data that a link loses, or that cannot pass a cut link, is sent again. A process
+only sees that a connection stalls, and sometimes that it breaks. So a cut link keeps the data until it is
+healed, and neither side notices the cut. Bytes arrive in other pieces than they were sent in.
 
-When a process is killed its kernel ends its connections at once. When a host loses power nobody is told:
-who sends to it later hears, once it is back, that it knows nothing of the connection. A frozen process
-receives nothing, but its kernel accepts connections and keeps their bytes for it.
+When a process is killed, its kernel ends its connections at once. When a host loses power, the other side
+does not notice. If the other side sends something after the host is back, it gets a reset. A frozen process
+receives nothing, but its kernel accepts connections and keeps their bytes.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ Address = tuple[str, int]
 LOCAL_DELAY_S: Final = (0.00002, 0.0001)
 CONNECT_AGAIN_S: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 RETRANSMISSION_S: Final = (0.2, 1.6)
-# What was held back by a cut arrives so long after it is healed: the next retransmission.
+# Data that a cut held back arrives this long after the cut is healed: with the next retransmission.
 AFTER_CUT_S: Final = (0.01, 0.8)
 BREAK_CHANCE: Final = 0.1
 FIRST_FREE_PORT: Final = 40_000
 
 
 class LinkQuality:
-    """How the network treats a message, everywhere."""
+    """Delays and losses of messages on all links."""
 
     def __init__(self) -> None:
         self.delay_s = (0.0002, 0.002)
@@ -40,7 +40,7 @@ class LinkQuality:
 
 
 class Host:
-    """A machine: an address, perhaps a process, what it listens on and its connections."""
+    """A machine: its address, its process (if any), its listening ports and its connections."""
 
     def __init__(self, network: "Network", address: str) -> None:
         self.network = network
@@ -51,7 +51,7 @@ class Host:
         self.transports: dict[SimulatedTransport, None] = {}
 
     def start_process(self, name: str) -> ProcessLoop:
-        """A new process; its predecessor is dead."""
+        """Start a new process after the last one has ended."""
         assert self.loop is None or self.loop.is_dead
         self.is_up = True
         self.loop = ProcessLoop(self.network.world, name, self)
@@ -68,7 +68,7 @@ class Host:
         self.transports.clear()
 
     def lose_power(self) -> None:
-        """Silence."""
+        """Stop without ending connections: the other sides do not notice."""
         if self.loop is not None:
             self.loop.kill()
         self.is_up = False
@@ -78,7 +78,7 @@ class Host:
             self.network.forget_held(transport)
         self.transports.clear()
 
-    # What event loops ask for
+    # Called by event loops
 
     def listen(
         self, loop: ProcessLoop, factory: Callable[[], Any], host: str | None, port: int, start: bool
@@ -145,7 +145,7 @@ class SimulatedServer(asyncio.AbstractServer):
 
 
 class _Attempt:
-    """Connecting: SYN there, answer back; tried again where nobody answers."""
+    """An attempt to connect: a SYN and its answer. The SYN is sent again if no answer comes."""
 
     def __init__(self, source: Host, loop: ProcessLoop, target: Host | None, port: int) -> None:
         self.source = source
@@ -214,7 +214,7 @@ class Network:
         self.hosts: dict[str, Host] = {}
         self._random = world.random("network")
         self._cut: dict[tuple[str, str], None] = {}
-        # Streams whose next item met a cut link or a host without power.
+        # Streams whose next item is held by a cut link or a host without power.
         self._held: dict[Stream, None] = {}
         self._next_port = FIRST_FREE_PORT
         self._connections = 0
@@ -233,12 +233,12 @@ class Network:
     # Faults
 
     def cut(self, source: str, target: str) -> None:
-        """One direction passes nothing any more."""
+        """Cut the link in one direction."""
         self._cut[source, target] = None
         self.world.note(f"cut {source} > {target}")
 
     def heal(self) -> None:
-        """Every link passes again."""
+        """Heal all links."""
         if self._cut:
             self.world.note("heal")
             self._cut.clear()
@@ -248,7 +248,7 @@ class Network:
         return source is target or (source.address, target.address) not in self._cut
 
     def reset_connections(self, source: str, target: str) -> int:
-        """Break what there is between two hosts, as a router does that forgets; how many."""
+        """Break all connections between two hosts, like a router that lost its state. Returns how many."""
         broken = [
             transport
             for transport in self.hosts[source].transports
@@ -259,12 +259,12 @@ class Network:
         return len(broken)
 
     def retry_held(self) -> None:
-        """Links or hosts have come back: what was held is sent again."""
+        """Send held data again, because links or hosts have come back."""
         for stream in self._held:
             self.world.call_later(self._random.uniform(*AFTER_CUT_S), self._send_again, stream)
 
     def forget_held(self, transport: SimulatedTransport) -> None:
-        """The kernel that would send it again is gone."""
+        """Drop held data, because the kernel that would send it again is gone."""
         if self._held.pop(transport.outgoing, False) is None:
             transport.outgoing.items.clear()
 
@@ -281,7 +281,7 @@ class Network:
         return self._random.random() < 0.5
 
     def draw_split(self, size: int) -> int:
-        """How many of the bytes that are there are received at once."""
+        """How many of the available bytes are received at once."""
         return self._random.randint(1, size) if self._random.random() < 0.05 else size
 
     # Connections
@@ -302,7 +302,7 @@ class Network:
         return near, far
 
     def send(self, stream: Stream, item: Item) -> None:
-        """Put something on its way, behind what is on it already."""
+        """Send an item after all earlier items of the stream."""
         world = self.world
         delay_s = self.draw_delay(stream.source, stream.target)
         if stream.source is not stream.target and self._random.random() < self.quality.loss_chance:
@@ -314,7 +314,7 @@ class Network:
         world.call_at(stream.due, self._pass_on, stream)
 
     def _pass_on(self, stream: Stream) -> None:
-        """Something is due, unless the link holds it back, and then all that follows."""
+        """Deliver an item that is due. A cut link holds it and all later items back."""
         if stream in self._held:
             return
         if self._is_open(stream):

@@ -1,11 +1,11 @@
-"""Clusters and faults that are worth many seeds."""
+"""Named settings of runs: clusters and their faults."""
 
 from dataclasses import replace
 from typing import Final
 
 from gralha.simulation.cluster import Settings
 
-# Snapshots, checkpoints and new segments now and then, within a minute.
+# Several snapshots, checkpoints and new segments within a minute.
 OFTEN: Final = {
     "log.flush.offset.checkpoint.interval.ms": "3000",
     "replica.high.watermark.checkpoint.interval.ms": "2000",
@@ -13,7 +13,7 @@ OFTEN: Final = {
     "log.retention.check.interval.ms": "5000",
 }
 
-# One node. Everything acknowledged is on the device, so nothing may get lost, whatever happens.
+# One node. Acknowledged records are on the device, so no fault may lose them.
 FLUSHED: Final = Settings(
     faults=(
         "kill",
@@ -31,13 +31,13 @@ FLUSHED: Final = Settings(
     topic_configs={"flush.messages": "1", "segment.ms": "9000"},
     node_configs=OFTEN,
 )
-# One node. The operating system decides when to write: killed processes lose nothing, power cuts would.
+# One node without flushes. Killed processes lose nothing. There are no power cuts, because they would.
 UNFLUSHED: Final = replace(
     FLUSHED,
     faults=("kill", "stop", "freeze", "full_disk", "failing_read", "reset", "bad_network"),
     topic_configs={"segment.ms": "9000"},
 )
-# One node, nothing but power cuts.
+# One node, only power cuts.
 POWER_CUTS: Final = Settings(
     seconds=30,
     fault_interval_s=2.5,
@@ -45,7 +45,7 @@ POWER_CUTS: Final = Settings(
     topic_configs={"flush.messages": "1"},
     node_configs=OFTEN,
 )
-# Three nodes that replicate: one may lose what it had not written, since the others have it.
+# Three nodes that replicate. One may lose unsynced records, because the others have them.
 THREE: Final = Settings(
     brokers=3,
     fault_interval_s=6,
@@ -66,14 +66,14 @@ THREE: Final = Settings(
     node_configs=OFTEN,
     pause_s=0.3,
 )
-# Three nodes, power cuts of all of them included: what is acknowledged is on the device of two.
+# Three nodes, also with power cuts of all of them: acknowledged records are on the devices of two.
 THREE_FLUSHED: Final = replace(
     THREE,
     faults=(*THREE.faults, "failing_sync", "power_cut", "power_cut_everywhere"),
     topic_configs={**THREE.topic_configs, "flush.messages": "1"},
 )
-# Three nodes that are stopped cleanly, one after the other or all at once, under many writes: leaders change
-# all the time, and producers send again what may be in the log already.
+# Three nodes under many writes, with clean shutdowns one after the other or all at once. Leaders change all
+# the time, and producers send batches again that may be in the log already.
 ROLLING: Final = replace(
     THREE,
     partitions=3,
@@ -83,7 +83,7 @@ ROLLING: Final = replace(
     pause_s=0.03,
 )
 
-# Three nodes with a classic group and a consumer group. Brokers and members come and go.
+# Three nodes with a classic group and a consumer group. Brokers and members stop and start.
 GROUPS: Final = replace(
     THREE,
     partitions=4,
@@ -119,7 +119,7 @@ COMPACTED: Final = replace(
     },
     node_configs={**OFTEN, "log.cleaner.backoff.ms": "500", "log.retention.check.interval.ms": "1000"},
 )
-# A topic whose records are removed soon.
+# A topic with a short retention.ms.
 RETENTION: Final = replace(
     THREE,
     retention_s=8,
@@ -127,9 +127,9 @@ RETENTION: Final = replace(
     topic_configs={"min.insync.replicas": "2", "segment.ms": "2000", "retention.ms": "8000"},
     node_configs={**OFTEN, "log.retention.check.interval.ms": "1000"},
 )
-# Four nodes, and partitions that move from one to the other.
+# Four nodes, and partitions that move between them.
 REASSIGNMENT: Final = replace(THREE, brokers=4, reassigns=True, seconds=45, fault_interval_s=8)
-# Nothing but connections that break, or are closed because they are idle: nobody may take that for a failure.
+# Only connections that break, or are closed because they are idle. This must not count as a broker's failure.
 QUIET: Final = replace(
     THREE,
     seconds=600,

@@ -1,13 +1,14 @@
-"""The producer inside the simulation: idempotent, acks=all, and in trouble as stubborn as librdkafka.
+"""The simulated producer: idempotent, acks=all, with the retries of librdkafka or of the Java client.
 
-Each partition has up to five batches under way at once. After any answer that is no good one it lets those
-that are out come back, and sends all again, in their order and with their sequence numbers, until the
-delivery times out; what then became of them is unknown. Nothing new goes out before those are through.
+Each partition has up to five batches in flight. After an error the producer waits for the responses of all
+batches in flight. Then it sends all of them again, in their order and with their sequence numbers, until the
+delivery times out. The outcome of a batch is unknown then. The producer sends no new batch before the old
+ones are done.
 
-Out of sequence is an answer of its own. The first of the batches under way cannot be, in a cluster that loses
-nothing: real producers give up then, so that is a failure of the run. For a later one librdkafka takes a new
-producer id and sends all again with that, since it believes that none of them is in the log; the Java client
-just sends them again. Which of the two a producer is like is drawn.
+OUT_OF_ORDER_SEQUENCE_NUMBER is special. A cluster that loses nothing never returns it for the first batch in
+flight. Real producers fail then, so that is a failure of the run. For a later batch librdkafka takes a new
+producer id and sends all batches again with it, because it assumes that none of them is in the log. The Java
+client just sends the batches again. Each simulated producer does one of the two, drawn from the seed.
 """
 
 import asyncio
@@ -32,9 +33,9 @@ from gralha.simulation.history import Event, Outcome, Send
 
 DELIVERY_TIMEOUT_S: Final = 30.0
 BATCHES_AT_ONCE: Final = 5
-# A version that names topics by their names.
+# A version that has topic names, not topic ids.
 PRODUCE_VERSION: Final = 12
-# Answers after which a batch is in no log for certain, if all its answers were such.
+# A batch is certainly in no log if all its responses had one of these errors.
 REFUSALS: Final = (
     ErrorCode.NOT_ENOUGH_REPLICAS,
     ErrorCode.MESSAGE_TOO_LARGE,
@@ -43,7 +44,7 @@ REFUSALS: Final = (
 )
 TOMBSTONE_CHANCE: Final = 0.1
 DELETED: Final = "=deleted"
-# Without an answer, and without one that counts.
+# The code of a batch without a response.
 NO_ANSWER: Final = -2
 
 
@@ -58,18 +59,18 @@ class _Batch:
 
 
 class _Stream:
-    """A partition as a producer writes it: a producer id, the next sequence number, what is under way."""
+    """A producer's state for a partition: the producer id, the next sequence number, the pending batches."""
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
         self.producer_id = -1
         self.producer_epoch = -1
         self.next_sequence = 0
-        # In the order of their sequence numbers; sent and not, but none that was acknowledged.
+        # The batches that are not acknowledged, sent or not, in the order of their sequence numbers.
         self.pending: list[_Batch] = []
         self.next_batch_at = 0.0
         self.leader_id = -1
-        # After trouble: nothing goes out before all that is out has come back.
+        # After an error: nothing is sent before all batches in flight have a response.
         self.is_draining = False
         self.changed = asyncio.Event()
 
@@ -79,7 +80,7 @@ class _Stream:
 
     @property
     def has_room(self) -> bool:
-        """For a new batch, that is: brokers remember five, so behind a retry nothing new goes."""
+        """Whether a new batch may be sent. Brokers remember five, so no new batch follows a retry."""
         first_try = all(batch.is_out and batch.attempts == 1 for batch in self.pending)
         return len(self.pending) < BATCHES_AT_ONCE and first_try
 
@@ -101,7 +102,7 @@ class Producer(Client):
         # The longest time between two acknowledgements.
         self.longest_silence_s = 0.0
         self.pause_s = 0.1
-        # For a compacted topic: records have one of so many keys, and some are tombstones.
+        # How many keys the records of a compacted topic have. Some of the records are tombstones.
         self.keys = 0
         self.takes_new_ids = random.random() < 0.5
         self._record = record
@@ -131,13 +132,13 @@ class Producer(Client):
             await self._rest(stream, loop.time())
 
     def _may_send(self, stream: _Stream) -> bool:
-        """A new leader gets nothing before all that the old one got has come back."""
+        """Whether the leader may get batches. A new leader waits for the responses of the old one."""
         if not stream.is_anything_out:
             stream.leader_id, _ = self.leaders[stream.partition]
         return stream.leader_id == self.leaders[stream.partition][0]
 
     async def _rest(self, stream: _Stream, now: float) -> None:
-        """Until an answer has come, or the next batch is due."""
+        """Wait for a response, or until the next batch is due."""
         try:
             async with asyncio.timeout(max(stream.next_batch_at - now, 0.01)):
                 await stream.changed.wait()
@@ -145,7 +146,7 @@ class Producer(Client):
             pass
 
     async def _recover(self, stream: _Stream) -> None:
-        """All are back: look for the leader, and begin anew with the first."""
+        """All batches have a response: look for the leader, and begin again with the first batch."""
         await self.back_off()
         stream.is_draining = False
         now = asyncio.get_running_loop().time()
@@ -153,7 +154,7 @@ class Producer(Client):
             self._give_up(stream, now)
 
     async def _introduce(self, stream: _Stream) -> None:
-        """A producer id of its own for each partition: one that has to be given up takes only that along."""
+        """Get a producer id for this partition only, so that a new id does not affect other partitions."""
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
         response = cast("InitProducerIdResponse | None", await self.ask(self.any_node(), request))
         if response is None or response.error_code:
@@ -173,7 +174,7 @@ class Producer(Client):
             if not batch.is_out:
                 batch.is_out = True
                 batch.attempts += 1
-                # What it says is fixed now: the stream may get another producer id before it leaves.
+                # Build the request now: the stream may get another producer id before it is sent.
                 request = self._request(stream, batch)
                 attempt = asyncio.ensure_future(self._attempt(stream, batch, request))
                 self._attempts.add(attempt)
@@ -215,11 +216,11 @@ class Producer(Client):
         )
 
     async def _attempt(self, stream: _Stream, batch: _Batch, request: ProduceRequest) -> None:
-        """Send a batch and take its answer."""
+        """Send a batch and take its response."""
         leader = stream.leader_id
         response = None if leader < 0 else await self.ask(leader, request, PRODUCE_VERSION)
         if batch not in stream.pending:
-            return  # it was given up meanwhile
+            return  # the producer has given the batch up
         batch.is_out = False
         code: int = NO_ANSWER
         if response is not None:
@@ -250,7 +251,7 @@ class Producer(Client):
             place = None if offset is None else offset + index
             partition = f"{self.topic}-{stream.partition}"
             if value.endswith(DELETED):
-                value = f"{value}@{place}"  # as consumers name it
+                value = f"{value}@{place}"  # the name that consumers use
             self._record(Send(self.name, partition, value, batch.begun_at, now, outcome, place))
 
     def _note_trouble(self, stream: _Stream, batch: _Batch, code: int) -> None:
@@ -269,7 +270,7 @@ class Producer(Client):
             stream.producer_id = -1
 
     def _give_up(self, stream: _Stream, now: float) -> None:
-        """Nobody knows whether they will be there, and those behind them cannot be sent without them."""
+        """Give up all pending batches: a later batch cannot be sent without the earlier ones."""
         for batch in stream.pending:
             is_nowhere = batch.was_refused_only and not batch.is_out
             outcome = Outcome.FAILED if is_nowhere else Outcome.UNKNOWN

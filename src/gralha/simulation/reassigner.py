@@ -1,7 +1,7 @@
 """A client that moves partitions to other brokers while they are written and read.
 
-What was asked for may be refused, or nobody may know whether it was taken: then the next request replaces it.
-When it is to stop it moves all partitions once more, and looks until they are there on all brokers.
+A request may be refused, or its outcome may be unknown. Then the next request replaces it. At the end the
+client moves all partitions once more, and waits until the metadata of all brokers shows the new replicas.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class Reassigner(Client):
         super().__init__("reassigner", bootstrap, topic, random)
         self.replication_factor = 3
         self.accepted = 0
-        # In the end: what was asked for, and what each broker's metadata says.
+        # At the end: the requested replicas, and those in each broker's metadata.
         self.wanted: Places = {}
         self.found: dict[int, Places] = {}
         self._brokers = brokers
@@ -67,7 +67,7 @@ class Reassigner(Client):
         return not any(codes)
 
     async def _where(self, node_id: int) -> Places:
-        """The replicas that one broker's metadata has. Without those of which not all are in sync."""
+        """The replicas in one broker's metadata, without partitions whose replicas are not all in sync."""
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=self.topic)], allow_auto_topic_creation=False
         )

@@ -1,4 +1,4 @@
-"""The reassignments of a run, and whether the partitions are in the end where they were wanted."""
+"""The reassignments of a run, and the check that the partitions have the requested replicas at the end."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ class Reassignments:
             self.tasks.append(self.cluster.run_client(self.client.run))
 
     def finish(self) -> None:
-        """All is mended: what is asked for now must be so soon, on all brokers."""
+        """After the faults: the last reassignment must soon be complete on all brokers."""
         self.client.is_stopping = True
         for task in self.tasks:
             if not self.cluster.run_until(task.done, FINISHING_S, "the partitions are moved"):

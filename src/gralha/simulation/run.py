@@ -1,4 +1,4 @@
-"""One seed, one run: load and faults for a while, then all is mended and what clients saw is judged."""
+"""One run of a seed: load and faults for a while, then no faults, and a check of what clients saw."""
 
 from typing import Final
 

@@ -1,9 +1,8 @@
-"""Work of threads, in steps: between two of them the event loops go on.
+"""Work of threads, in steps. The event loops run between two steps.
 
-A step ends where the work uses the disk, now and then. That is where a real thread waits and lets others run.
-The work has an operating system's thread, since its stack must be kept, but never two of them run at a time:
-whoever goes on hands the baton over and waits until it comes back. So chance alone, drawn from the seed,
-decides what comes between two steps.
+A step may end where the work uses the disk, because a real thread waits there and lets others run. The work
+has a real thread, because its stack must be kept, but two threads never run at the same time: one hands the
+baton over and waits until it comes back. So only the seed decides what happens between two steps.
 
 A lock that a thread holds between two steps is a `SimulatedLock` (`Disk.new_lock`).
 """
@@ -21,7 +20,7 @@ class BuriedError(BaseException):
 
 
 class Steps:
-    """All threads of a world. `running` is the one that has the baton; None while the world itself has it."""
+    """All threads of a world. `running` is the thread that has the baton, None if the world has it."""
 
     def __init__(self, draw: Callable[[], float]) -> None:
         self.running: SteppedThread | None = None
@@ -29,7 +28,7 @@ class Steps:
         self._draw = draw
 
     def pause(self) -> None:
-        """The disk is about to be used. If a thread does that, its step may be over."""
+        """Called before each use of the disk. If a thread uses the disk, its step may end here."""
         thread = self.running
         if thread is not None and (thread.is_buried or self._draw() < PAUSE_CHANCE):
             thread.wait()
@@ -57,7 +56,7 @@ class SteppedThread:
         threading.Thread(target=self._run, daemon=True).start()
 
     def step(self) -> bool:
-        """Let it go on until it waits, or is done; whether it is done."""
+        """Run the thread until it waits or is done. Returns whether it is done."""
         if self.is_done():
             return True
         before, self._steps.running = self._steps.running, self
@@ -72,7 +71,7 @@ class SteppedThread:
         return self._is_done
 
     def wait(self) -> None:
-        """Called by the thread itself: give the baton back, and wait for the next step."""
+        """Give the baton back, and wait for the next step. The thread itself calls this."""
         if not self.is_buried:
             self._came_back.release()
             self._go_on.acquire()
@@ -94,7 +93,7 @@ class SteppedThread:
 
 
 class SimulatedLock:
-    """Stands in for threading.Lock."""
+    """Replaces threading.Lock."""
 
     def __init__(self, steps: Steps) -> None:
         self._steps = steps
@@ -109,7 +108,7 @@ class SimulatedLock:
             if waiting is not None:
                 waiting.wait()
             else:
-                # The loop stands still until the thread lets go.
+                # The event loop waits until the thread releases the lock.
                 assert self._holder is not None, "the loop waits for a lock that it holds itself"
                 self._holder.step()
         self._is_held, self._holder = True, self._steps.running

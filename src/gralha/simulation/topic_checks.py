@@ -1,11 +1,11 @@
-"""What clients saw of topics that forget on purpose: compacted ones, and such with retention.ms.
+"""Checks of what clients saw of compacted topics and of topics with retention.ms.
 
-    key-lost           the last acknowledged value of a key is gone, or an older one is in its place
+    key-lost           the last acknowledged value of a key is gone, or the log has an older value
     deleted-too-early  a record is gone that was younger than retention.ms
-    not-deleted        nothing was removed at all: then the other checks say nothing
+    not-deleted        nothing was removed at all, so the other checks prove nothing
 
-A compacted log is judged by what a last reader found in it from its beginning. A tombstone is a value like
-any other: it stays for delete.retention.ms, which is longer than a run.
+The check of a compacted log takes the records of a last reader, from the start on. A tombstone is a value
+like every other: it stays for delete.retention.ms, which is longer than a run.
 """
 
 from collections import defaultdict
@@ -14,12 +14,12 @@ from typing import Final
 
 from gralha.simulation.history import Anomaly, Event, Outcome, Poll, Send, check
 
-# What a compacted log may have lost.
+# Anomalies that do not count for a compacted log.
 _OF_ALL_RECORDS: Final = ("lost-write", "unseen", "poll-skip")
-# The clocks of brokers and clients differ by that much.
+# The clocks of brokers and clients differ by at most this much.
 _CLOCKS_S: Final = 0.6
 
-# By partition: when its log was first seen to begin at an offset.
+# By partition: the start offsets of its log, and when each was first seen.
 Starts = dict[str, list[tuple[float, int]]]
 
 
@@ -28,7 +28,7 @@ def check_compacted(history: list[Event], final_reader: str) -> list[Anomaly]:
         anomaly
         for anomaly in check(history, final_readers=[final_reader])
         if anomaly.kind not in _OF_ALL_RECORDS
-        # The offset of a tombstone that was not acknowledged is not known, nor is its name.
+        # The name of a tombstone has its offset, which is unknown if it was not acknowledged.
         and not (anomaly.kind == "phantom" and "=deleted@" in anomaly.detail)
     ]
     return [*found, *_lost_keys(history, final_reader)]
@@ -65,7 +65,7 @@ def _key(value: str) -> str:
 def check_retained(
     history: list[Event], final_reader: str, starts: Starts, retention_s: float
 ) -> list[Anomaly]:
-    """As `check` for what the logs still have. The rest must have been old enough when it was removed."""
+    """As `check`, for records that are still in the logs. The others must not be removed too early."""
     last_starts = {partition: max(offset for _, offset in seen) for partition, seen in starts.items()}
     kept: list[Event] = []
     for event in history:
@@ -93,7 +93,7 @@ def _removed_too_early(history: list[Event], starts: Starts, retention_s: float)
             removed_at = min(
                 (at for at, start in starts.get(partition, []) if start > send.offset), default=None
             )
-            # The record is as old as its send at most.
+            # The record is not older than its send.
             if removed_at is not None and removed_at - send.begun_at < retention_s - _CLOCKS_S:
                 detail = f"{send.value} at offset {send.offset}, sent at {send.begun_at:.3f}, was gone at "
                 yield Anomaly("deleted-too-early", partition, f"{detail}{removed_at:.3f}")

@@ -1,7 +1,7 @@
-"""What happened in a run, as one number that says whether two runs were the same, and as lines to read.
+"""The events of a run, as a digest that is the same for equal runs, and as lines to read.
 
-Every arrival on the network, every change of a disk and every fault is noted. Only the last lines are kept,
-for whoever looks at a failure: the last ones before it.
+The trace has every arrival on the network, every change of a disk and every fault. It keeps only the last
+lines, up to the first failure.
 """
 
 from collections import deque
@@ -25,12 +25,12 @@ class Trace:
             self._lines.append((now, text))
 
     def hold(self) -> None:
-        """Something is wrong here: keep the lines up to now, and no later ones."""
+        """After a failure: keep the lines up to now, and add no later ones."""
         self._is_held = True
 
     @property
     def digest(self) -> str:
-        """Equal for equal runs."""
+        """The same text for equal runs."""
         return f"{self.events}-{self._sum:08x}"
 
     def lines(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""A connection's end as a process holds it: asyncio's transport, over a simulated stream of bytes."""
+"""One end of a connection: asyncio's transport over a simulated stream of bytes."""
 
 import asyncio
 from collections import deque
@@ -11,14 +11,14 @@ from gralha.simulation.loop import ProcessLoop
 if TYPE_CHECKING:
     from gralha.simulation.network import Address, Host, Network
 
-# A sender is paused when so many of its bytes have not been taken by the receiver; resumed at the second.
+# A sender pauses when the receiver has not read this many bytes, and resumes at the second number.
 PAUSE_BYTES: Final = 512 * 1024
 RESUME_BYTES: Final = 128 * 1024
 
 
 class Signal(Enum):
-    END = auto()  # no more bytes follow
-    RESET = auto()  # the connection is no more
+    END = auto()  # no bytes follow
+    RESET = auto()  # the connection is broken
 
 
 END: Final = Signal.END
@@ -27,7 +27,7 @@ Item = bytes | Signal
 
 
 class Stream:
-    """One direction of a connection: what is on its way, in order."""
+    """One direction of a connection: the items in flight, in order."""
 
     def __init__(self, name: str, sender: "SimulatedTransport", receiver: "SimulatedTransport") -> None:
         self.name = name
@@ -41,7 +41,7 @@ class Stream:
 
 
 class SimulatedTransport(asyncio.Transport):
-    """Protocols see it as they see the transport of a socket."""
+    """Has the interface of a socket's transport."""
 
     def __init__(
         self,
@@ -69,17 +69,17 @@ class SimulatedTransport(asyncio.Transport):
         self._incoming: Stream
 
     def join(self, peer: "SimulatedTransport") -> None:
-        """Know the other end."""
+        """Set the other end."""
         self.outgoing = stream = Stream(self.name, self, peer)
         peer._incoming = stream
 
     def begin(self, protocol: Any) -> None:
-        """The process has the connection now; bytes may have arrived before."""
+        """Give the connection to the process. Bytes may have arrived before."""
         self._protocol = protocol
         protocol.connection_made(self)
         self._plan_reading()
 
-    # What protocols call
+    # Called by protocols
 
     def get_protocol(self) -> Any:
         return self._protocol
@@ -117,7 +117,7 @@ class SimulatedTransport(asyncio.Transport):
         self.write(b"".join(list_of_data))
 
     def close(self) -> None:
-        """What was written still arrives."""
+        """Close this end. Data that was written still arrives."""
         self._leave(END, None)
 
     def abort(self) -> None:
@@ -133,26 +133,26 @@ class SimulatedTransport(asyncio.Transport):
         if self._protocol is not None:
             self._protocol.connection_lost(error)
 
-    # What the network and the kernel do
+    # Called by the network and the kernel
 
     def die(self, signal: Signal) -> None:
-        """This end is closed, and the other one will hear of it."""
+        """Close this end and send the signal to the other one."""
         if not self.is_closed:
             self.is_closed = True
             if signal is RESET or self._received:
-                # Bytes that nobody will read make a kernel send a reset instead of an end.
+                # A kernel sends a reset, not an end, if the process has not read all bytes.
                 signal = RESET
             self._network.send(self.outgoing, signal)
 
     def break_off(self) -> None:
-        """Something between the two ends breaks the connection for both."""
+        """Break the connection for both ends."""
         for end in (self, self.outgoing.receiver):
             if not end.is_closed:
                 end._received.append(RESET)
                 end._plan_reading()
 
     def arrive(self, item: Item) -> None:
-        """The kernel has got something. A connection that it does not know is answered with a reset."""
+        """An item arrives at the kernel. On a closed connection the kernel answers with a reset."""
         if self.is_closed:
             if item is not RESET and not self.peer_is_closed():
                 self._network.send(self.outgoing, RESET)
@@ -169,11 +169,11 @@ class SimulatedTransport(asyncio.Transport):
             self._loop.call_soon(self._read)
 
     def _read(self) -> None:
-        """The process looks at what has arrived."""
+        """Give the items that have arrived to the process."""
         self._read_planned = False
         received = self._received
         if RESET in received:
-            # What came before it and was not read yet is lost.
+            # Unread bytes before the reset are lost.
             received.clear()
             self.is_closed = True
             self.host.transports.pop(self, None)
