@@ -10,7 +10,7 @@
         23    4 last offset delta              61      records, compressed or not
 
 The CRC covers neither the base offset nor the leader epoch, so a broker assigns both without reading the
-records (`patched_header`). It computes the CRC anew if it has to correct a timestamp (`timed_header`).
+records (`patched_header`). It computes a new CRC if it has to correct a timestamp (`timed_header`).
 
 This module is compiled with mypyc; it also runs uncompiled.
 """
@@ -39,7 +39,7 @@ from gralha.protocol.errors import (
 )
 
 HEADER_SIZE: Final[i64] = 61
-# Base offset and length: what precedes the part that "length" counts.
+# The size of base offset and length, which "length" does not count.
 LOG_OVERHEAD: Final[i64] = 12
 CURRENT_MAGIC: Final = 2
 
@@ -55,16 +55,16 @@ NO_SEQUENCE: Final[i64] = -1
 SEQUENCE_MAX: Final[i64] = 2147483647
 NO_LEADER_EPOCH: Final = -1
 
-# What one batch may decompress to unless the caller says otherwise.
+# The default limit for the decompressed bytes of one batch.
 MAX_DECOMPRESSED_BYTES: Final = 128 * 1024 * 1024
 
-# Size, attributes, two deltas, key, value and headers of a record without any: a byte each.
+# The smallest record: one byte each for size, attributes, two deltas, key, value and headers.
 _SMALLEST_RECORD: Final[i64] = 7
 _SIZE_UP_TO_MAGIC: Final[i64] = 17
-# The smallest length Kafka's readers let pass: that of the oldest format.
+# The smallest length that Kafka's readers accept: that of the oldest format.
 _LENGTH_MIN: Final[i64] = 14
 _ZSTD: Final[i64] = 4
-# A copy of so few bytes costs less than a view of them.
+# To copy up to this many bytes costs less than to create a view of them.
 _COPY_BELOW_BYTES: Final[i64] = 4096
 _crc32c: Final = crc32.iscsi
 
@@ -98,7 +98,7 @@ class BatchHeader:
 
     @property
     def last_sequence(self) -> i64:
-        """The sequence number of the last record; they wrap around at 2**31 - 1."""
+        """The sequence number of the last record. Sequence numbers wrap around at 2**31 - 1."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return increment_sequence(self.base_sequence, self.last_offset_delta)
@@ -139,14 +139,14 @@ class BatchHeader:
 
 
 def increment_sequence(sequence: i64, increment: i64) -> i64:
-    """The sequence number `increment` records on: after 2**31 - 1 comes 0."""
+    """The sequence number after `increment` more records. 0 follows 2**31 - 1."""
     if sequence > SEQUENCE_MAX - increment:
         return increment - (SEQUENCE_MAX - sequence) - 1
     return sequence + increment
 
 
 def read_header(data: bytes, position: i64) -> BatchHeader:
-    """The header that starts at `position`; CORRUPT_MESSAGE when there is no whole v2 header."""
+    """Read the header at `position`. Raises CORRUPT_MESSAGE if there is no whole v2 header."""
     if position < 0 or len(data) - position < HEADER_SIZE:
         raise CorruptMessageError(f"A record batch header has {HEADER_SIZE} bytes, fewer remain")
     header = BatchHeader(data, position)
@@ -160,7 +160,7 @@ def read_header(data: bytes, position: i64) -> BatchHeader:
 
 
 def batches(data: bytes, start: i64, end: i64) -> list[tuple[int, BatchHeader]]:
-    """Position and header of every whole batch in the range. A cut one at the end is left out."""
+    """Position and header of every whole batch in the range. A cut batch at the end is left out."""
     found: list[tuple[int, BatchHeader]] = []
     position = start
     while end - position >= HEADER_SIZE:
@@ -175,8 +175,8 @@ def batches(data: bytes, start: i64, end: i64) -> list[tuple[int, BatchHeader]]:
 def produced_batch(data: bytes, start: i64, end: i64, api_version: i64) -> BatchHeader:
     """The header of the one batch that a partition may have in a Produce request.
 
-    Kafka 4 takes exactly one v2 batch: none, two or a message set of the old formats are INVALID_RECORD.
-    A cut second batch is ignored (the caller appends `size_bytes` bytes only), as Kafka ignores it.
+    Kafka 4 takes exactly one v2 batch. No batch, two batches or a message set of an old format are
+    INVALID_RECORD. As in Kafka, a cut second batch is ignored: the caller appends only `size_bytes` bytes.
     """
     size = end - start
     length = i64(read_i32_be(data, start + 8)) if size >= LOG_OVERHEAD else _LENGTH_MIN
@@ -207,9 +207,9 @@ def _begins_batch(data: bytes, position: i64, end: i64) -> bool:
 
 
 def check_client_batch(header: BatchHeader) -> None:
-    """What Kafka demands of a header that a client sent, beyond the CRC.
+    """Check a client's header as Kafka does, after the CRC.
 
-    INVALID_RECORD for counts, offsets, sequences and control batches.
+    Raises INVALID_RECORD for wrong counts, offsets and sequence numbers, and for control batches.
     """
     last = header.last_offset_delta
     count = header.record_count
@@ -235,7 +235,7 @@ def check_client_batch(header: BatchHeader) -> None:
 
 
 def crc_is_valid(data: bytes, position: i64, header: BatchHeader) -> bool:
-    """Whether the whole batch is there and its CRC fits."""
+    """Whether the data has the whole batch and its CRC is right."""
     end = position + header.size_bytes
     if end > len(data):
         return False
@@ -249,7 +249,7 @@ def crc_is_valid(data: bytes, position: i64, header: BatchHeader) -> bool:
 
 
 def patched_header(data: bytes, position: i64, base_offset: i64, leader_epoch: i64) -> bytes:
-    """The 61 header bytes with the offset and the epoch that the leader assigns; the CRC stays right."""
+    """The 61 header bytes with the leader's offset and epoch. The CRC does not cover these."""
     writer = BytesWriter()
     write_i64_be(writer, base_offset)
     write_i32_be(writer, read_i32_be(data, position + 8))
@@ -267,7 +267,7 @@ def timed_header(
     max_timestamp: i64,
     is_append_time: bool,
 ) -> bytes:
-    """As `patched_header`, and with another maximum timestamp or timestamp type, and the CRC anew.
+    """As `patched_header`, with another maximum timestamp or timestamp type and a new CRC.
 
     With LogAppendTime the maximum is the timestamp of all records.
     """
@@ -293,9 +293,9 @@ def convert_batch(
     max_timestamp: i64,
     level: int | None = None,
 ) -> bytes:
-    """The batch compressed in another way (the topic's compression.type).
+    """The same batch with another compression (the topic's compression.type).
 
-    `plain` are its records without compression, `max_timestamp` is the highest of their timestamps.
+    `plain` has the records without compression. `max_timestamp` is the highest of their timestamps.
     """
     payload = codecs.compress(codec, plain, level)
     covered = BytesWriter()
@@ -307,7 +307,7 @@ def convert_batch(
 
 
 def framed(base_offset: i64, leader_epoch: i64, covered: bytes, payload: bytes) -> bytes:
-    """A whole batch from the 40 header bytes that the CRC covers and the (compressed) records."""
+    """Make a whole batch from the 40 header bytes that the CRC covers and the (compressed) records."""
     return _header(base_offset, leader_epoch, covered, payload) + payload
 
 

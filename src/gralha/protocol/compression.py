@@ -1,12 +1,12 @@
 """Kafka's four compressions of record batches: gzip, snappy, lz4 and zstd.
 
-What a codec writes is what Apache Kafka's own streams write: gzip members, snappy in the framing of
-snappy-java ("xerial": a 16-byte header, then length-prefixed raw blocks), lz4 frames of independent 64 KB
-blocks, zstd frames. Reading also takes raw snappy, which some clients send.
+The codecs write the formats of Apache Kafka: gzip members, snappy in the framing of snappy-java ("xerial": a
+16-byte header, then length-prefixed raw blocks), lz4 frames of independent 64 KB blocks, zstd frames. They
+also read raw snappy, which some clients send.
 
-`decompress` never produces more than `max_bytes`: output grows chunk by chunk and stops at the limit, and
-where a length is declared in advance (snappy) it is compared before anything is allocated. The libraries
-are imported when first used, because most commands never need them.
+`decompress` never returns more than `max_bytes`. The output grows in chunks and stops at the limit. A
+declared length (snappy) is checked before memory is allocated. The libraries are imported at their first use,
+because most commands do not need them.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ ZSTD: Final = 4
 
 NAMES: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
-# One step of decompression; what a limit may be passed by before it is noticed.
+# One step of decompression has at most this many bytes of output.
 CHUNK_BYTES: Final = 1 << 20
 
 XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 _XERIAL_BLOCK_BYTES: Final = 32 * 1024
-# A snappy copy element of 3 bytes stands for at most 64, so no honest block grows further than this.
+# A snappy copy element of 3 bytes stands for at most 64 bytes, so no valid block grows more than this.
 _SNAPPY_RATIO_MAX: Final = 22
 
 _LZ4_BLOCK_64_KB: Final = 4
@@ -40,7 +40,7 @@ _ZSTD_LEVEL_DEFAULT: Final = 3
 
 Buffer = bytes | bytearray | memoryview
 
-# A producer writes one frame. Many empty ones cost the square of their number, because each copies the rest.
+# A producer writes one frame. The cost of many empty frames grows with their square: each copies the rest.
 _FRAMES_MAX: Final = 256
 _TOO_MANY_FRAMES: Final = f"it has more than {_FRAMES_MAX} frames"
 
@@ -53,7 +53,7 @@ def codec_name(codec: int) -> str:
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
-    """The data as a Kafka client would send it inside a batch; `level` counts for gzip, lz4 and zstd."""
+    """Compress the data as a Kafka client does in a batch. `level` is for gzip, lz4 and zstd."""
     if codec == NONE:
         return bytes(data)
     if codec == GZIP:
@@ -70,7 +70,7 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
 
 
 def decompress(codec: int, data: Buffer, max_bytes: int) -> bytes:
-    """The original bytes, or an error: CORRUPT_MESSAGE, or MESSAGE_TOO_LARGE when they pass `max_bytes`."""
+    """The original bytes. Raises CORRUPT_MESSAGE, or MESSAGE_TOO_LARGE if they are more than `max_bytes`."""
     if codec == NONE:
         if len(data) > max_bytes:
             raise _too_large(max_bytes)
@@ -95,9 +95,9 @@ def _corrupt(codec: str, reason: object) -> CorruptMessageError:
 
 
 def _drain(stream: Any, data: Buffer, room: int, chunks: list[bytes]) -> int:
-    """Run one frame to its end within `room` bytes; what was read is added to `chunks`, its size returned.
+    """Decompress one frame into `chunks`. Returns the number of bytes, which is `room` + 1 if it is too large.
 
-    Works on every decompressor with `decompress(data, max_length)` that keeps its own unread input.
+    Works with every decompressor that has `decompress(data, max_length)` and keeps its unread input.
     """
     size = 0
     while True:
@@ -126,7 +126,7 @@ def _decompress_gzip(data: Buffer, max_bytes: int) -> bytes:
     room = max_bytes
     rest: Buffer = data
     try:
-        for _ in range(_FRAMES_MAX):  # gzip members: Java's stream reads concatenated ones as one
+        for _ in range(_FRAMES_MAX):  # Java's stream reads concatenated gzip members as one
             stream = zlib.decompressobj(31)
             while not stream.eof:
                 chunk = stream.decompress(rest, min(CHUNK_BYTES, room + 1))
@@ -138,7 +138,7 @@ def _decompress_gzip(data: Buffer, max_bytes: int) -> bytes:
                 chunks.append(chunk)
                 rest = stream.unconsumed_tail
             rest = stream.unused_data
-            if rest[:2] != b"\x1f\x8b":  # Java ignores what follows the last member
+            if rest[:2] != b"\x1f\x8b":  # Java ignores bytes after the last member
                 return _join(chunks)
         raise EOFError(_TOO_MANY_FRAMES)
     except (zlib.error, EOFError) as error:
@@ -151,7 +151,7 @@ def _decompress_gzip(data: Buffer, max_bytes: int) -> bytes:
 def _compress_lz4(data: Buffer, level: int) -> bytes:
     import lz4.frame
 
-    # Kafka's reader knows independent blocks only (it refuses linked ones).
+    # Kafka's reader accepts only independent blocks.
     compressed: bytes = lz4.frame.compress(
         data, compression_level=level, block_size=_LZ4_BLOCK_64_KB, block_linked=False, store_size=False
     )
@@ -247,7 +247,7 @@ def _decompress_xerial(
 def _decompress_block(
     decompress_raw: Callable[[memoryview], Any], block: memoryview, room: int, max_bytes: int
 ) -> bytes:
-    """One raw snappy block. Its declared length is judged before the library allocates it."""
+    """Decompress one raw snappy block. Checks its declared length before the library allocates memory."""
     declared = _snappy_length(block)
     if declared > len(block) * _SNAPPY_RATIO_MAX:
         raise _corrupt("snappy", f"{len(block)} bytes cannot hold the {declared} they declare")

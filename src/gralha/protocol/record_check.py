@@ -3,15 +3,15 @@
 A batch is refused as a whole, for one of two reasons:
 
     malformed   There are more or fewer records than the batch claims, a length is wrong, or the offsets are
-                not 0, 1, 2, ... No reader could make sense of that. INVALID_RECORD.
+                not 0, 1, 2, ... No reader could decode such a batch. INVALID_RECORD.
     rejected    Records lack a key on a compacted topic (INVALID_RECORD), or have a timestamp that the topic
                 does not allow (INVALID_TIMESTAMP). The answer names each of them (KIP-467).
 
-Apache Kafka is laxer in places: it stores offsets out of order, and wrong lengths inside compressed batches.
-Its own consumers fail on these, so they are malformed here.
+Apache Kafka accepts more: it stores offsets out of order, and wrong lengths inside of compressed batches. Its
+own consumers fail on such batches, so they are malformed here.
 
-`RecordCheck.walk` takes a budget of records and headers, and goes on where it was. So a batch with very many
-of them is walked in slices, and does not stop the event loop.
+`RecordCheck.walk` takes a budget of records and headers, and each call goes on where the last one stopped. So
+a batch with very many of them is checked in slices, and does not stop the event loop.
 
 This module is compiled with mypyc; it also runs uncompiled.
 """
@@ -26,21 +26,21 @@ from gralha.protocol.batches import NO_TIMESTAMP, BatchHeader
 from gralha.protocol.errors import InvalidRecordError, InvalidTimestampError
 from gralha.protocol.records import read_varint, wrapping_sum
 
-# So many rejected records of one batch are named; each costs a line in the response.
+# A response names at most this many rejected records of a batch, because each takes space in the response.
 REJECTED_MAX: Final = 1000
-# The message of a response quotes so many of them, as Kafka's does.
+# The message of a response quotes at most this many of them, as in Kafka.
 QUOTED_MAX: Final = 3
 
 _MIN: Final[i64] = -9223372036854775808
 _MAX: Final[i64] = 9223372036854775807
 _INT_MIN: Final[i64] = -2147483648
 _INT_MAX: Final[i64] = 2147483647
-# Of the budget: to name a rejected record takes as long as to check this many.
+# To name a rejected record costs as much of the budget as to check this many.
 _NAMED_COST: Final[i64] = 20
 
 
 class RecordsRejectedError(InvalidRecordError):
-    """Some records of a batch are rejected, and with them all: index and reason of each."""
+    """The batch is refused because some records are rejected. Has the index and the reason of each."""
 
     def __init__(
         self,
@@ -67,9 +67,9 @@ class RecordsRejectedError(InvalidRecordError):
 
 @final
 class RecordCheck:
-    """The records of one batch, which lie uncompressed in a range of `data`, and how far they are checked.
+    """The check of one batch's records, which are in a range of `data` without compression.
 
-    `broker_time_counts` on topics with LogAppendTime: the records' own timestamps do not matter there.
+    `broker_time_counts` is True for topics with LogAppendTime: the records' own timestamps do not matter.
     """
 
     def __init__(
@@ -93,28 +93,28 @@ class RecordCheck:
         self.count: i64 = header.record_count
         self.partition = partition
         self.base_timestamp: i64 = header.base_timestamp
-        # The time that the client claims to be the broker's.
+        # The timestamp of all records if the batch claims to have LogAppendTime.
         self.append_time: i64 = header.max_timestamp
         self.claims_append_time: bool = header.is_log_append_time
         self.broker_time_counts: bool = broker_time_counts
         self.timestamp_min: i64 = timestamp_min
         self.timestamp_max: i64 = timestamp_max
         self.key_length_min: i64 = 0 if require_keys else _MIN
-        # The next record, and the headers of the one before that are left to check.
+        # The next record, and the number of headers of the last record that are not checked yet.
         self.index: i64 = 0
         self.headers_left: i64 = 0
         self.record_end: i64 = start
         self.is_done = False
-        # The highest timestamp of the records so far; -1 if they have none.
+        # The highest timestamp of the records that were checked; -1 if they have none.
         self.max_timestamp: i64 = -1
         self.rejected: list[tuple[int, str]] | None = None
         self.rejected_count: i64 = 0
         self.is_untimely = False
 
     def walk(self, budget: i64) -> bool:
-        """Check so many records and headers, at most. Returns True after the last one.
+        """Check at most `budget` records and headers. Returns True after the last one.
 
-        A `KafkaError` says what is wrong with the batch.
+        Raises a `KafkaError` if the batch is refused.
         """
         try:
             while budget > 0 and not self.is_done:
@@ -127,7 +127,7 @@ class RecordCheck:
         return self.is_done
 
     def move_to(self, data: bytes, shift: i64) -> None:
-        """Go on with a copy of the records, which lies so many bytes further on in `data`."""
+        """Use a copy of the records in `data`, where positions are `shift` bytes higher."""
         self.data = data
         self.start += shift
         self.position += shift
@@ -135,7 +135,7 @@ class RecordCheck:
         self.record_end += shift
 
     def _walk_records(self, budget: i64) -> i64:
-        """Walk to the next record that has headers, or to the end. Returns what is left of the budget."""
+        """Walk to the next record that has headers, or to the end. Returns the rest of the budget."""
         data = self.data
         end = self.end
         position = self.position
@@ -149,7 +149,7 @@ class RecordCheck:
             record_end = position + length
             if length < 0 or record_end > end:
                 raise self._malformed(f"it claims {length} bytes where {end - position} remain")
-            # One byte of attributes, which nobody uses, comes first.
+            # The first byte has attributes, which nobody uses.
             delta, position = read_varint(data, position + 1)
             timestamp = wrapping_sum(self.base_timestamp, delta)
             delta, position = read_int(data, position)
@@ -192,7 +192,7 @@ class RecordCheck:
         self.record_end = record_end
 
     def _walk_headers(self, budget: i64) -> i64:
-        """Walk over headers of the record before `index`. Returns what is left of the budget."""
+        """Walk over headers of the record before `index`. Returns the rest of the budget."""
         data = self.data
         end = self.record_end
         position = self.position
@@ -227,7 +227,7 @@ class RecordCheck:
             raise RecordsRejectedError(self.rejected, self.is_untimely, int(self.rejected_count))
 
     def _judge(self, index: i64, timestamp: i64, key_length: i64, value_length: i64) -> i64:
-        """Reject a record if a setting of the topic asks for that. Returns what that costs of the budget."""
+        """Reject a record if a setting of the topic says so. Returns its cost for the budget."""
         if self.claims_append_time and self.timestamp_min <= timestamp <= self.timestamp_max:
             timestamp = self.append_time
         is_keyless = key_length < self.key_length_min
@@ -262,12 +262,12 @@ class RecordCheck:
         return _NAMED_COST
 
     def _malformed(self, reason: str, before: i64 = 0) -> InvalidRecordError:
-        """The error of the record at `index`, or of the one before."""
+        """The error for the record at `index`, or for the one before it."""
         return InvalidRecordError(f"Record {self.index - before} of the batch is malformed: {reason}")
 
 
 def read_int(data: bytes, position: i64) -> tuple[i64, i64]:
-    """The zigzag number of 32 bits at `position`, and the position after it. It has 5 bytes at most."""
+    """The 32-bit zigzag number at `position` (5 bytes at most), and the position after it."""
     byte: i64 = data[position]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), position + 1

@@ -1,12 +1,12 @@
 """Records inside a batch (message format v2): decoded and encoded.
 
-A record is: length, attributes (one byte, unused), timestamp delta, offset delta, key, value, headers; all
-lengths and deltas are zigzag varints, a length of -1 is null. The deltas refer to the batch header, which
-`batches.py` reads and whose names this module hands on.
+A record has a length, attributes (one byte, unused), a timestamp delta, an offset delta, a key, a value and
+headers. All lengths and deltas are zigzag varints, and a length of -1 is null. The deltas refer to the batch
+header, which `batches.py` reads. This module exports the names of `batches.py`, too.
 
-Walking records is the one place where Python would be slow, so the loops here stick to `i64`, `bytes`
-indexing and plain calls, which mypyc turns into C. Numbers wrap around at 64 bits as Java's do, compiled or
-not: bytes from the network must not make the two differ.
+Plain Python would be slow here, so the loops use only `i64`, `bytes` indexing and plain calls, which mypyc
+turns into C. Compiled or not, numbers wrap around at 64 bits as in Java, so that both give the same result
+for all bytes from the network.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Record:
 
 
 def wrapping_sum(left: i64, right: i64) -> i64:
-    """left + right in 64 bits: Java wraps around, Python's own integers would grow."""
+    """left + right in 64 bits. The sum wraps around as in Java. Python's own integers would grow."""
     if (left < 0) != (right < 0):
         return left + right
     low = (left & _LOW) + (right & _LOW)
@@ -128,7 +128,7 @@ def wrapping_sum(left: i64, right: i64) -> i64:
 
 
 def read_varint(data: bytes, position: i64) -> tuple[i64, i64]:
-    """The zigzag number at `position` and the position after it; IndexError at the end of the bytes."""
+    """The zigzag number at `position`, and the position after it. Raises IndexError if bytes are missing."""
     byte: i64 = data[position]
     position += 1
     if byte < 0x80:
@@ -162,7 +162,7 @@ def write_varint(writer: BytesWriter, value: i64) -> None:
     if 0 <= value < 64:
         writer.append(u8(value << 1))
         return
-    # The first 7 bits apart, so that no step needs the 65th bit that Python's shift would make.
+    # The first 7 bits are separate, so that no shift needs a 65th bit.
     sign = value >> 63
     rest = value ^ sign
     byte = ((rest << 1) & 0x7E) | (sign & 1)
@@ -179,7 +179,7 @@ def write_varint(writer: BytesWriter, value: i64) -> None:
 
 @final
 class _Cursor:
-    """The records of one batch, decompressed, and how far they have been read."""
+    """The decompressed records of one batch, and the position of the next one."""
 
     def __init__(self, data: bytes, position: i64, header: BatchHeader, max_bytes: i64) -> None:
         start = position + HEADER_SIZE
@@ -253,14 +253,14 @@ def _bad_record_size(length: i64, remaining: i64) -> InvalidRecordError:
 
 
 def _read_headers(data: bytes, position: i64, end: i64, count: i64, headers: Headers) -> i64:
-    """Add `count` headers to the list; the position after them."""
+    """Add `count` headers to the list. Returns the position after them."""
     if count < 0 or count > end - position:
         raise InvalidRecordError(f"A record claims to have {count} headers")
     for _ in range(count):
         length, position = read_varint(data, position)
         if length < 0 or length > end - position:
             raise InvalidRecordError(f"The key of a header has the length {length}")
-        # Kafka's clients replace what is not UTF-8 as well.
+        # Kafka's clients also replace bytes that are not UTF-8.
         name = data[position : position + length].decode("utf-8", "replace")
         length, position = read_varint(data, position + length)
         if length < 0:
@@ -276,9 +276,9 @@ def _read_headers(data: bytes, position: i64, end: i64, count: i64, headers: Hea
 def decode_records(
     data: bytes, position: i64, header: BatchHeader, max_bytes: i64 = MAX_DECOMPRESSED_BYTES
 ) -> list[Record]:
-    """The records of the batch at `position`, decompressed within `max_bytes`.
+    """Decode the records of the batch at `position`. They may decompress to `max_bytes` at most.
 
-    INVALID_RECORD when they are malformed or not as many as the header says.
+    Raises INVALID_RECORD if a record is malformed, or if the count differs from the header's.
     """
     cursor = _Cursor(data, position, header, max_bytes)
     records: list[Record] = []
@@ -309,9 +309,9 @@ def encode_batch(
     control: bool = False,
     leader_epoch: i64 = -1,
 ) -> bytes:
-    """One batch of these records, at consecutive offsets from `base_offset` on.
+    """Encode one batch of these records, with consecutive offsets from `base_offset` on.
 
-    With `append_time_ms` the batch carries that one timestamp (LogAppendTime) instead of the records' own.
+    With `append_time_ms` all records have that timestamp (LogAppendTime), not their own.
     """
     base_timestamp: i64 = -1
     max_timestamp: i64 = -1

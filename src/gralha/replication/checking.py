@@ -1,14 +1,14 @@
-"""Checks the batches of clients that take longer than a moment, beside everything else that a broker does.
+"""Checks batches of clients whose check takes long, without stopping the event loop.
 
-A partition's queue (`Leading.queue`) is worked off from its front. A thread decompresses and compresses.
-The event loop walks over the records, a slice at a time, because compiled Python does not release the
-interpreter's lock. The batches behind the first one wait, so that records and sequence numbers keep their
+The batches of a partition's queue (`Leading.queue`) are checked in order. A thread decompresses and
+compresses. The event loop walks over the records, a slice at a time, because compiled Python does not release
+the interpreter's lock. The batches behind the first one wait, so that records and sequence numbers keep their
 order. Other partitions do not wait, unless BATCHES_MAX of them are being checked already. A batch may take
 many times its size in memory, so a huge one also waits until it is the only one.
 
-While a batch waits, the leader epoch may end: `Partition.change_leader` then refuses the whole queue. The
-topic's settings may change: then the batch is checked again. The client may go away: its batches are
-appended all the same, as Kafka appends them.
+If the leader epoch ends while batches wait, `Partition.change_leader` refuses the whole queue. If the topic's
+settings change, the batch is checked again. If the client disconnects, its batches are still appended, as in
+Kafka.
 """
 
 import asyncio
@@ -22,19 +22,19 @@ from gralha.protocol.errors import KafkaError, KafkaStorageError, UnknownServerE
 from gralha.replication.leading import Leading, QueuedBatch
 from gralha.storage.validation import BatchCheck
 
-# Decompressed at a time.
+# How many batches are checked at a time.
 BATCHES_MAX: Final = 4
 
 log = logging.getLogger("gralha.replication")
 
 
 class Checks:
-    """The checks that are under way on a broker. All methods belong to the event loop's thread."""
+    """The running checks of a broker. Only the event loop's thread calls these methods."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self._clock = clock
         self._threads = ThreadPoolExecutor(BATCHES_MAX, thread_name_prefix="gralha-check")
-        # Those whose first batch is being checked, and those whose first batch waits for that.
+        # The queues whose first batch is being checked, and the queues whose first batch waits for its check.
         self._under_way: dict[Leading, None] = {}
         self._waiting: dict[Leading, None] = {}
         # The one huge batch that may be in memory, and the queues with another one at their front.
@@ -43,7 +43,7 @@ class Checks:
         self._is_closed = False
 
     def enqueue(self, queued: QueuedBatch) -> None:
-        """Check and append a batch after those that wait already."""
+        """Check and append a batch after the batches that wait already."""
         leading = queued.leading
         leading.queue.append(queued)
         if leading not in self._under_way:
@@ -51,7 +51,7 @@ class Checks:
             self._begin_more()
 
     def close(self) -> None:
-        """Append nothing more, and refuse the batches that wait."""
+        """Stop appending, and refuse the batches that wait."""
         self._is_closed = True
         for leading in (*self._under_way, *self._waiting):
             leading.refuse_queued(KafkaStorageError("The broker is shutting down"))
@@ -63,7 +63,7 @@ class Checks:
             leading = next(iter(self._waiting))
             del self._waiting[leading]
             self._under_way[leading] = None
-            # Later: whoever has queued the batch is in the middle of something.
+            # Later, because the caller of `enqueue` is not done with its request.
             asyncio.get_running_loop().call_soon(self._go_on, leading)
 
     def _go_on(self, leading: Leading) -> None:
@@ -117,7 +117,7 @@ class Checks:
         return True
 
     def _leave_huge(self, leading: Leading) -> None:
-        """Let the next huge batch in if the one of this queue is gone."""
+        """Start the next huge batch if the one of this queue is done."""
         huge = self._huge
         if huge is None or huge.leading is not leading or (leading.queue and leading.queue[0] is huge):
             return
@@ -136,7 +136,7 @@ class Checks:
         queued.refuse(error)
 
     def _end(self, leading: Leading) -> None:
-        """Nobody waits there any more."""
+        """Forget a queue that is empty."""
         del self._under_way[leading]
         if not self._is_closed:
             self._begin_more()

@@ -1,8 +1,8 @@
 """A partition that this broker leads: it appends, counts its followers' fetches and moves the high watermark.
 
 The high watermark is the least offset that all in-sync replicas have reached. It never goes back, and it
-moves only while there are min.insync.replicas of them: so every replica that was in sync last has everything
-that was acknowledged (KIP-966).
+moves only while at least min.insync.replicas replicas are in sync. So every replica of the last ISR has all
+acknowledged records (KIP-966).
 
 A new leader may know an older high watermark than its predecessor. Until its own has passed the start of its
 epoch it does not know how much was acknowledged before (`is_behind`).
@@ -41,7 +41,7 @@ HIGH_WATERMARK: Final = -1  # DeleteRecords: "everything that consumers may read
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class QueuedBatch:
-    """A client's batch that waits for its check, or for those before it.
+    """A client's batch that waits for its check, or for the batches before it.
 
     One of the two methods is called, once.
     """
@@ -52,11 +52,11 @@ class QueuedBatch:
         self.check: BatchCheck | None = check  # None: not begun
 
     def append(self, check: BatchCheck, now_ms: int) -> None:
-        """The batch is checked, and those before it are in the log: append it."""
+        """Append the batch. Called after its check and after the appends of the batches before it."""
         raise NotImplementedError
 
     def refuse(self, error: BaseException) -> None:
-        """The batch is not appended."""
+        """Refuse the batch."""
         raise NotImplementedError
 
 
@@ -69,18 +69,18 @@ class Leading:
         self.epoch_start_offset: int = partition.log.log_end_offset
         # The other replicas, by broker id.
         self.followers: dict[int, Follower] = {}
-        # What the controller was asked for and has not decided, or nobody knows whether it has.
+        # The proposal to the controller that is not answered, or whose outcome is unknown.
         self.proposal: IsrProposal | None = None
-        # The in-sync replicas and those proposed: they all count for the high watermark.
+        # The in-sync replicas and the proposed ones. All of them count for the high watermark.
         self.counting: list[int] = []
         self.queue: deque[QueuedBatch] = deque()
         partition.log.assign_epoch_start(self.leader_epoch, self.epoch_start_offset)
 
     def metadata_changed(self, is_decided: bool) -> None:
-        """The metadata names replicas, or in-sync replicas, that may be others.
+        """The replicas, or the in-sync replicas, may have changed in the metadata.
 
-        `is_decided` says that the partition epoch is another: a proposal that was made on the older one has
-        been accepted, or cannot be any more.
+        `is_decided` says that the partition epoch has changed: a proposal for the older epoch was accepted,
+        or can not be accepted any more.
         """
         if is_decided:
             self.proposal = None
@@ -113,17 +113,17 @@ class Leading:
     # Writing
 
     def append(self, records: RecordBytes, acks: int, now_ms: int) -> AppendResult:
-        """Check and append a batch of a client in one go, however long that takes."""
+        """Check and append a client's batch at once, even if that takes long."""
         check = self.begin_append(records, acks, now_ms)
         assert check is not None, "others wait to be appended"
         check.finish()
         return self.append_checked(check, acks, now_ms)
 
     def begin_append(self, records: RecordBytes, acks: int, now_ms: int) -> BatchCheck | None:
-        """Check a client's batch as far as that takes a moment.
+        """Begin to check a client's batch, with the steps that are quick.
 
-        If the check is done (`BatchCheck.is_done`), `append_checked` is next. If it is not, or there is none
-        because others wait, the batch has to be queued (checking.py).
+        If the check is done (`BatchCheck.is_done`), call `append_checked`. Otherwise the batch has to be
+        queued (checking.py). Returns None if other batches wait, so that this one has to be queued as well.
         """
         if acks == ACKS_ALL:
             self._check_enough_replicas()
@@ -134,9 +134,9 @@ class Leading:
         return check
 
     def append_checked(self, check: BatchCheck, acks: int, now_ms: int) -> AppendResult:
-        """Append a client's batch. Its check is done, by the settings that the topic has now."""
+        """Append a client's batch. It must have been checked with the topic's current settings."""
         if self.partition.leading is not self:
-            # The epoch is over. An append now would be acknowledged in another one.
+            # The epoch is over. An append now would be acknowledged in another epoch.
             raise NotLeaderOrFollowerError()
         if acks == ACKS_ALL:
             self._check_enough_replicas()
@@ -148,18 +148,18 @@ class Leading:
         return result
 
     def is_current(self, check: BatchCheck) -> bool:
-        """Whether the topic's settings are those that the batch was checked by."""
+        """Whether the batch was checked with the topic's current settings."""
         return check.config is self.partition.log.config
 
     def refuse_queued(self, error: BaseException) -> None:
-        """Append none of those that wait."""
+        """Refuse all batches in the queue."""
         queue = self.queue
         self.queue = deque()
         for queued in queue:
             queued.refuse(error)
 
     def append_own(self, records: RecordBytes, now_ms: int) -> AppendResult:
-        """Append what a coordinator of this broker has decided, for all in-sync replicas to have.
+        """Append the records of a coordinator of this broker, with acks=all.
 
         A KafkaError says that nothing was written. A full disk is KAFKA_STORAGE_ERROR. A failed sync is
         raised as it is, because it ends the broker.
@@ -189,7 +189,7 @@ class Leading:
         return min(partition.log.config.min_in_sync_replicas, len(partition.replicas))
 
     def has_enough_replicas(self) -> bool:
-        """Whether as many replicas count as a write with acks=all needs."""
+        """Whether enough replicas are in sync for a write with acks=all."""
         return len(self.counting) >= self.min_in_sync_replicas()
 
     def _check_enough_replicas(self) -> None:
@@ -204,7 +204,7 @@ class Leading:
     # The high watermark
 
     def advance_high_watermark(self) -> None:
-        """Let the high watermark follow the slowest replica that counts."""
+        """Move the high watermark to the end of the slowest replica that counts."""
         partition = self.partition
         offset = partition.acknowledged_offset()
         if self.followers:
@@ -215,7 +215,7 @@ class Leading:
     def _replicated_offset(self, own_offset: int) -> int:
         """The offset that all replicas have reached that are in sync, or are about to be."""
         if len(self.partition.in_sync_replicas) < self.min_in_sync_replicas():
-            # The next leader may be a replica that was in sync before, and does not have it (KAFKA-15583).
+            # The next leader may be a former in-sync replica that does not have the records (KAFKA-15583).
             return -1
         offset = own_offset
         for follower in self.followers.values():
@@ -228,7 +228,7 @@ class Leading:
     def _is_about_to_join(self, follower: Follower) -> bool:
         """Whether to wait for a follower that was at the end a moment ago.
 
-        Without that it could never join while records are written.
+        Otherwise the follower could never join while records are written.
         """
         cluster = self.partition.cluster
         return follower.is_caught_up(
@@ -242,11 +242,11 @@ class Leading:
     # Followers
 
     def check_follower(self, replica_id: int, leader_epoch: int, broker_epoch: int) -> Follower:
-        """The follower that fetches, if it and this leader agree on who they are."""
+        """The follower that fetches. Raises an error if its epochs do not fit this leader's."""
         self.partition.check_epoch(leader_epoch)
         follower = self.followers.get(replica_id)
         if follower is None:
-            # It may know of a reassignment that has not reached this broker yet: let it try again.
+            # The follower may know a reassignment that this broker does not know yet. It will try again.
             if leader_epoch == NO_LEADER_EPOCH:
                 raise NotLeaderOrFollowerError()
             raise UnknownLeaderEpochError()
@@ -256,9 +256,9 @@ class Leading:
         return follower
 
     def diverging_epoch(self, last_fetched_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
-        """Where a log that ends at the offset, in that epoch, must be truncated; None if nowhere.
+        """Where a follower must truncate a log that ends at the offset in that epoch. None if it need not.
 
-        The answer is the largest epoch that both logs may have, and where it ends here (KIP-595).
+        The result is the largest epoch that both logs may have, and its end offset here (KIP-595).
         """
         log = self.partition.log
         if last_fetched_epoch == NO_LEADER_EPOCH:
@@ -280,12 +280,12 @@ class Leading:
         log_start_offset: int,
         times: FetchTimes | None = None,
     ) -> None:
-        """Note how far a follower has come. What it has beyond this log, or beside it, does not count."""
+        """Note the end offset of a follower. Records that this log does not have do not count."""
         follower = self.check_follower(replica_id, leader_epoch, broker_epoch)
         partition = self.partition
         log = partition.log
         if times is not None:
-            # It does not ask any more for what it asked for in this session before.
+            # This fetch replaces the follower's last one in the same session.
             follower.left_session(times, log.log_end_offset)
         if self.diverging_epoch(last_fetched_epoch, fetch_offset) is not None:
             return  # KAFKA-13141
@@ -304,7 +304,7 @@ class Leading:
         partition.tell_of_start()
 
     def left_session(self, replica_id: int, times: FetchTimes) -> None:
-        """A follower does not fetch this partition in that session any more."""
+        """A follower has stopped fetching this partition in that session."""
         follower = self.followers.get(replica_id)
         if follower is not None:
             follower.left_session(times, self.partition.log.log_end_offset)
@@ -312,7 +312,7 @@ class Leading:
     # In-sync replicas
 
     def _expand_in_sync_replicas(self, followers: list[Follower]) -> None:
-        """Propose those that have caught up. While a proposal is undecided they have to wait."""
+        """Propose to add the followers that have caught up, unless a proposal is undecided."""
         partition = self.partition
         if self.proposal is not None or len(partition.in_sync_replicas) == len(partition.replicas):
             return
@@ -336,10 +336,10 @@ class Leading:
         )
 
     def brokers_changed(self) -> None:
-        """A broker was unfenced or fenced: other replicas may count now.
+        """A broker was unfenced or fenced, so other replicas may count now.
 
-        A follower that has just been left out because it did not fetch does not join here, though it may be
-        past the high watermark, which it has held back.
+        A follower that has just been removed because it did not fetch does not join here. It may be past the
+        high watermark, but only because it has held the high watermark back.
         """
         partition = self.partition
         cluster = partition.cluster
@@ -353,7 +353,7 @@ class Leading:
         partition.tell_of_start()
 
     def shrink_in_sync_replicas(self) -> None:
-        """Propose to go on without the followers that have not caught up for long."""
+        """Propose to remove the followers that have not caught up for replica.lag.time.max.ms."""
         if self.proposal is not None:
             return
         partition = self.partition
@@ -384,7 +384,7 @@ class Leading:
     def proposal_accepted(
         self, proposal: IsrProposal, leader_epoch: int, in_sync_replicas: list[int], partition_epoch: int
     ) -> None:
-        """The controller has decided. An answer from another time changes nothing: the metadata will tell."""
+        """The controller has accepted a proposal. An outdated response changes nothing."""
         partition = self.partition
         if (
             self.proposal is proposal
@@ -398,7 +398,7 @@ class Leading:
             self.advance_high_watermark()
 
     def proposal_refused(self, proposal: IsrProposal) -> None:
-        """The controller has not done it and never will; the caller is certain of that."""
+        """The controller has refused a proposal for certain, and will never apply it."""
         if self.proposal is proposal:
             self.proposal = None
             self._count_replicas()
@@ -418,12 +418,12 @@ class Leading:
             raise OffsetOutOfRangeError()
         if before_offset > log.log_start_offset:
             log.increment_log_start_offset(before_offset)
-            # Followers that wait for records learn of it now.
+            # Wake the followers that wait for records, so that they get the new start now.
             partition.tell_followers_of_state()
         return log.log_start_offset
 
     def low_watermark(self) -> int:
-        """The least offset at which a replica on a living broker begins."""
+        """The least log start offset of the replicas on living brokers."""
         offset: int = self.partition.log.log_start_offset
         for follower in self.followers.values():
             if follower.log_start_offset < offset and self.partition.cluster.is_alive(follower.broker_id):

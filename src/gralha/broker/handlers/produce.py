@@ -1,13 +1,13 @@
 """Produce (versions 3 to 13): append record batches to partitions.
 
-Each partition's batch is checked and appended, in the order of the request; a failure of one does not touch
-the others. Most are appended at once. A batch whose check takes longer is queued at its partition
-(`Queued`), and the request waits.
+The handler checks and appends the batch of each partition, in the order of the request. The error of one
+batch does not affect the others. Most batches are appended at once. A batch whose check takes longer is
+queued at its partition (`Queued`), and the request waits.
 
-acks=1 answers when all are appended. acks=all answers when the high watermark has passed each of them in
-the epoch that wrote it: on a single replica that is at once, unless flush.messages asks for the disk.
-acks=0 never answers: an error closes the connection, which is all that a client can notice. A client that
-asks a broker that does not lead the partition is told which one does (KIP-951).
+acks=1: the response leaves when all batches are appended. acks=all: the response leaves when the high
+watermark has passed each batch in the epoch that wrote it. With a single replica that is at once, unless
+flush.messages is set. acks=0: there is no response, and an error closes the connection, because the client
+can notice only that. If this broker does not lead a partition, the response names the leader (KIP-951).
 """
 
 import logging
@@ -55,7 +55,7 @@ LEADERS_FROM_VERSION: Final = 10
 REFUSED_WITHOUT_ACKS: Final = "a batch sent with acks=0 was refused"
 
 
-# Errors with which Kafka does not tell where the log begins.
+# Responses with these errors have no log start offset, as in Kafka.
 WITHOUT_LOG_START: Final = (
     ErrorCode.CORRUPT_MESSAGE,
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -79,7 +79,7 @@ def handle(broker: Broker, context: RequestContext, request: ProduceRequest) -> 
 
 
 class Queued(QueuedBatch):
-    """A batch of a request that waits for its check, or for those before it."""
+    """A batch of a request that waits for its check, or for the batches before it."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class Queued(QueuedBatch):
 
 
 class Pending:
-    """A batch whose acknowledgement is still out."""
+    """A batch that is appended, but not acknowledged yet."""
 
     def __init__(self, leading: Leading, last_offset: int, answer: PartitionProduceResponse) -> None:
         self.partition = leading.partition
@@ -110,10 +110,10 @@ class Pending:
         self.answer = answer
 
     def outcome(self) -> int | None:
-        """How it ended, as an error code; None while that is open."""
+        """The error code for the response. None while the batch has to wait."""
         partition = self.partition
         if partition.leading is not self.leading:
-            # The batch may be gone with the epoch that wrote it.
+            # The epoch that wrote the batch is over, so the batch may be lost.
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if partition.log.high_watermark <= self.last_offset:
             return None
@@ -130,7 +130,7 @@ class Pending:
 
 
 class Produce(Subscriber):
-    """One Produce request on its way."""
+    """One Produce request."""
 
     def __init__(self, broker: Broker, context: RequestContext, request: ProduceRequest) -> None:
         self.broker = broker
@@ -143,8 +143,8 @@ class Produce(Subscriber):
         self.failed: bool = False
         self.queued_count: int = 0
         self.queued_bytes: int = 0
-        self.is_gone: bool = False  # the client is
-        self.leader_ids: list[int] = []  # of the partitions that others lead
+        self.is_gone: bool = False  # whether the client has disconnected
+        self.leader_ids: list[int] = []  # the leaders of partitions that other brokers lead
         self.unacknowledged: list[Pending] = []
         self.response: ProduceResponse = ProduceResponse(responses=[])
         self.deferred: Deferred | None = None
@@ -179,7 +179,7 @@ class Produce(Subscriber):
         known = image.topics_by_id.get(topic.topic_id) if self.by_id else image.topics.get(topic.name)
         answer = self._refuse(index, self._why_missing(known, index), None)
         self._name_leader(answer, None, known)
-        # The metadata that the client has may be newer than this broker's.
+        # The client's metadata may be newer than this broker's.
         named = topic.topic_id if self.by_id else topic.name
         self.broker.replicas.refusals.note(named, index, data.records, answer.error_code)
         return answer
@@ -208,7 +208,7 @@ class Produce(Subscriber):
                 self._enqueue(leading, records, check, answer)
             else:
                 self._accept(leading, leading.append_checked(check, self.acks, self.now_ms), answer)
-        except DiskError as failure:  # not `error`: compiled code gives a name one type in a function
+        except DiskError as failure:  # not `error`: in compiled code a name has one type
             self._refuse_for_disk(answer, partition, data.records, failure)
         except KafkaError as error:
             self._refuse_batch(answer, partition, data.records, error)
@@ -217,7 +217,7 @@ class Produce(Subscriber):
         return answer
 
     def _check_row(self, partition: Partition, records: RecordBytes) -> None:
-        """Refuse a batch that comes after a refused one in the same way."""
+        """Refuse a batch with the same error if the batch before it was refused."""
         refusals = self.broker.replicas.refusals
         if refusals.rows:
             refusals.check(self._named(partition), partition.index, records, partition.log)
@@ -237,7 +237,7 @@ class Produce(Subscriber):
     ) -> None:
         size = records.size()
         if 2 * size < len(records.data):
-            # A range of the receive buffer would keep all of it.
+            # A range would keep the whole receive buffer in memory.
             records = RecordBytes(records.to_bytes(), 0, size)
             if check is not None:
                 check.move_to(records)
@@ -265,14 +265,14 @@ class Produce(Subscriber):
         answer = queued.answer
         known = self.broker.image.topics_by_id.get(partition.topic_id)
         if known is None:
-            # It was deleted meanwhile. Nobody leads it any more.
+            # The topic was deleted while the batch waited.
             error = error_for(self._why_missing(None, partition.index))
         self._refuse_batch(answer, partition, queued.records, error)
         self._tell_start(answer, partition)
         self._settled()
 
     def _settled(self) -> None:
-        """A batch that was queued is appended or refused."""
+        """A queued batch was appended or refused."""
         self.queued_count -= 1
         deferred = self.deferred
         if self.queued_count or self.is_gone or deferred is None:
@@ -283,7 +283,7 @@ class Produce(Subscriber):
             else:
                 deferred.resolve(None)
         elif self.unacknowledged:
-            # As in Kafka, only what is appended can time out.
+            # As in Kafka, the timeout begins after the append.
             deferred.expire_after(self.timeout_ms)
         else:
             deferred.resolve(self.answer())
@@ -297,7 +297,7 @@ class Produce(Subscriber):
         records: RecordBytes | None,
         failure: DiskError,
     ) -> None:
-        """Nothing of the batch is in the log: a full disk may have room again for the next try."""
+        """Refuse a batch after a disk error. The client may try again: a full disk may have space then."""
         log.error("%s", failure)
         self._refuse_batch(answer, partition, records, KafkaStorageError(str(failure)))
 
@@ -326,7 +326,7 @@ class Produce(Subscriber):
     def _name_leader(
         self, answer: PartitionProduceResponse, partition: Partition | None, topic: TopicImage | None
     ) -> None:
-        """Say who leads, if it is an error of who asked the wrong one."""
+        """Add the current leader to a NOT_LEADER_OR_FOLLOWER response."""
         if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and self.api_version >= LEADERS_FROM_VERSION:
             leader_id, leader_epoch = current_leader(partition, topic, answer.index)
             answer.current_leader = LeaderIdAndEpoch(leader_id=leader_id, leader_epoch=leader_epoch)
@@ -341,7 +341,7 @@ class Produce(Subscriber):
         return self.response
 
     def _one_batch(self, partition: Partition, records: RecordBytes | None) -> RecordBytes:
-        """Kafka 4 takes exactly one batch of the current format for a partition."""
+        """Check that there is exactly one batch of the current format for the partition, as in Kafka 4."""
         if records is None:
             raise InvalidRecordError("Produce requests must have at least one record batch per partition")
         if partition.is_internal:
@@ -408,7 +408,7 @@ class Produce(Subscriber):
             self.deferred.resolve(self.answer())
 
     def _leave(self) -> None:
-        """Wait no more. Batches in a queue are appended all the same."""
+        """Stop waiting. Queued batches are still appended."""
         self.is_gone = True
         for pending in self.unacknowledged:
             pending.partition.unsubscribe(self, HIGH_WATERMARK_MOVED)
