@@ -95,7 +95,7 @@ def _corrupt(codec: str, reason: object) -> CorruptMessageError:
 
 
 def _drain(stream: Any, data: Buffer, room: int, chunks: list[bytes]) -> int:
-    """Decompress one frame into `chunks`. Returns the number of bytes, which is `room` + 1 if it is too large.
+    """Decompress one frame into `chunks`. Returns the number of bytes, `room` + 1 if it is too large.
 
     Works with every decompressor that has `decompress(data, max_length)` and keeps its unread input.
     """
