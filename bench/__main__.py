@@ -1,6 +1,6 @@
-"""`make bench`: Apache Kafka and Gralha, in turns, under the same load on this machine.
+"""`make bench`: Apache Kafka and Gralha take turns under the same load on this machine.
 
-Then, on a Gralha broker, Spark's own Kafka connector and format("gralha").
+After that, Spark's own Kafka connector and format("gralha") take turns on a Gralha broker.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ PARTS = {
     "replication": measure_replication,
     "scale": measure_scale,
 }
-SPARK = "spark"  # compares two connectors, not two brokers, so it measures both at once
-# The last results of each broker, so that a run of one can be set beside an earlier run of the other.
+SPARK = "spark"  # compares two connectors, not two brokers, so it always measures both
+# The last results of each broker, so that a run of one can be compared with an earlier run of the other.
 RESULTS = Path(__file__).resolve().parents[1] / "build" / "bench"
 
 
@@ -56,12 +56,12 @@ def last_results(name: str) -> Results | None:
 
 
 def keep(name: str, results: Results) -> None:
-    """Put results in the place of the last ones of the same measures."""
+    """Replace the last results of the same measures."""
     (RESULTS / f"{name}.json").write_text(json.dumps({**(last_results(name) or {}), **results}, indent=1))
 
 
 class Progress:
-    """Says on stderr how far the bench is, and collects what is to stand on the page."""
+    """Reports the progress of the bench on stderr, and collects the lines for the page."""
 
     def __init__(self) -> None:
         self._started = time.monotonic()

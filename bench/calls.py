@@ -1,4 +1,4 @@
-"""Requests about many partitions at once, with their answers looked at."""
+"""Requests about many partitions at once, and checks of their responses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FETCHED_BYTES = 50 << 20
 def produce_to_each(
     connection: socket.socket, topic: str, partitions: Sequence[int], records: bytes
 ) -> list[int]:
-    """Produce one batch to each of these partitions; returns those that refused it."""
+    """Produce one batch to each of these partitions. Returns the partitions that refused it."""
     data = [PartitionProduceData(index, RecordBytes(records, 0, len(records))) for index in partitions]
     request = ProduceRequest(None, -1, 30_000, [TopicProduceData(topic, partition_data=data)])
     response = exchange(connection, request, PRODUCE_VERSION)
@@ -73,13 +73,13 @@ def _value_at(records: RecordBytes | None, offset: int) -> bytes | None:
 
 
 def ask_metadata_of_all(connection: socket.socket) -> int:
-    """A Metadata request for all topics; the size of the answer, which nobody decodes."""
+    """Send a Metadata request for all topics. Returns the size of the response, which is not decoded."""
     connection.sendall(frame_of(MetadataRequest(None), METADATA_VERSION))
     return len(read_response(connection))
 
 
 def read_response(connection: socket.socket) -> bytes:
-    """One response without its size."""
+    """Read one response, without its size."""
     with connection.makefile("rb") as stream:
         prefix = stream.read(4)
         if len(prefix) < 4:

@@ -1,6 +1,6 @@
-"""Many connections to one broker: its memory, and how long a request on each of them takes.
+"""Many connections to one broker: its memory, and the time for a request on each connection.
 
-All requests are sent at once, and the time counts until the last is answered. The first such round is not
+All requests are sent at once, and the time ends with the last response. The first such round is not
 measured. Memory is resident memory (RSS) afterwards, while all connections stay open.
 """
 
@@ -21,7 +21,7 @@ from gralha.protocol.messages.metadata import MetadataRequest, MetadataRequestTo
 COUNTS = (1_000, 5_000)
 ROUNDS = 3
 TOPIC = "connections"
-# So many connections at once need a longer queue than Kafka's default of 50.
+# This many connections at once need a longer queue than Kafka's default of 50.
 CONFIG = {
     "max.connections": "20000",
     "max.connections.per.ip": "20000",
@@ -51,7 +51,7 @@ def measured(make_broker: Callable[..., Broker]) -> Results:
 
 
 def request_on_each(connections: list[socket.socket]) -> float:
-    """Ask for the metadata of a topic on every connection; returns the seconds until all are answered."""
+    """Ask for the metadata of a topic on every connection. Returns the seconds until the last response."""
     frame = frame_of(MetadataRequest([MetadataRequestTopic(name=TOPIC)]), METADATA_VERSION)
     started = time.perf_counter()
     for connection in connections:

@@ -1,8 +1,8 @@
-"""One producer and fifty consumers of one partition: how much the broker sends to all of them together.
+"""One producer and fifty consumers of one partition: the bytes per second that the broker sends to them.
 
-The producer sends batches of 16 x 1 KB, five at a time, as fast as it is acknowledged. Each consumer has a
-connection of its own and asks for the next records, up to 1 MB, when it has the last ones. The time counts
-until the last consumer has read the last batch. The offset of every response is checked.
+The producer sends batches of 16 x 1 KB, five in flight, as fast as the broker acknowledges them. Each
+consumer has its own connection and fetches the next records, up to 1 MB, when it has the last ones. The time
+ends when the last consumer has read the last batch. The offset of every response is checked.
 """
 
 from __future__ import annotations

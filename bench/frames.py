@@ -1,4 +1,4 @@
-"""Requests as bytes, ready to be sent, and where in the responses the error code will be."""
+"""Requests as bytes, ready to be sent, and the positions of the error codes in the responses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from gralha.protocol.messages.produce import (
 from gralha.protocol.primitives import Reader, RecordBytes, Writer
 from gralha.protocol.records import Record, encode_batch, read_header
 
-# The newest versions that still call a topic by its name, so that frames need no topic id.
+# The newest versions that have topic names, so that frames need no topic id.
 PRODUCE_VERSION = 12
 FETCH_VERSION = 12
 CREATE_TOPICS_VERSION = 7
@@ -51,7 +51,7 @@ SEQUENCE_IN_BATCH = 53
 
 @dataclass(frozen=True)
 class Frame:
-    """One request, and where in it and in its response are the fields that the load changes or looks at."""
+    """One request, and the positions of the fields that the load changes or checks."""
 
     data: bytes
     error_at: int  # in the response, from its correlation id on
@@ -70,7 +70,7 @@ def frame_of(request: Message, version: int) -> bytes:
 
 
 def position(response: Message, api_key: int, version: int, mark: bytes) -> int:
-    """Where in such a response, from its correlation id on, the field that holds the mark is."""
+    """The position of the field with the mark in such a response, counted from its correlation id."""
     writer = Writer()
     ResponseHeader(0).encode(writer, response_header_version(api_key, version))
     response.encode(writer, version)
@@ -81,7 +81,7 @@ def position(response: Message, api_key: int, version: int, mark: bytes) -> int:
 
 
 def batch(record_count: int, value_size_bytes: int, producer: tuple[int, int] | None = None) -> bytes:
-    """A batch of random values; with the id and epoch of a producer an idempotent one, of sequence 0."""
+    """A batch of random values. With a producer id and epoch it is idempotent, with sequence 0."""
     values = random.Random(record_count)
     return batch_of([values.randbytes(value_size_bytes) for _ in range(record_count)], producer)
 
@@ -96,7 +96,7 @@ def batch_of(values: Sequence[bytes], producer: tuple[int, int] | None = None) -
 
 
 def produce_frame(topic: str, partition: int, records: bytes) -> Frame:
-    """A Produce request of one batch, with acks=all as producers send by default."""
+    """A Produce request with one batch and acks=all, which is a producer's default."""
     data = PartitionProduceData(partition, RecordBytes(records, 0, len(records)))
     request = ProduceRequest(None, -1, 30_000, [TopicProduceData(topic, partition_data=[data])])
     answer = PartitionProduceResponse(partition, ERROR_MARK)
@@ -131,7 +131,7 @@ def fetch_frame(topic: str, partition: int) -> Frame:
         data,
         position(response, FetchRequest.API_KEY, FETCH_VERSION, ERROR_BYTES),
         offset_at=data.index(struct.pack(">q", OFFSET_MARK)),
-        # So few records have a length of one byte.
+        # The length of this few records has one byte.
         records_at=position(response, FetchRequest.API_KEY, FETCH_VERSION, RECORDS_MARK) - 1,
     )
 
@@ -149,7 +149,7 @@ def exchange(connection: socket.socket, request: Message, version: int) -> Messa
 
 
 def create_topic(connection: socket.socket, topic: str, partitions: int, replicas: int = 1) -> int:
-    """Create a topic, or find that it exists; returns Kafka's error code."""
+    """Create a topic unless it exists. Returns Kafka's error code."""
     new = CreatableTopic(topic, partitions, replicas)
     response = exchange(connection, CreateTopicsRequest([new], 10_000), CREATE_TOPICS_VERSION)
     assert isinstance(response, CreateTopicsResponse)
@@ -157,7 +157,7 @@ def create_topic(connection: socket.socket, topic: str, partitions: int, replica
 
 
 def leader_ports(connection: socket.socket, topic: str) -> list[int] | None:
-    """The port of each partition's leader, by partition; None while one has none."""
+    """The ports of the partitions' leaders, by partition. None while a partition has no leader."""
     response = exchange(connection, MetadataRequest([MetadataRequestTopic(name=topic)]), METADATA_VERSION)
     assert isinstance(response, MetadataResponse)
     ports = {broker.node_id: broker.port for broker in response.brokers}

@@ -1,8 +1,8 @@
-"""Heartbeats of a thousand groups: how soon each one is answered.
+"""Heartbeats of a thousand groups: their latency.
 
-Every member sends one each three seconds, as consumers do by default, so there are a thousand a second at
-even distances. A latency counts from the moment a heartbeat was due, not from when it got its turn: a
-broker that stops for a while must not gain by keeping the others from being sent.
+Every member sends a heartbeat every three seconds, a consumer's default. That is a thousand a second, evenly
+distributed. A latency begins when the heartbeat was due, not when it was sent. So a broker that stops for a
+while gets no better result because later heartbeats are sent late.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ async def measured(brokers: Mapping[str, Broker], scale: float) -> dict[str, Res
         members: dict[str, list[Member]] = {}
         for name, broker in brokers.items():
             groups = await stack.enter_async_context(many_groups(port_of(broker), GROUPS, TOPIC))
-            # The members of a group in different thirds of the interval, as they would be by chance.
+            # The members of a group send in different thirds of the interval, as real ones would.
             members[name] = [group[number] for number in range(MEMBERS_PER_GROUP) for group in groups]
             await heartbeats(members[name], HEARTBEAT_INTERVAL_S, WARM_UP_S)
         taken = await alternated(members, HEARTBEAT_INTERVAL_S, ROUND_S, scale)
@@ -52,7 +52,7 @@ async def measured(brokers: Mapping[str, Broker], scale: float) -> dict[str, Res
 async def alternated(
     members: Mapping[str, Sequence[Member]], interval_s: float, round_s: float, scale: float
 ) -> dict[str, list[Results]]:
-    """Rounds of heartbeats, in turns: p50 and p99 of each, in milliseconds."""
+    """The brokers take turns with rounds of heartbeats. Returns p50 and p99 of each, in milliseconds."""
     taken: dict[str, list[Results]] = {name: [] for name in members}
     for name in turns(list(members), PAIRS if scale == 1 else 1):
         latencies = sorted(await heartbeats(members[name], interval_s, round_s))
@@ -62,7 +62,7 @@ async def alternated(
 
 
 async def check_all(members: Mapping[str, Sequence[Member]]) -> None:
-    """No member may have been lost meanwhile."""
+    """Check that no group has lost a member."""
     everybody = [member for ones in members.values() for member in ones]
     for code in await asyncio.gather(*[member.heartbeat() for member in everybody]):
         if code != 0:
@@ -70,7 +70,7 @@ async def check_all(members: Mapping[str, Sequence[Member]]) -> None:
 
 
 async def heartbeats(members: Sequence[Member], interval_s: float, seconds: float) -> list[float]:
-    """Send heartbeats of all members, evenly, for so long; returns the latency of each in seconds."""
+    """Send heartbeats of all members, evenly distributed. Returns the latency of each in seconds."""
     frames: list[tuple[Line, bytes]] = [
         (member.line, encoded(member.heartbeat_request())) for member in members
     ]

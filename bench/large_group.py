@@ -1,8 +1,8 @@
-"""A classic group of 500 members on connections of their own: until it is stable, and its heartbeats.
+"""A classic group of 500 members, each on its own connection: the time until it is stable, its heartbeats.
 
-All members join at once. The group is stable when every member has its assignment in one and the same
+All members join at once. The group is stable when all members have an assignment in the same
 generation. The broker does not wait for more members before the first rebalance, so the group is rebalanced
-several times on the way; members find that out by heartbeats, ten a second.
+several times before. Members notice a rebalance by their heartbeats, ten a second.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ POLL_S = 0.1
 HEARTBEAT_INTERVAL_S = 0.5  # a thousand a second
 WARM_UP_S = 5.0
 ROUND_S = 5.0
-FORMED = 3  # so many groups are formed one after the other; the median time counts
+FORMED = 3  # how many groups are formed one after the other; the median time counts
 
 
 def measure_large_group(makers: Makers, say: Say, scale: float = 1.0) -> dict[str, Results]:
@@ -57,7 +57,7 @@ async def measured(brokers: Mapping[str, Broker], scale: float) -> dict[str, Res
 
 
 async def formed(port: int, group: str, stack: contextlib.AsyncExitStack) -> tuple[list[Member], float]:
-    """A new stable group, and the seconds that it took."""
+    """Form a new stable group. Returns it, and the seconds that this took."""
     loop = asyncio.get_running_loop()
     lines: list[Line] = []
     for _ in range(MEMBERS):
@@ -66,7 +66,7 @@ async def formed(port: int, group: str, stack: contextlib.AsyncExitStack) -> tup
         lines.append(line)
     await wait_for_coordinator(lines[0], [group])
     members = [ClassicMember(line, group) for line in lines]
-    synced: dict[str, int] = {}  # the generation in which a member has its assignment
+    synced: dict[str, int] = {}  # the generation of a member's assignment
     started = time.perf_counter()
 
     def is_stable() -> bool:

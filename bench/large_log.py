@@ -1,7 +1,8 @@
-"""A log of 20 GB: how soon a broker that was killed serves it again.
+"""A log of 20 GB: the time until a killed broker serves it again.
 
-Four partitions get batches of 100 x 1 KB. A start counts from the moment the process is spawned until the
-last record of every partition has been read and compared. The log is smaller if the disk has no room for two.
+Four partitions get batches of 100 x 1 KB. The time of a start begins when the process is spawned, and ends
+when the last record of every partition has been read and compared. The log is smaller if the disk has no
+space for two.
 """
 
 from __future__ import annotations

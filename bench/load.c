@@ -1,23 +1,23 @@
-/* The load of the benchmark: prebuilt Kafka requests on raw sockets, at next to no cost.
+/* The load of the benchmark: prebuilt Kafka requests on raw sockets, with very little CPU time.
  *
  * Each connection sends copies of one frame and keeps a number of them in flight. All frames that
- * the window allows leave in one send, and a response is looked at only so far as to see that it is
- * the expected one and carries no error. One thread serves all connections, because the broker under
- * test wants the other core. Prints one line of JSON.
+ * the window allows leave in one send. The load checks only that a response is the expected one and
+ * has no error. One thread serves all connections, because the broker under test needs the other
+ * core. Prints one line of JSON.
  *
  * Usage: load PORTS IN_FLIGHT REQUESTS ERROR_AT OFFSET_AT OFFSET_STEP OFFSET_LIMIT
  *             SEQUENCE_AT SEQUENCE_STEP RECORDS_AT BATCH_BYTES FRAME_FILE...
- *   PORTS          with commas between, in turn for the connections: 1,2,3 for three brokers
- *   REQUESTS       in total, shared by the connections; there is one connection for each FRAME_FILE
- *   ERROR_AT       where in a response, from its correlation id on, the partition's error code is
- *   OFFSET_AT      where in a frame the fetch offset is, or -1: it advances by OFFSET_STEP with every
- *                  request and starts again from 0 before it reaches OFFSET_LIMIT
- *   SEQUENCE_AT    where in a frame the batch has its base sequence, or -1: it begins at 0 and advances by
- *                  SEQUENCE_STEP with every request, as that of an idempotent producer does
- *   RECORDS_AT     where in a response the length of the records is, or -1. With it each connection follows
- *                  the log as a consumer does, from offset 0 to OFFSET_LIMIT, and asks again for what comes
- *                  next. Every batch of the log has BATCH_BYTES and OFFSET_STEP records. The first batch of a
- *                  response must have the offset that was asked for. REQUESTS does not count then.
+ *   PORTS          separated by commas, for example 1,2,3 for three brokers; the connections use them in turn
+ *   REQUESTS       the total of all connections; there is one connection for each FRAME_FILE
+ *   ERROR_AT       the position of the partition's error code in a response, from its correlation id on
+ *   OFFSET_AT      the position of the fetch offset in a frame, or -1. The offset advances by OFFSET_STEP with
+ *                  every request and starts again from 0 before it reaches OFFSET_LIMIT
+ *   SEQUENCE_AT    the position of the batch's base sequence in a frame, or -1. The sequence begins at 0 and
+ *                  advances by SEQUENCE_STEP with every request, as for an idempotent producer
+ *   RECORDS_AT     the position of the records' length in a response, or -1. With it each connection reads the
+ *                  log as a consumer does, from offset 0 to OFFSET_LIMIT, and fetches the next records. Every
+ *                  batch of the log has BATCH_BYTES and OFFSET_STEP records. The first batch of a response must
+ *                  have the requested offset. REQUESTS is ignored then.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-"""Runs load.c: compiles it when needed and gives it frames."""
+"""Compiles load.c if needed, and runs it with frames."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROGRAM = Path(__file__).resolve().parents[1] / "build" / "bench" / "load"
 
 @dataclass(frozen=True)
 class Load:
-    """What one run of the load saw."""
+    """The results of one run of the load."""
 
     requests: int
     seconds: float
@@ -46,19 +46,18 @@ def run_load(
     offset_limit: int = 1,
     sequence_step: int = 0,
 ) -> Load:
-    """Send so many requests in total over one connection for each frame; all must succeed.
+    """Send that many requests in total, over one connection for each frame. All of them must succeed.
 
-    With several ports each connection has its own, in turn. Sequences begin at 0, so each run needs producers
-    of its own.
+    The connections use the ports in turn. Sequence numbers begin at 0, so each run needs new producers.
     """
     numbers = [in_flight, requests, frames[0].error_at, frames[0].offset_at, offset_step, offset_limit]
     return run(port, frames, [*numbers, frames[0].sequence_at, sequence_step, -1, 1])
 
 
 def follow_log(port: int, frames: Sequence[Frame], batch_records: int, batch_bytes: int, end: int) -> Load:
-    """Read from offset 0 to the end over one connection for each frame, as consumers do.
+    """Read from offset 0 to the end as consumers do, over one connection for each frame.
 
-    The log may still be written meanwhile; all of its batches have that many records and bytes.
+    The log may still be written at the same time. All its batches have that many records and bytes.
     """
     numbers = [1, 0, frames[0].error_at, frames[0].offset_at, batch_records, end]
     return run(port, frames, [*numbers, -1, 0, frames[0].records_at, batch_bytes])

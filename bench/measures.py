@@ -1,9 +1,9 @@
 """The measures of one broker.
 
-Both brokers run all the time, and one is idle while the other has its round (`rounds.py`). The broker's CPU
-time is that of its process, all threads, user and system. Start counts from the moment the process is spawned
-to the first acknowledged record; Apache Kafka's data folder is formatted before that, Gralha formats its own
-within it.
+Both brokers run all the time, and one is idle during a round of the other (`rounds.py`). A broker's CPU time
+is the user and system time of all threads of its process. The time of a start begins when the process is
+spawned, and ends with the first acknowledged record. Apache Kafka's data folder is formatted before that.
+Gralha formats its folder during the start.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Makers = Mapping[str, Callable[..., Broker]]
 
 
 class Say(Protocol):
-    """Tells how the bench comes along; what is to be `on_page` stands below the tables, too."""
+    """Reports the progress of the bench. A line with `on_page` is also printed below the tables."""
 
     def __call__(self, text: str, on_page: bool = False) -> None: ...
 
@@ -44,18 +44,18 @@ TITLES = {"apache": "Apache Kafka", "gralha": "Gralha"}
 CONNECTIONS = 4
 UNBATCHED_IN_FLIGHT = 20
 BATCHED_IN_FLIGHT = 5  # a producer's default
-WARM_UP_SHARE = 4  # a window of the warm-up has this part of a round
+WARM_UP_SHARE = 4  # a window of the warm-up is this part of a round
 TOPIC_ALREADY_EXISTS = 36
 MB = 1e6
 GB = 1e9
 TOUCHED_BYTES = 1 << 30
-# What one measure wrote must be off the disk when the next ones write.
+# The files of one measure must be removed before the next one writes.
 REMOVE_SOON = {"log.segment.delete.delay.ms": "1000"}
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A kind of produce request: batches of so many records, and how many of them one round sends."""
+    """A kind of produce request: the records of a batch, and the number of batches in a round."""
 
     name: str  # in the results
     records: int
@@ -66,7 +66,7 @@ class Shape:
     codec: int = compression.NONE
 
     def batch(self, connection: socket.socket) -> bytes:
-        """A batch. An idempotent one belongs to a new producer, a compressed one has events in JSON."""
+        """A batch. An idempotent batch belongs to a new producer. A compressed batch has events in JSON."""
         if self.codec != compression.NONE:
             return event_batch(self.records, self.value_bytes, self.codec)
         producer = new_producer_id(connection) if self.idempotent else None
@@ -82,18 +82,18 @@ SHAPES = [
     Shape("lz4_batches", 100, 1000, 10_000, BATCHED_IN_FLIGHT, codec=compression.LZ4),
     Shape("zstd_batches", 100, 1000, 10_000, BATCHED_IN_FLIGHT, codec=compression.ZSTD),
 ]
-FETCHED = "large_batches"  # what is read again afterwards
+FETCHED = "large_batches"  # the shape that is read again afterwards
 FETCHES = 2_000
 REQUESTS_ONE_AT_A_TIME = 6_000
 
 
 def apache_kafka(config: Mapping[str, str] | None = None) -> ApacheKafka:
-    """As Kafka's start script runs it, and not as tests do, which start it quickly."""
+    """Apache Kafka with the options of its start script, not with those of the tests for a quick start."""
     return ApacheKafka(config, BROKER_FLAGS)
 
 
 def measure_records(makers: Makers, say: Say, scale: float = 1.0) -> dict[str, Results]:
-    """Take all measures of single brokers but those of groups and scale. `scale` shortens the rounds."""
+    """Take all measures of single brokers, except those of groups and scale. `scale` shortens the rounds."""
     results = alternate(makers, start_and_memory)
     tell(say, results)
     with running(makers, REMOVE_SOON) as brokers:
@@ -117,12 +117,12 @@ def start_and_memory(make_broker: Callable[..., Broker]) -> Results:
         if isinstance(broker, ApacheKafka):
             broker.format()
         start_s = start_seconds(broker)
-        time.sleep(1)  # let the start's last work end before its memory is looked at
+        time.sleep(1)  # let the last work of the start end before its memory is measured
         return {"start_s": start_s, "idle_memory_mb": broker.process().memory_bytes() / MB}
 
 
 def start_seconds(broker: Broker) -> float:
-    """Spawn the broker and count the time until a first record is acknowledged."""
+    """Spawn the broker. Returns the seconds until a first record is acknowledged."""
     records = batch(1, 100)
     started = time.perf_counter()
     broker.spawn()
@@ -161,7 +161,7 @@ def cpu_seconds(cluster: Cluster) -> float:
 
 @contextlib.contextmanager
 def topic_with_partitions(broker: Broker, topic: str, partitions: int, records: bytes) -> Iterator[str]:
-    """A topic for one measure, gone afterwards so that the disk does not fill."""
+    """A topic for one measure. It is deleted afterwards, so that the disk does not fill."""
     make_topic(broker, topic, partitions, records)
     yield topic
     with connect(broker) as connection:
@@ -174,7 +174,7 @@ def make_topic(broker: Broker, topic: str, partitions: int, records: bytes) -> N
         code = create_topic(connection, topic, partitions)
         if code != 0:
             raise RuntimeError(f"creation of {topic} failed with error code {code}")
-        for partition in range(partitions):  # each has its leader a moment after the topic is there
+        for partition in range(partitions):  # their leaders come shortly after the topic
             while produce_once(connection, topic, partition, records) != 0:
                 time.sleep(0.01)
 
@@ -198,16 +198,16 @@ def compared(
 ) -> dict[str, Results]:
     """Warm up all brokers, then let them take turns under the load `run(broker, requests)`.
 
-    `results_of` is given what the load saw and the broker's CPU seconds meanwhile.
+    `results_of` gets the results of the load, and the broker's CPU seconds during the load.
     """
 
     def window(broker: C) -> float:
-        # Never scaled: a cold broker would be no fair comparison.
+        # Never scaled, because the comparison with a cold broker would not be fair.
         load = run(broker, requests // WARM_UP_SHARE)
         return load.requests / load.seconds
 
     def take(broker: C) -> Results:
-        os.sync()  # what was written before must not be written out at the cost of this round
+        os.sync()  # dirty pages of earlier rounds must not be written to disk during this round
         touch_memory()
         before = cpu_seconds(broker)
         load = run(broker, int(requests * scale))
@@ -219,10 +219,11 @@ def compared(
 
 
 def touch_memory() -> None:
-    """Use as much memory as a round will write, and give it back.
+    """Use as much memory as a round will write, and free it.
 
-    On a virtual machine the host backs a page when it is first used, which costs more than all that a broker
-    does for the bytes in it: without this, a measure says how much fresh memory the page cache came by.
+    The host of a virtual machine allocates a page at its first use. That costs more than the broker's whole
+    work for the bytes in the page. Without this the result would depend on how many new pages the page cache
+    got.
     """
     pages, page_size = os.sysconf("SC_AVPHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     used = b"\1" * min(TOUCHED_BYTES, pages * page_size // 2)
@@ -230,7 +231,7 @@ def touch_memory() -> None:
 
 
 def produce(brokers: Mapping[str, Broker], shape: Shape, scale: float) -> dict[str, Results]:
-    """Produce requests of one shape, and then fetches of what they wrote if it is the shape for that."""
+    """Send produce requests of one shape. If it is the shape to read again, also fetch its records."""
     records = batch(shape.records, shape.value_bytes)
     topic = shape.name.replace("_", "-")
 
@@ -260,14 +261,14 @@ def produce(brokers: Mapping[str, Broker], shape: Shape, scale: float) -> dict[s
 def fetch(
     brokers: Mapping[str, Broker], topic: str, batch_bytes: int, shape: Shape, scale: float
 ) -> dict[str, Results]:
-    """Read what was just written, up to 1 MB at a time and one request at a time, as a consumer does.
+    """Read the records that were just written as a consumer does: one request at a time, up to 1 MB each.
 
-    Only whole batches count, because a reader can use nothing else.
+    Only whole batches count, because a reader cannot use a cut one.
     """
     frames = [fetch_frame(topic, partition) for partition in range(CONNECTIONS)]
     batches_per_fetch = (1 << 20) // batch_bytes
     step = batches_per_fetch * shape.records
-    # The last round alone has written so many.
+    # The last round alone has written this many.
     batches = int(shape.requests * scale) // CONNECTIONS
     limit = (batches // batches_per_fetch - 1) * step
 

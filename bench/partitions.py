@@ -1,12 +1,12 @@
-"""Many partitions on one broker: how long they take to create and to start with, and how much memory.
+"""Many partitions on one broker: the times to create them and to start with them, and the memory.
 
-Topics have a thousand partitions each, with one replica, and every partition has one record. A start counts
-from the moment the process is spawned until the record of every partition has been read and compared. Memory
-is resident memory (RSS) a moment after the start that follows SIGKILL.
+Each topic has a thousand partitions with one replica, and every partition has one record. The time of a start
+begins when the process is spawned, and ends when the record of every partition has been read and compared.
+Memory is resident memory (RSS) a moment after the start that follows SIGKILL.
 
-Then both brokers create partitions until they cannot go on. Apache Kafka holds a file open and two files
-mapped for each partition, so it ends at the limit of open files of a process (`ulimit -n`) or of mapped
-areas (`vm.max_map_count`). If a broker ends at neither, the bench stops it at LIMIT_PARTITIONS.
+Then both brokers create partitions until they cannot go on. Apache Kafka has one open file and two mapped
+files for each partition, so it ends at the process's limit of open files (`ulimit -n`) or of mapped areas
+(`vm.max_map_count`). If a broker reaches neither limit, the bench stops it at LIMIT_PARTITIONS.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ PER_TOPIC = 1000
 COUNTS = (1_000, 10_000)
 LIMIT_PARTITIONS = 40_000
 LIMIT_S = 150.0
-STALL_S = 60.0  # a broker at its end may fall silent instead of ending
+STALL_S = 60.0  # a broker at its limit may stop answering instead of ending
 TIMEOUT_S = 300.0
 STOP_TIMEOUT_S = 120.0
 VALUE = b"one record for each partition"
 METADATA_REQUESTS = 5
-# What brokers write into their logs at an end of the operating system.
+# Messages in the brokers' logs when a limit of the operating system is reached.
 ENDS = {
     "Too many open files": f"open files (ulimit -n {resource.getrlimit(resource.RLIMIT_NOFILE)[0]})",
     "Map failed": "mapped areas (vm.max_map_count)",
@@ -75,7 +75,7 @@ def measure_partitions(makers: Makers, say: Say, scale: float = 1.0) -> dict[str
 
 
 def stage(broker: Broker, before: int, count: int, earlier: Results) -> Results:
-    """Go from `before` partitions to `count`, then stop and start cleanly, then after SIGKILL."""
+    """Create partitions from `before` to `count`. Then start after a clean stop, and after SIGKILL."""
     start_seconds(broker, before)
     create_s = create_partitions(broker, before, count) + earlier.get(f"partitions_{before}_create_s", 0.0)
     metadata = metadata_ms(broker)
@@ -101,7 +101,7 @@ def stage(broker: Broker, before: int, count: int, earlier: Results) -> Results:
 
 
 def until_the_end(broker: Broker, before: int) -> tuple[Results, str]:
-    """Create partitions until the broker cannot go on: how many there were, and why it was the last."""
+    """Create partitions until the broker cannot go on. Returns their number, and the reason of the end."""
     start_seconds(broker, before)
     results: Results = {}
     count, why = before, f"the bench creates no more than {LIMIT_PARTITIONS:,}"
@@ -143,7 +143,7 @@ def wait_for(broker: Broker, done: Callable[[], bool], timeout_s: float = TIMEOU
 
 
 def create_partitions(broker: Broker, before: int, count: int, timeout_s: float = TIMEOUT_S) -> float:
-    """Create topics until there are `count` partitions, with a record in each; returns the seconds."""
+    """Create topics until there are `count` partitions, with a record in each. Returns the seconds."""
     records = batch_of([VALUE])
     started = time.perf_counter()
     with connect(broker) as connection:
@@ -170,7 +170,7 @@ def fill(broker: Broker, connection: socket.socket, topic: str, records: bytes, 
 
 
 def start_seconds(broker: Broker, partitions: int) -> float:
-    """Spawn the broker; returns the seconds until the record of every partition has been read."""
+    """Spawn the broker. Returns the seconds until the record of every partition has been read."""
     started = time.perf_counter()
     broker.spawn()
     broker.process().wait_ready(port_of(broker), timeout_s=TIMEOUT_S)

@@ -1,8 +1,8 @@
-"""Three brokers on one machine, replication factor 3, acks=all: throughput, and one request at a time.
+"""Three brokers on one machine, replication factor 3, acks=all: throughput, and latency of single requests.
 
-Every partition's requests go to its leader, on a connection of their own. Apache Kafka's three have a heap of
-512 MB each. The cores are shared by three brokers and the load, so this measures work, not waiting. Both
-clusters run, and one is idle while the other has its round.
+The requests of each partition go to its leader, on their own connection. Each of Apache Kafka's brokers has a
+heap of 512 MB. Three brokers and the load share the cores, so this measures work, not waiting. Both clusters
+run all the time, and one is idle during a round of the other.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def measure_replication(makers: Makers, say: Say, scale: float = 1.0) -> dict[st
 
 @contextlib.contextmanager
 def replicated_topic(cluster: Cluster, topic: str, partitions: int) -> Iterator[list[int]]:
-    """A topic for one measure; the ports of its leaders, by partition."""
+    """A topic for one measure. Yields the ports of its leaders, by partition."""
     port = int(cluster.bootstrap.split(",")[0].rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as connection:
         code = create_topic(connection, topic, partitions, BROKERS)

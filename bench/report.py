@@ -1,4 +1,4 @@
-"""The table of results: absolute values side by side, the ratio, and whether it meets its target."""
+"""The tables of results: the values of both brokers, the ratio, and whether the ratio meets its target."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Measure:
     name: str  # in the results
     text: str
     unit: str
-    target: float | None = None  # of the ratio of ours to theirs
+    target: float | None = None  # for the ratio of Gralha to Apache Kafka
     more_is_better: bool = True
-    at_most: float | None = None  # an absolute limit besides the ratio
+    at_most: float | None = None  # an absolute limit in addition to the ratio
 
     def met(self, ours: float, theirs: float) -> bool:
         if self.at_most is not None and ours > self.at_most:
@@ -65,7 +65,7 @@ MEASURES = [
 
 
 def partition_measures(count: int, start: float | None, memory: float | None) -> list[Measure]:
-    """The rows of one number of partitions, with the targets of two of them."""
+    """The rows for one number of partitions. Two of them have targets."""
     prefix = f"partitions_{count}"
     return [
         Measure(
@@ -98,7 +98,7 @@ SCALE_MEASURES = [
     Measure("large_log_gb", "a large log", "GB"),
     Measure("large_log_start_killed_s", "  start after SIGKILL", "s", None, False),
 ]
-# Of Spark, on a Gralha broker both times.
+# The measures of Spark. Both connectors use a Gralha broker.
 SPARK_MEASURES = [
     Measure("spark_read_rows_s", "batch read, rows of 200 B, 4 partitions", "rows/s", 1.5),
     Measure("spark_stream_rows_s", "stream of the same, in 8 batches", "rows/s", 1.2),
@@ -123,7 +123,7 @@ them by default. The ratio is Gralha's value divided by Apache Kafka's."""
 
 
 def page(apache: Mapping[str, float] | None, gralha: Mapping[str, float] | None, notes: Sequence[str]) -> str:
-    """The tables, and what they compare."""
+    """The whole page: the tables, and their explanations."""
     theirs, ours = ("Apache Kafka", apache), ("Gralha", gralha)
     parts = [
         METHOD,
@@ -136,7 +136,7 @@ def page(apache: Mapping[str, float] | None, gralha: Mapping[str, float] | None,
 
 
 def measured(measures: Sequence[Measure], *results: Mapping[str, float] | None) -> list[Measure]:
-    """The measures that somebody has results of."""
+    """The measures that have results."""
     return [measure for measure in measures if any(taken and measure.name in taken for taken in results)]
 
 

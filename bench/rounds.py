@@ -1,8 +1,8 @@
-"""How two brokers are compared fairly: warm first, then round about, and the median of the rounds counts.
+"""A fair comparison of two brokers: warm both up, let them take turns, and take the median of the rounds.
 
-The order of the rounds is A B B A. If the machine becomes slower or faster meanwhile, both see the same of
-it. A broker is warm when its rate has stopped rising: Java compiles in the background what has run often, and
-that can take a minute while three brokers share two cores.
+The order of the rounds is A B B A. If the machine becomes slower or faster in between, that affects both
+brokers equally. A broker is warm when its rate has stopped rising: Java compiles hot code in the background,
+which can take a minute while three brokers share two cores.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ Results = dict[str, float]
 T = TypeVar("T")
 
 PAIRS = 2  # a pair is A B B A: two rounds for each
-# The last windows count as no faster than those before if the best of them is less than this much better.
+# The rate has stopped rising if the best of the last windows is less than this much better than before.
 WARM_WINDOWS = 3
 WARM_RISE = 0.05
 WARM_UP_S_MAX = 45.0
 
 
 def turns(names: Sequence[str], pairs: int) -> list[str]:
-    """A B B A, that many times."""
+    """The order of the rounds: A B B A, that many times."""
     return [*names, *reversed(names)] * pairs
 
 
@@ -34,8 +34,8 @@ def medians(rounds: Sequence[Results]) -> Results:
 def is_warm(rates: Sequence[float]) -> bool:
     """Whether the rates of windows, in their order, have stopped rising.
 
-    The best of the last windows is compared with the best of all before. So one slow window (a pause of the
-    garbage collector, other work on the machine) neither ends the warm-up nor prolongs it.
+    The best of the last windows is compared with the best of all earlier ones. So one slow window (a pause of
+    the garbage collector, other work on the machine) neither ends the warm-up nor prolongs it.
     """
     before = rates[:-WARM_WINDOWS]
     return bool(before) and max(rates[-WARM_WINDOWS:]) <= (1 + WARM_RISE) * max(before)
@@ -53,7 +53,7 @@ def warm_up(window: Callable[[], float], seconds_max: float = WARM_UP_S_MAX) -> 
 def alternate(
     subjects: Mapping[str, T], take: Callable[[T], Results], pairs: int = PAIRS
 ) -> dict[str, Results]:
-    """Take a measure of each subject round about; returns the medians by subject."""
+    """Measure the subjects in turns. Returns the medians by subject."""
     taken: dict[str, list[Results]] = {name: [] for name in subjects}
     for name in turns(list(subjects), pairs):
         taken[name].append(take(subjects[name]))
@@ -61,6 +61,6 @@ def alternate(
 
 
 def merge(results: dict[str, Results], more: Mapping[str, Results]) -> None:
-    """Add the measures of each subject to those that it has."""
+    """Add measures to the measures of each subject."""
     for name, taken in more.items():
         results.setdefault(name, {}).update(taken)

@@ -1,4 +1,4 @@
-"""How the brokers behave as things become many: partitions, connections, consumers, members, bytes."""
+"""The measures of scale: many partitions, connections, consumers, members, bytes."""
 
 from __future__ import annotations
 

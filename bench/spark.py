@@ -1,11 +1,11 @@
 """Spark's own Kafka connector and format("gralha"), in one session, on one Gralha broker, over the same rows.
 
-A row has a key and a value of 200 B in all. What is written is computed by Spark on the way, and what is read
-goes to Spark's `noop` sink with all its columns. Both formats take turns, after a round that warms up the
-Java compiler, and the median of the rounds counts.
+A row has a key and a value of 200 B in total. Spark computes the rows that it writes. Rows that it reads go
+to Spark's `noop` sink with all columns. Both formats take turns, after a round that warms up the Java
+compiler, and the median of the rounds counts.
 
-A stream is measured by what Spark says of its batches, without the first one: a query runs for days, so its
-start is no part of its rate.
+The rate of a stream comes from Spark's progress reports, without the first batch: a query runs for days, so
+its start does not matter.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def measure_spark(say: Callable[[str], None], scale: float = 1.0) -> dict[str, R
 def spark_session(folder: Path) -> Iterator[SparkSession]:
     config = {
         **session_config(folder),
-        "spark.driver.extraJavaOptions": "",  # a bench is worth the optimising compiler
+        "spark.driver.extraJavaOptions": "",  # use the optimising compiler for the bench
         "spark.driver.memory": "2g",
         "spark.log.level": "ERROR",
     }
@@ -66,7 +66,7 @@ def spark_session(folder: Path) -> Iterator[SparkSession]:
 
 
 class SparkBench:
-    """One session, one broker, and the topics that are read and written."""
+    """One session, one broker, and the topics to read and write."""
 
     def __init__(self, session: SparkSession, bootstrap: str, folder: Path) -> None:
         self._session = session
@@ -140,7 +140,7 @@ class SparkBench:
 
     @contextlib.contextmanager
     def _topic(self) -> Iterator[str]:
-        """A new topic, gone afterwards so that the disk does not fill."""
+        """A new topic. It is deleted afterwards, so that the disk does not fill."""
         self._runs += 1
         name = f"bench-{self._runs}"
         self._admin.create_topics([NewTopic(name, PARTITIONS, 1)])[name].result(TIMEOUT_S)
