@@ -1,11 +1,13 @@
 """Drivers that reach each other through memory: every message is encoded and decoded, links can be cut."""
 
 import asyncio
+from collections.abc import Awaitable
 from random import Random
 
 from tests.raft.memory_disk import MemoryDisk
 
 from gralha.protocol import apis
+from gralha.protocol.message import Message
 from gralha.protocol.messages.api_versions import (
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -18,7 +20,8 @@ from gralha.raft.driver import NotLeaderError, QuorumSettings, RaftDriver, Recor
 from gralha.raft.log import MetadataLogConfig
 from gralha.raft.voters import VoterEndpoint
 
-CODEC = RecordCodec(str.encode, bytes.decode)
+# Records are plain texts here: the quorum does not look into them.
+CODEC = RecordCodec(str.encode, bytes.decode)  # type: ignore[arg-type]
 
 
 def directory(node_id):
@@ -70,6 +73,7 @@ class MemoryPeers:
             raise PeerError("nobody is there")
         api = apis.APIS[request.API_KEY]
         version = request.MAX_VERSION
+        answer: Message | Awaitable[Message]
         if isinstance(request, ApiVersionsRequest):
             levels = SupportedFeatureKey("kraft.version", *network.kraft_versions.get(target, (0, 1)))
             answer = ApiVersionsResponse(supported_features=[levels])
@@ -137,8 +141,15 @@ class Member:
         self.disk = disk or MemoryDisk()
         self.log_config = options.pop("log_config", MetadataLogConfig())
         self.options = options
-        self.driver = self.listener = None
-        self.failures = []
+        self.driver: RaftDriver | None = None
+        self.listener: Listener | None = None
+        self.failures: list[BaseException] = []
+
+    @property
+    def up_driver(self) -> RaftDriver:
+        """The driver of a member that is up."""
+        assert self.driver is not None
+        return self.driver
 
     async def start(self):
         self.listener = Listener()

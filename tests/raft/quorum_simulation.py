@@ -27,6 +27,7 @@ from gralha.raft.events import (
     RemoveVoter,
     Reply,
     ReplyRecords,
+    Request,
     Requested,
     SaveElection,
     Send,
@@ -106,7 +107,7 @@ class SimulatedDisk:
         return offset < self.synced and self.record(offset) == record
 
     def shape(self):
-        epochs = []
+        epochs: list[tuple[int, int]] = []
         for number, record in enumerate(self.records):
             if not epochs or epochs[-1][0] != record.epoch:
                 epochs.append((record.epoch, self.start.end_offset + number))
@@ -131,7 +132,7 @@ class SimulatedNode:
         self.static = voters if static else VoterSet()
         self.disk = SimulatedDisk(voters if not static and voters.find(node_id) else None)
         self.bootstrap, self.can_vote = bootstrap, can_vote
-        self.state = None
+        self.state: RaftState | None = None
         self.incarnation = 0
         self.clock_rate = simulation.random.uniform(0.9, 1.1)
         self.high_watermark = -1
@@ -139,6 +140,12 @@ class SimulatedNode:
         self.epoch = 0
         self.resumes_at_ms = 0
         self.held = []
+
+    @property
+    def up_state(self) -> RaftState:
+        """The state of a node that is up."""
+        assert self.state is not None
+        return self.state
 
     def now_ms(self):
         return int(1000 + self.simulation.now_ms * self.clock_rate)
@@ -212,7 +219,7 @@ class SimulatedNode:
             self.later(max(delay_ms, 0) + 1, self.wake)
 
     def wake(self):
-        if self.state.wake_at_ms <= self.now_ms() and not self.is_paused:
+        if self.up_state.wake_at_ms <= self.now_ms() and not self.is_paused:
             self.step(Tick())
 
     def carry_out(self, effect):
@@ -266,7 +273,7 @@ class SimulatedNode:
 
     def append(self, value):
         """What a client of the leader wants."""
-        self.write([Record(self.state.epoch, value)])
+        self.write([Record(self.up_state.epoch, value)])
         self.step(Appended(self.disk.end_offset))
         self.step(Tick())
 
@@ -479,7 +486,7 @@ class Simulation:
     def leading(self):
         """Those that lead, as far as they know, and run."""
         up = [node for node in self.nodes if node.state is not None and not node.is_paused]
-        return [node for node in up if node.state.is_leader]
+        return [node for node in up if node.up_state.is_leader]
 
     def client_append(self):
         for node in self.leading():
@@ -494,6 +501,7 @@ class Simulation:
                 continue
             self.tokens += 1
             self.waiting[self.tokens] = (None, lambda response: None)
+            request: Request
             if not node.state.voters.is_dynamic:
                 request = UpgradeVoters(1000)
             elif voters.find(target.id) is None:
@@ -531,7 +539,7 @@ class Simulation:
         end = leader.disk.end_offset
         require(leader.disk.record(end - 1).value == self.values, "another leader, without any reason")
         for node in self.nodes:
-            state = f"node {node.id} is at {node.high_watermark} of {end} as {node.state.role}"
+            state = f"node {node.id} is at {node.high_watermark} of {end} as {node.up_state.role}"
             require(node.high_watermark == end == node.disk.end_offset, state)
 
     # Promises

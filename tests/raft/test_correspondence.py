@@ -4,8 +4,9 @@ import asyncio
 
 from tests.raft.inline_loop import run_inline
 from tests.raft.memory_disk import MemoryDisk
+from tests.raft.memory_network import CODEC, Listener
 
-from gralha.raft.driver import QuorumSettings, RaftDriver, RecordCodec
+from gralha.raft.driver import QuorumSettings, RaftDriver
 from gralha.raft.events import BeginEpochRequest, Send
 from gralha.raft.voters import ReplicaKey
 
@@ -30,7 +31,7 @@ def test_requests_under_way_are_given_up_in_their_order():
         peers = SilentPeers()
         voters = list(range(1, 41))
         settings = QuorumSettings(1, voters, "/d", MemoryDisk(), lambda: 0, print, peers=peers)
-        correspondence = RaftDriver(settings, RecordCodec(str.encode, bytes.decode), None)._correspondence
+        correspondence = RaftDriver(settings, CODEC, Listener())._correspondence
         for voter in voters:
             correspondence.send(Send(voter, BeginEpochRequest(1, 1, ReplicaKey(voter))))
         await asyncio.sleep(0)

@@ -3,16 +3,18 @@
 import asyncio
 import threading
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.raft.inline_loop import run_inline
 from tests.raft.memory_disk import MemoryDisk
+from tests.raft.memory_network import CODEC
 
 from gralha.protocol.control_records import KRAFT_VERSION, KRAFT_VOTERS
 from gralha.protocol.messages.raft_records import KRaftVersionRecord, Voter, VotersRecord
-from gralha.raft.driver import NotLeaderError, QuorumError, QuorumSettings, RaftDriver, RecordCodec
+from gralha.raft.driver import NotLeaderError, QuorumError, QuorumSettings, RaftDriver
 from gralha.raft.log import MetadataLogConfig
 from gralha.raft.quorum_state import QuorumStateError, read_quorum_state
 from gralha.raft.snapshots import (
@@ -25,7 +27,6 @@ from gralha.raft.snapshots import (
 from gralha.storage.disk import DiskError
 
 FOLDER = "/d/__cluster_metadata-0"
-CODEC = RecordCodec(str.encode, bytes.decode)
 
 
 class Listener:
@@ -73,7 +74,7 @@ class Node:
     def __init__(self, disk=None, **config):
         self.disk = disk or MemoryDisk()
         self.listener = Listener()
-        self.failures = []
+        self.failures: list[BaseException] = []
         self.now_ms = 1_000_000
         self.driver = RaftDriver(
             QuorumSettings(
@@ -410,7 +411,7 @@ async def live_and_crash(disk, counter, fail_at, config):
         node = Node(disk, **config)
         await node.driver.start()
         for _ in range(12):
-            batch = [f"{next(counter)} and some more text" for _ in range(2)]
+            batch: list[Any] = [f"{next(counter)} and some more text" for _ in range(2)]
             attempted += batch
             await node.driver.append(batch)
             acknowledged += batch
@@ -438,7 +439,7 @@ def test_no_crash_takes_what_was_acknowledged(fail_points, snapshot_bytes, reten
         disk = MemoryDisk()
         random = Random(seed)
         counter = iter(range(10**6))
-        known = []
+        known: list[str] = []
         last_epoch = 0
         for fail_at in fail_points:
             acknowledged, attempted, node = await live_and_crash(disk, counter, fail_at, config)

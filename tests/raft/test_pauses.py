@@ -28,6 +28,7 @@ from gralha.raft.events import (
     AddVoter,
     Answered,
     Appended,
+    Event,
     FetchRequest,
     FetchResponse,
     ProbeVoter,
@@ -193,7 +194,7 @@ class Recorder:
     """The events of each node of a simulated quorum, with their times."""
 
     def __init__(self, monkeypatch):
-        self.events = {}
+        self.events: dict[tuple[int, int], list[tuple[Event, int]]] = {}
         step = SimulatedNode.step
 
         def record(simulated, event):

@@ -54,7 +54,7 @@ def test_a_quorum_that_was_paused_as_a_whole_elects_nobody(voters, pause_ms, see
 def test_a_follower_that_was_paused_disturbs_nobody(pause_ms, seed):
     simulation = Simulation(seed, 3, faults=False, changes=0)
     simulation.live(5_000)
-    for follower in [node for node in simulation.nodes if not node.state.is_leader]:
+    for follower in [node for node in simulation.nodes if not node.up_state.is_leader]:
         follower.pause(pause_ms)
         simulation.run_until(simulation.now_ms + pause_ms + 5_000)
     simulation.settle()

@@ -202,8 +202,8 @@ async def test_an_observer_finds_the_quorum_by_its_bootstrap_servers():
         observer = Member(quorum.network, 7, {}, bootstrap=(-3, -4, -5), can_vote=False)
         quorum.members[7] = await observer.start()
         assert await quorum.agree() == ["a"]
-        assert observer.driver.leader_id == leader.id
-        assert observer.driver.endpoint_of(leader.id) == (f"host{leader.id}", 9093)
+        assert observer.up_driver.leader_id == leader.id
+        assert observer.up_driver.endpoint_of(leader.id) == (f"host{leader.id}", 9093)
         await leader.driver.append(["b"])
         assert await quorum.agree() == ["a", "b"]
 
@@ -471,12 +471,12 @@ def test_a_node_of_another_cluster_is_told_of_once(caplog):
             leader = await quorum.leader()
             await asyncio.sleep(10)
             assert leader.driver.foreign_cluster is None
-            assert "2 of 2 controllers belong to cluster 'ours'" in stranger.driver.foreign_cluster
+            assert "2 of 2 controllers belong to cluster 'ours'" in str(stranger.up_driver.foreign_cluster)
             await stranger.close()
             stranger.options = {"cluster_id": "ours"}
             await stranger.start()
             await quorum.agree()
-            assert stranger.driver.foreign_cluster is None
+            assert stranger.up_driver.foreign_cluster is None
             await quorum.network.drivers[leader.id].append(["a"])
 
     run_virtual(meet())

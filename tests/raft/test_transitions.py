@@ -51,7 +51,7 @@ class Node:
     def __init__(self, monkeypatch):
         self.state = RaftState(key(1), Timeouts(), Random(1))
         self.now_ms = 0
-        self.changes = []
+        self.changes: list[tuple[Role, Why, Role]] = []
         become = Transitions._become
 
         def note(transitions, why, new):

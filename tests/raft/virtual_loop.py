@@ -7,7 +7,7 @@ from tests.raft.inline_loop import InlineLoop
 
 
 class JumpingSelector(selectors.DefaultSelector):
-    loop = None
+    loop: "VirtualLoop"
 
     def select(self, timeout=None):
         if timeout is None:

@@ -13,8 +13,8 @@ class PeerError(Exception):
     """There is no answer: nobody listens there, the connection was lost, or the time is over."""
 
 
-class Peers(Protocol):
-    """The other nodes, by id."""
+class AskingPeers(Protocol):
+    """The other nodes, by id. Raft only asks them."""
 
     async def ask(self, node_id: int, request: Message, *, timeout_ms: int, lane: str = "") -> Message:
         """Sends a request in the newest common version, and waits for the answer. Raises PeerError.
@@ -22,6 +22,10 @@ class Peers(Protocol):
         Requests on one lane share a connection, so a long poll delays those behind it. A long poll needs its
         own lane.
         """
+
+
+class Peers(AskingPeers, Protocol):
+    """The other nodes, for replication too: it polls leaders."""
 
     def poll(
         self,

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 
 from gralha.protocol.errors import NotControllerError
 from gralha.protocol.message import Message
-from gralha.protocol.peers import Peers
+from gralha.protocol.peers import AskingPeers
 from gralha.protocol.primitives import ZERO_UUID
 from gralha.raft.log import MetadataLogConfig
 from gralha.raft.timeouts import Timeouts
@@ -82,7 +82,7 @@ class QuorumSettings(NamedTuple):
     on_failure: Callable[[BaseException], None]
     directory_id: bytes = ZERO_UUID
     log_config: MetadataLogConfig = MetadataLogConfig()
-    peers: Peers | None = None
+    peers: AskingPeers | None = None
     timeouts: Timeouts = Timeouts()
     random: Random | None = None
     cluster_id: str | None = None
