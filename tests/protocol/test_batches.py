@@ -59,7 +59,7 @@ def with_fields(**fields: int) -> BatchHeader:
 )
 def test_every_field_is_where_kafka_puts_it(fields: tuple[int, ...]) -> None:
     header = read_header(b"abc" + struct.pack(LAYOUT, *fields), 3)
-    assert (
+    read: tuple[int, ...] = (
         header.base_offset,
         header.size_bytes - 12,
         header.partition_leader_epoch,
@@ -73,7 +73,8 @@ def test_every_field_is_where_kafka_puts_it(fields: tuple[int, ...]) -> None:
         header.producer_epoch,
         header.base_sequence,
         header.record_count,
-    ) == fields
+    )
+    assert read == fields
     assert header.has_producer_id == (header.producer_id >= 0)
     assert header.has_delete_horizon == bool(header.attributes & 64)
 

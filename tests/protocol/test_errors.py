@@ -23,7 +23,7 @@ def test_the_codes_are_those_of_kafka_4_3() -> None:
     assert [int(code) for code in ErrorCode] == list(range(-1, 134))
     assert {int(code) for code in ErrorCode if code.retriable} == RETRIABLE
     assert ErrorCode(87) is ErrorCode.INVALID_RECORD
-    assert ErrorCode.REBOOTSTRAP_REQUIRED == 129
+    assert int(ErrorCode.REBOOTSTRAP_REQUIRED) == 129
 
 
 def test_every_code_has_a_message_of_its_own() -> None:

@@ -42,7 +42,9 @@ MODULES = {
 
 def kio_class(case: Case) -> Any:
     module = MODULES.get(case.message.name, case.definition.name)
-    return load_entity_schema(module, case.version, EntityType[case.message.kind.value])
+    kind = EntityType[case.message.kind.value]
+    assert kind is not EntityType.nested
+    return load_entity_schema(module, case.version, kind)
 
 
 def of_kio(value: Any, kafka_type: str | None) -> Any:
