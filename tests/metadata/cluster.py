@@ -77,6 +77,6 @@ def check_image(image: MetadataImage) -> None:
             assert partition.isr or eligible or partition.last_known_elr
             assert partition.leader == NO_LEADER or partition.leader in partition.isr
             assert len(partition.directories) == len(partition.replicas)
-    unified = [unified_name(name) for name in image.topics if unified_name(name) is not None]
+    unified = [found for name in image.topics if (found := unified_name(name)) is not None]
     assert sorted(unified) == sorted(image.unified_names)
     assert all(values for values in image.configs.values())

@@ -12,6 +12,7 @@ from gralha.protocol.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumRequestPartition,
     DescribeQuorumRequestTopic,
+    DescribeQuorumResponse,
 )
 from gralha.raft.driver import QuorumSettings
 from gralha.storage.disk import RealDisk
@@ -41,7 +42,7 @@ def new_follower(folder, controllers, failures):
 async def test_our_node_follows_the_quorum_of_apache_kafka(tmp_path):
     with ApacheKafka({"metadata.log.max.record.bytes.between.snapshots": "1000"}) as kafka:
         controllers = PeerConnections("test", lambda node_id: ("127.0.0.1", kafka._controller_port))
-        failures = []
+        failures: list[BaseException] = []
         create = ("kafka-topics", "--bootstrap-server", kafka.bootstrap, "--create", "--topic")
         await asyncio.to_thread(run_tool, *create, "first", "--partitions", "9")
         # A node that is late gets a snapshot first.
@@ -58,6 +59,7 @@ async def test_our_node_follows_the_quorum_of_apache_kafka(tmp_path):
             assert (follower.leader_id, follower.is_active) == (1, False)
             assert follower.driver.log.snapshots
             described = await controllers.ask(-2, DESCRIPTION, timeout_ms=5000)
+            assert isinstance(described, DescribeQuorumResponse)
             observers = described.topics[0].partitions[0].observers
             assert [(one.replica_id, one.replica_directory_id) for one in observers] == [
                 (7, bytes(range(16)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -38,7 +39,7 @@ CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 DISK = RealDisk()
 
 
-def formatted(folder: Path, *names: str, **changes: object) -> list[str]:
+def formatted(folder: Path, *names: str, **changes: Any) -> list[str]:
     folders = [str(folder / name) for name in names]
     plan = FormatPlan(CLUSTER, 1, folders, folders[0])._replace(**changes)
     return [one.description for one in format_folders(DISK, plan, NOW, random.Random(5))]

@@ -263,7 +263,7 @@ def test_one_image_whatever_the_steps_and_a_snapshot_brings_it_back(steps, rando
     start = cluster(1)
     image = start
     history = []
-    used_ids = set()
+    used_ids: set[bytes] = set()
     for step in steps:
         ids = {record.topic_id for record in step if isinstance(record, TopicRecord)}
         if not ids & used_ids:  # a random id is never used twice

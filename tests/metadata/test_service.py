@@ -37,7 +37,7 @@ class Controller(ControllerService):
 
     def __init__(self, disk, seed=0, folder="/d", file=None, features=BOOTSTRAP_FEATURES, **log_config):
         self.disk = disk
-        self.failures = []
+        self.failures: list[BaseException] = []
         config = MetadataLogConfig(**log_config)
         quorum = QuorumSettings(1, [1], folder, disk, lambda: 1000, self.failures.append, log_config=config)
         super().__init__(quorum, file or {}, bootstrap_records(features), Random(seed))

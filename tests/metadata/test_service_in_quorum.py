@@ -15,6 +15,7 @@ from tests.raft.virtual_loop import run_virtual
 from gralha.metadata.controller.topics import create_topics
 from gralha.metadata.features import BOOTSTRAP_FEATURES
 from gralha.metadata.formatting import bootstrap_records
+from gralha.metadata.image import MetadataImage
 from gralha.metadata.service import ControllerService
 from gralha.protocol.errors import ErrorCode, NotControllerError
 from gralha.protocol.messages.create_topics import CreateTopicsRequest
@@ -30,7 +31,9 @@ class Controller(ControllerService):
     def __init__(self, network, node_id, disk, snapshot_bytes=10**6):
         loop = asyncio.get_running_loop()
         self.network, self.id, self.disk = network, node_id, disk
-        self.failures, self.images, self.leaderships = [], [], []
+        self.failures: list[BaseException] = []
+        self.images: list[MetadataImage] = []
+        self.leaderships: list[int] = []
         settings = QuorumSettings(
             node_id,
             VOTERS,
@@ -205,7 +208,7 @@ def test_no_answer_is_taken_back(seed, snapshot_bytes):
         cluster = Cluster(seed, snapshot_bytes)
         await cluster.begin()
         created = set()
-        down = {}
+        down: dict[int, MemoryDisk] = {}
 
         async def create(controller, name):
             try:

@@ -74,7 +74,7 @@ async def test_logs_are_cleaned_by_one_process_that_is_gone_afterwards(
     pids = set()
     clean = process.clean
 
-    async def watched(job, take):  # type: ignore[no-untyped-def]
+    async def watched(job, take):
         result = await clean(job, take)
         pids.add(pid_of(process))
         return result

@@ -9,9 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
+from gralha.protocol.batches import BatchHeader
 from gralha.protocol.records import Record, crc_is_valid, decode_records, read_header
 from gralha.storage.checkpoints import CLEANER_OFFSET_FILE, read_offsets
 from gralha.storage.cleaning import CleaningWorker, LogToClean, look_at
@@ -25,11 +27,11 @@ from tests.storage.test_crashes import ForgetfulDisk
 DAY = 86_400_000
 
 
-def new(config: dict[str, str] | None = None, **settings: object) -> Compacted:
+def new(config: dict[str, str] | None = None, **settings: Any) -> Compacted:
     return Compacted(ForgetfulDisk(ROOT), config, **settings)
 
 
-def headers(log: Compacted) -> list[object]:
+def headers(log: Compacted) -> list[BatchHeader]:
     return [read_header(data, position) for data, position in raw_batches(log.log)]
 
 
@@ -508,7 +510,7 @@ class HeldWorker:
         self.begun = asyncio.Event()
         self.go_on = asyncio.Event()
 
-    async def clean(self, job, take):  # type: ignore[no-untyped-def]
+    async def clean(self, job, take):
         self.begun.set()
         await self.go_on.wait()
         return await self.worker.clean(job, take)
@@ -661,7 +663,7 @@ async def test_a_fatal_disk_error_of_the_cleaner_ends_the_manager() -> None:
     log = filled()
 
     class Broken(HeldWorker):
-        async def clean(self, job, take):  # type: ignore[no-untyped-def]
+        async def clean(self, job, take):
             raise DiskError("sync", "/d", "the test says so")
 
     log.manager.cleaner._worker = Broken(log.worker)

@@ -112,10 +112,14 @@ async def clean(log: Compacted) -> None:
         await log.clean()
 
 
+def journal(log: Compacted) -> JournalDisk:
+    assert isinstance(log.disk, JournalDisk)
+    return log.disk
+
+
 def lost_power(log: Compacted, random: Random) -> Compacted:
     log.manager.release()
-    assert isinstance(log.disk, JournalDisk)
-    return started(log.disk.crash(random), random)
+    return started(journal(log).crash(random), random)
 
 
 def started(disk: JournalDisk, random: Random) -> Compacted:
@@ -138,14 +142,14 @@ async def filled(seed: int) -> tuple[Compacted, Written, Random]:
 @pytest.mark.parametrize("seed", range(4))
 async def test_power_goes_at_each_operation(seed: int) -> None:
     log, written, _ = await filled(seed)
-    before = len(log.disk.operations)
+    before = len(journal(log).operations)
     await log.clean()
     written.check(log, is_clean=True)
-    operations = range(before + 1, len(log.disk.operations) + 2)
+    operations = range(before + 1, len(journal(log).operations) + 2)
     assert len(operations) > 20
     for operation in operations:
         log, written, random = await filled(seed)
-        log.disk.fail_at = operation
+        journal(log).fail_at = operation
         await clean(log)
         for _ in range(2):
             log = lost_power(log, random)
@@ -160,7 +164,7 @@ async def test_power_goes_again_and_again(seed: int) -> None:
     log, written = started(JournalDisk(), random), Written()
     for _ in range(6):
         written.fill(log, random)
-        log.disk.fail_at = len(log.disk.operations) + random.randint(1, 120)
+        journal(log).fail_at = len(journal(log).operations) + random.randint(1, 120)
         await clean(log)
         log = lost_power(log, random)
         written.check(log)
@@ -171,19 +175,19 @@ async def test_power_goes_again_and_again(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(4))
 async def test_power_goes_while_a_start_finishes_a_swap(seed: int) -> None:
     log, written, random = await filled(seed)
-    before = len(log.disk.operations)
+    before = len(journal(log).operations)
     await log.clean()
     swapping = next(
         number
-        for number, (action, path) in enumerate(log.disk.operations)
+        for number, (action, path) in enumerate(journal(log).operations)
         if number >= before and action == "rename" and path.endswith(".log")
     )
     log, written, random = await filled(seed)
     # The first of the old segments is renamed, and no more.
-    log.disk.fail_at = swapping + 2
+    journal(log).fail_at = swapping + 2
     await clean(log)
     log.manager.release()
-    disk = log.disk.crash(Random(seed))
+    disk = journal(log).crash(Random(seed))
     assert any(name.endswith(".swap") for name in disk.list_folder(f"{ROOT}/t-0"))
     for operation in range(1, 60):
         copy = disk.crash(Random(0))  # all of it is durable

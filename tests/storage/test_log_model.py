@@ -249,13 +249,13 @@ class LogMachine(RuleBasedStateMachine):
         if kind == "whole" or not unsafe:
             return False
         path, position, size = unsafe[min(int(fraction * len(unsafe)), len(unsafe) - 1)]
-        data = bytearray(path.read_bytes())
+        harmed = bytearray(path.read_bytes())
         if kind == "cut":
             # In a compacted log, whole batches that are missing look like a gap.
-            del data[position + max(int(fraction * size), int(self.config.compact)) :]
+            del harmed[position + max(int(fraction * size), int(self.config.compact)) :]
         else:
-            data[position + 17 + int(fraction * (size - 18))] ^= 1
-        path.write_bytes(data)
+            harmed[position + 17 + int(fraction * (size - 18))] ^= 1
+        path.write_bytes(harmed)
         return True
 
     def _reopened(self) -> None:

@@ -87,7 +87,7 @@ class Cluster:
             new_isr_with_epochs=[BrokerState(*one) for one in states] if version >= 3 else [],
             **{**wanted, **others},
         )
-        topic = AlterPartitionRequestTopic(self.image.topic("t").id, [change])
+        topic = AlterPartitionRequestTopic(self.image.topics["t"].id, [change])
         return AlterPartitionRequest(broker_id=leader, broker_epoch=self.epoch(leader), topics=[topic])
 
     def alter_isr(self, *isr, version=3, **others):

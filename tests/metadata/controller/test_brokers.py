@@ -112,7 +112,7 @@ def test_a_broker_that_is_too_old_or_too_new_is_refused():
 
 def test_every_block_of_producer_ids_is_new():
     image = cluster(2)
-    seen = set()
+    seen: set[int] = set()
     for broker_id in (1, 2, 1):
         decision = allocate_producer_ids(image, broker_id, image.brokers[broker_id].epoch)
         image, _ = replay(image, decision.records)

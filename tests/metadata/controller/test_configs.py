@@ -161,7 +161,7 @@ CHANGES = st.lists(
 @given(st.lists(CHANGES, max_size=8))
 def test_changes_do_what_a_simple_model_does(requests):
     image = with_topics("a")
-    model = {}
+    model: dict[str, str] = {}
     for changes in requests:
         image = changed(image, TOPIC_A, *changes)
         for name, operation, value in changes:

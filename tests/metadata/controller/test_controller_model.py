@@ -26,7 +26,7 @@ from gralha.metadata.controller.reassignments import alter_partition_reassignmen
 from gralha.metadata.controller.topics import create_topics
 from gralha.metadata.delta import ImageDelta
 from gralha.metadata.features import BOOTSTRAP_FEATURES, ELIGIBLE_LEADER_REPLICAS_VERSION
-from gralha.metadata.image import EMPTY_IMAGE, NO_LEADER, TOPIC_RESOURCE
+from gralha.metadata.image import EMPTY_IMAGE, NO_LEADER, TOPIC_RESOURCE, PartitionImage
 from gralha.metadata.snapshot import snapshot_records
 from gralha.protocol.messages import elect_leaders as elections
 from gralha.protocol.messages import incremental_alter_configs as configs
@@ -146,6 +146,10 @@ class Controller(RuleBasedStateMachine):
         keys = list(self.acknowledged)
         return keys[number % len(keys)]
 
+    def partition_of(self, key: tuple[str, int]) -> PartitionImage:
+        name, index = key
+        return self.image.topics[name].partitions[index]
+
     # Brokers
 
     def register(self, broker_id, previous_epoch):
@@ -218,7 +222,7 @@ class Controller(RuleBasedStateMachine):
     @rule(number=any_number)
     def acknowledge(self, number):
         key = self.pick(number)
-        partition = self.image.partition(*key)
+        partition = self.partition_of(key)
         least = min(self.settings_of(key).min_insync_replicas, len(partition.replicas))
         if partition.leader != NO_LEADER and len(partition.isr) >= least:
             self.acknowledged[key] += 1
@@ -228,7 +232,7 @@ class Controller(RuleBasedStateMachine):
     def alter_isr(self, number, wanted, stale):
         """A leader adds replicas that have caught up to the ISR, and removes others."""
         key = self.pick(number)
-        partition = self.image.partition(*key)
+        partition = self.partition_of(key)
         if partition.leader == NO_LEADER or partition.leader not in self.image.brokers:
             return
         isr = [one for one in partition.replicas if one in wanted or one == partition.leader]
@@ -244,7 +248,7 @@ class Controller(RuleBasedStateMachine):
         for one in isr:
             self.logs[key][one] = self.acknowledged[key]
         self.take(decision, caught_up=isr)
-        after = self.image.partition(*key)
+        after = self.partition_of(key)
         if not answer.error_code:
             assert (answer.leader_id, answer.leader_epoch) == (after.leader, after.leader_epoch)
             assert (tuple(answer.isr), answer.partition_epoch) == (after.isr, after.partition_epoch)
@@ -259,7 +263,7 @@ class Controller(RuleBasedStateMachine):
             broker_epoch=brokers[partition.leader].epoch,
             topics=[
                 AlterPartitionRequestTopic(
-                    topic_id=self.image.topic(key[0]).id,
+                    topic_id=self.image.topics[key[0]].id,
                     partitions=[
                         AlterPartitionRequestPartition(
                             partition_index=key[1],
@@ -303,7 +307,7 @@ class Controller(RuleBasedStateMachine):
         topic = ReassignableTopic(name, [ReassignablePartition(index, target)])
         request = AlterPartitionReassignmentsRequest(topics=[topic])
         response = self.take(alter_partition_reassignments(self.image, request, self.context))
-        after = self.image.partition(name, index)
+        after = self.partition_of((name, index))
         if target and not response.responses[0].partitions[0].error_code:
             staying = [one for one in after.replicas if one not in after.removing_replicas]
             assert staying == target
@@ -357,7 +361,7 @@ class Controller(RuleBasedStateMachine):
     @invariant()
     def in_sync_is_who_has_everything(self):
         for key, acknowledged in self.acknowledged.items():
-            partition = self.image.partition(*key)
+            partition = self.partition_of(key)
             assert all(self.logs[key][one] == acknowledged for one in partition.isr)
             assert all(self.logs[key][one] == acknowledged for one in partition.eligible_leader_replicas)
 

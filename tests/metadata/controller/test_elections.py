@@ -116,7 +116,7 @@ def test_without_the_feature_the_last_in_sync_is_waited_for():
 def test_a_folder_that_the_broker_does_not_have_is_no_place_to_lead_from():
     cluster = Cluster(3, [1, 2])
     record = PartitionChangeRecord(
-        topic_id=cluster.image.topic("t").id,
+        topic_id=cluster.image.topics["t"].id,
         partition_id=0,
         directories=[cluster.partition().directories[0], b"?" * 16],
     )
@@ -127,10 +127,12 @@ def test_a_folder_that_the_broker_does_not_have_is_no_place_to_lead_from():
 
 def test_replicas_that_leave_begin_a_leader_epoch():
     cluster = Cluster(3, [1, 2, 3])
-    change = PartitionChanges(cluster.image, cluster.context).change(cluster.image.topic("t"), 0)
+    change = PartitionChanges(cluster.image, cluster.context).change(cluster.image.topics["t"], 0)
     change.replicas, change.isr = [1, 2], [1, 2]
     record = change.record()
+    assert record is not None
     assert (record.leader, record.replicas, record.isr) == (1, [1, 2], [1, 2])
+    assert record.directories is not None
     assert len(record.directories) == 2
 
 
@@ -138,7 +140,7 @@ def test_nothing_to_change_is_no_record():
     cluster = Cluster(3, [1, 2, 3])
     changes = PartitionChanges(cluster.image, cluster.context)
     for election in Election:
-        assert changes.change(cluster.image.topic("t"), 0, election).record() is None
+        assert changes.change(cluster.image.topics["t"], 0, election).record() is None
 
 
 @pytest.mark.parametrize(
@@ -166,6 +168,7 @@ def test_a_reassignment_is_over_when_all_that_stay_are_in_sync(partition, removi
     if not done:
         assert record is None
     else:
+        assert record is not None
         assert record.replicas == [one for one in replicas if one not in removing]
         assert (record.removing_replicas, record.adding_replicas or []) == ([], [])
         assert record.leader >= 0

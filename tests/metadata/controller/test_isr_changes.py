@@ -91,7 +91,7 @@ def test_recovery_is_done_alone_and_once():
     cluster = Cluster(3, [1, 2, 3])
     assert refused(cluster, 1, leader_recovery_state=1) == "INVALID_REQUEST"
     recovering = PartitionChangeRecord(
-        topic_id=cluster.image.topic("t").id, partition_id=0, isr=[1], leader_recovery_state=1
+        topic_id=cluster.image.topics["t"].id, partition_id=0, isr=[1], leader_recovery_state=1
     )
     cluster.apply([recovering])
     assert refused(cluster, 1, 2, leader_recovery_state=1) == "INVALID_REQUEST"
