@@ -184,5 +184,10 @@ class Consumer(Machine[ConsumerProtocol]):
 
 def response_of(reply: Recorder) -> ConsumerGroupHeartbeatResponse:
     assert reply.error is None, reply.error
-    assert isinstance(reply.response, ConsumerGroupHeartbeatResponse)
-    return reply.response
+    return reply.sent(ConsumerGroupHeartbeatResponse)
+
+
+def partitions_in(response: ConsumerGroupHeartbeatResponse) -> list[TopicPartitions]:
+    """The partitions of an answer that has an assignment."""
+    assert response.assignment is not None
+    return response.assignment.topic_partitions

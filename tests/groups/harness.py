@@ -22,9 +22,10 @@ from gralha.coordination.runtime import TIMER_RETRY_MS
 from gralha.coordination.timers import Timers
 from gralha.groups.records import GroupDecision, GroupRecord, decode_record, encode_record
 from gralha.protocol.errors import KafkaError, NotCoordinatorError
-from gralha.protocol.message import Message
+from gralha.protocol.message import Struct
 
 Room = TypeVar("Room")
+Response = TypeVar("Response", bound=Struct)
 START_MS = 1_000_000
 
 
@@ -32,16 +33,21 @@ class Recorder(Reply):
     """Keeps the first answer. `code` is the answer's error code, also of an error that was raised."""
 
     def __init__(self) -> None:
-        self.response: Message | None = None
+        self.response: Struct | None = None
         self.error: KafkaError | None = None
 
-    def send(self, response: Message) -> None:
+    def send(self, response: Struct) -> None:
         if not self.answered:
             self.response = response
 
     def fail(self, error: KafkaError) -> None:
         if not self.answered:
             self.error = error
+
+    def sent(self, kind: type[Response]) -> Response:
+        """The answer, which must be of this kind."""
+        assert isinstance(self.response, kind), self.error
+        return self.response
 
     @property
     def answered(self) -> bool:

@@ -236,7 +236,7 @@ class ClassicClient(Client):
                 group_instance_id=self.instance_id,
             )
         )
-        return bool(reply.code) and self._failed(reply.code)
+        return reply.code is not None and reply.code != 0 and self._failed(reply.code)
 
     def _failed(self, code: int) -> bool:
         """Is there something to do now? If the coordinator is not there it tries again at the next poll."""

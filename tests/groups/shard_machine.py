@@ -33,7 +33,7 @@ class ShardMachine(Machine[GroupShard]):
 
     # A shard brings its own timers.
 
-    @property  # type: ignore[override]
+    @property
     def timers(self) -> Timers:
         return self.room.timers if hasattr(self, "room") else Timers()
 

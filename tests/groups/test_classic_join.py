@@ -1,5 +1,7 @@
 """JoinGroup: ids, protocols, leaders, and who may join."""
 
+from typing import Any
+
 import pytest
 from tests.groups.classic_room import (
     DELAY_MS,
@@ -13,7 +15,7 @@ from tests.groups.classic_room import (
 
 from gralha.protocol.errors import ErrorCode, NotEnoughReplicasError
 from gralha.protocol.messages.join_group import JoinGroupResponse
-from gralha.protocol.messages.leave_group import MemberIdentity
+from gralha.protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity
 
 RANGE = {"range": subscription("t")}
 STICKY = {"sticky": subscription("t")}
@@ -94,8 +96,9 @@ def test_the_bounds_of_the_session_timeout_are_allowed(session_timeout_ms):
 def test_a_member_must_fit_its_group(settle):
     room = Classic()
     members = room.stable(2) if settle else room.completing(2)
+    joins: list[dict[str, Any]] = [{"protocol_type": "connect"}, {"protocols": STICKY}, {"protocols": {}}]
     for member_id in ("", members[1].member_id):
-        for join in ({"protocol_type": "connect"}, {"protocols": STICKY}, {"protocols": {}}):
+        for join in joins:
             assert room.join(member_id, **join).code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert room.join("stranger").code == ErrorCode.UNKNOWN_MEMBER_ID
     assert room.join(members[0].member_id, instance_id="i").code == ErrorCode.UNKNOWN_MEMBER_ID
@@ -189,7 +192,7 @@ def test_an_id_can_be_given_back():
     room = Classic()
     newcomer = room.new_id_for()
     reply = room.leave(MemberIdentity(member_id=newcomer))
-    assert reply.response.members[0].error_code == 0
+    assert reply.sent(LeaveGroupResponse).members[0].error_code == 0
     assert room.join(newcomer).code == ErrorCode.UNKNOWN_MEMBER_ID
 
 

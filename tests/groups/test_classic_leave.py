@@ -10,11 +10,11 @@ from gralha.protocol.errors import (
     KafkaStorageError,
     MessageTooLargeError,
 )
-from gralha.protocol.messages.leave_group import MemberIdentity
+from gralha.protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity
 
 
 def codes(reply):
-    return [member.error_code for member in reply.response.members]
+    return [member.error_code for member in reply.sent(LeaveGroupResponse).members]
 
 
 def test_who_leaves_is_gone_and_the_others_rebalance():
@@ -22,7 +22,7 @@ def test_who_leaves_is_gone_and_the_others_rebalance():
     leader, follower = room.stable(2)
     reply = room.leave(MemberIdentity(member_id=leader.member_id))
     assert (reply.code, codes(reply)) == (0, [0])
-    assert reply.response.members[0].member_id == leader.member_id
+    assert reply.sent(LeaveGroupResponse).members[0].member_id == leader.member_id
     assert room.state == "PreparingRebalance"
     assert room.heartbeat(leader.member_id, 1) == ErrorCode.UNKNOWN_MEMBER_ID
     assert room.heartbeat(follower.member_id, 1) == ErrorCode.REBALANCE_IN_PROGRESS
@@ -83,8 +83,8 @@ def test_many_may_leave_at_once():
         ErrorCode.UNKNOWN_MEMBER_ID,
         ErrorCode.UNKNOWN_MEMBER_ID,
     ]
-    assert [each.group_instance_id for each in reply.response.members][:2] == ["a", "b"]
-    assert reply.response.members[0].member_id == ""
+    assert [each.group_instance_id for each in reply.sent(LeaveGroupResponse).members][:2] == ["a", "b"]
+    assert reply.sent(LeaveGroupResponse).members[0].member_id == ""
     assert set(room.group.members) == {members[2].member_id}
     assert room.state == "PreparingRebalance"
 
@@ -102,9 +102,9 @@ def test_before_version_3_there_is_one_member_and_one_error(version):
     room = Classic()
     (only,) = room.stable(1)
     stranger = room.leave(MemberIdentity(member_id="stranger"), version=version)
-    assert (stranger.code, stranger.response.members) == (ErrorCode.UNKNOWN_MEMBER_ID, [])
+    assert (stranger.code, stranger.sent(LeaveGroupResponse).members) == (ErrorCode.UNKNOWN_MEMBER_ID, [])
     reply = room.leave(MemberIdentity(member_id=only.member_id), version=version)
-    assert (reply.code, reply.response.members) == (0, [])
+    assert (reply.code, reply.sent(LeaveGroupResponse).members) == (0, [])
     assert room.state == "Empty"
 
 

@@ -17,7 +17,7 @@ from gralha.protocol.errors import (
 from gralha.protocol.messages.consumer_protocol import ConsumerProtocolSubscription, TopicPartition
 from gralha.protocol.messages.heartbeat import HeartbeatRequest
 from gralha.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol, JoinGroupResponse
-from gralha.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from gralha.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 from gralha.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 TICK_MS = 1_000
@@ -74,15 +74,17 @@ class Room:
 
     def leave(self, *members: MemberIdentity) -> list[int]:
         reply = self.world.ask(LeaveGroupRequest(group_id=GROUP, members=list(members)))
-        return [member.error_code for member in reply.response.members]
+        return [member.error_code for member in reply.sent(LeaveGroupResponse).members]
 
     @property
     def members(self) -> dict[str, ConsumerMember]:
         return self.world.consumer.members
 
+    def state(self, member_id: str) -> MemberState:
+        return self.members[member_id].state
+
     def assigned(self, reply: Recorder) -> list[int]:
-        assert isinstance(reply.response, SyncGroupResponse)
-        topics = read_assignment(reply.response.assignment).assigned_partitions
+        topics = read_assignment(reply.sent(SyncGroupResponse).assignment).assigned_partitions
         assert [topic.topic for topic in topics] in ([], ["a"])
         return [number for topic in topics for number in topic.partitions]
 
@@ -96,7 +98,7 @@ def settled(room: Room) -> int:
     """Let a classic member join and get its partition; its generation."""
     room.join()
     room.consumer.poll()  # gives partitions back
-    generation = room.join().response.generation_id
+    generation = room.join().sent(JoinGroupResponse).generation_id
     assert room.assigned(room.sync(generation)) != []
     assert room.heartbeat(generation) == 0
     return generation
@@ -138,14 +140,14 @@ def test_a_member_joins_with_the_groups_next_epoch_and_without_a_leader(room):
 
 def test_a_member_changes_its_subscription(room):
     generation = settled(room)
-    assert room.join(topics=("b",)).response.generation_id == generation
+    assert room.join(topics=("b",)).sent(JoinGroupResponse).generation_id == generation
     assert room.members["classic"].topic_names == {"b"}
     assert room.world.consumer.epoch == generation + 1
     # The next target assignment has to wait; then the member is told to fetch it.
     assert room.heartbeat(generation) == 0
     room.world.machine.advance(TICK_MS)
     assert room.heartbeat(generation) == ErrorCode.REBALANCE_IN_PROGRESS
-    assert room.join(topics=("b",)).response.generation_id == generation + 1
+    assert room.join(topics=("b",)).sent(JoinGroupResponse).generation_id == generation + 1
 
 
 @pytest.mark.parametrize(
@@ -195,11 +197,11 @@ def test_a_static_member_with_another_member_id_is_fenced(room):
 def test_a_static_member_that_starts_again_takes_its_place(room):
     first = room.join("", instance_id="instance").response.member_id
     room.consumer.poll()
-    generation = room.join(first, instance_id="instance").response.generation_id
+    generation = room.join(first, instance_id="instance").sent(JoinGroupResponse).generation_id
     had = room.assigned(room.sync(generation, first, group_instance_id="instance"))
     assert had
     epoch = room.world.consumer.epoch
-    again = room.join("", instance_id="instance").response
+    again = room.join("", instance_id="instance").sent(JoinGroupResponse)
     assert again.member_id != first
     assert again.generation_id == generation
     assert room.assigned(room.sync(generation, again.member_id, group_instance_id="instance")) == had
@@ -212,7 +214,7 @@ def test_a_static_member_of_the_consumer_protocol_comes_back_as_a_classic_one():
     room = Room(instance_id="instance")
     room.world.started_and_settled("consumer", "a")
     held = {number for _topic, number in room.consumer.owned}
-    response = room.join("", instance_id="instance").response
+    response = room.join("", instance_id="instance").sent(JoinGroupResponse)
     synced = room.sync(response.generation_id, response.member_id, group_instance_id="instance")
     assert set(room.assigned(synced)) == held
     assert room.consumer.member_id not in room.members
@@ -238,12 +240,12 @@ def test_a_join_that_is_not_written_has_not_happened(room):
 
 
 def test_a_member_gets_what_others_have_given_back(room):
-    generation = room.join().response.generation_id
+    generation = room.join().sent(JoinGroupResponse).generation_id
     assert room.assigned(room.sync(generation)) == []
     assert room.heartbeat(generation) == 0  # nothing is free yet
     room.consumer.poll()
     assert room.heartbeat(generation) == ErrorCode.REBALANCE_IN_PROGRESS
-    assert room.join().response.generation_id == generation
+    assert room.join().sent(JoinGroupResponse).generation_id == generation
     assert len(room.assigned(room.sync(generation))) == 1
     assert room.heartbeat(generation) == 0
 
@@ -252,12 +254,12 @@ def test_a_cooperative_member_gives_back_in_two_rounds(room):
     generation = settled(room)
     owned = tuple(room.assigned(room.sync(generation)))
     room.world.machine.advance(TICK_MS)
-    assert room.join(owned=owned, topics=("b",)).response.generation_id == generation
-    assert room.members["classic"].state is MemberState.UNREVOKED_PARTITIONS
+    assert room.join(owned=owned, topics=("b",)).sent(JoinGroupResponse).generation_id == generation
+    assert room.state("classic") is MemberState.UNREVOKED_PARTITIONS
     assert room.heartbeat(generation) == ErrorCode.REBALANCE_IN_PROGRESS
     assert room.assigned(room.sync(generation)) == []
-    assert room.join(topics=("b",)).response.generation_id == generation + 1
-    assert room.members["classic"].state is MemberState.STABLE
+    assert room.join(topics=("b",)).sent(JoinGroupResponse).generation_id == generation + 1
+    assert room.state("classic") is MemberState.STABLE
 
 
 def test_an_eager_member_has_given_everything_back_when_it_joins(room):
@@ -284,7 +286,7 @@ def test_members_hear_of_a_new_target(room):
 def test_an_assignment_has_the_version_of_the_subscription(room, version):
     room.join(version=version)
     room.consumer.poll()
-    generation = room.join(version=version).response.generation_id
+    generation = room.join(version=version).sent(JoinGroupResponse).generation_id
     reply = room.sync(generation, protocol_type="consumer", protocol_name="range")
     assert protocol_version(reply.response.assignment) == version
     assert len(room.assigned(reply)) == 1
@@ -303,7 +305,7 @@ def test_an_assignment_has_the_version_of_the_subscription(room, version):
     ],
 )
 def test_a_sync_that_is_refused(room, fields, code):
-    generation = room.join().response.generation_id
+    generation = room.join().sent(JoinGroupResponse).generation_id
     request = {"generation_id": generation, "member_id": "classic", **fields}
     assert room.sync(request.pop("generation_id"), request.pop("member_id"), **request).code == code
 
@@ -313,7 +315,7 @@ def test_a_sync_that_is_refused(room, fields, code):
 
 def test_a_heartbeat_that_is_refused(room):
     generation = settled(room)
-    static = room.join("", instance_id="instance").response
+    static = room.join("", instance_id="instance").sent(JoinGroupResponse)
     assert room.heartbeat(generation, "nobody") == ErrorCode.UNKNOWN_MEMBER_ID
     assert room.heartbeat(generation, "classic", "nobody") == ErrorCode.UNKNOWN_MEMBER_ID
     assert room.heartbeat(generation + 9) == ErrorCode.ILLEGAL_GENERATION
@@ -355,7 +357,7 @@ def test_a_member_that_does_not_join_again_is_removed(room):
 
 
 def test_a_member_that_joins_but_does_not_sync_is_removed(room):
-    generation = room.join().response.generation_id
+    generation = room.join().sent(JoinGroupResponse).generation_id
     for _ in range(REBALANCE_TIMEOUT_MS // 5_000):
         assert room.heartbeat(generation) == 0
         room.world.machine.advance(5_000)
@@ -363,7 +365,7 @@ def test_a_member_that_joins_but_does_not_sync_is_removed(room):
 
 
 def test_a_removal_that_is_not_written_is_tried_again(room):
-    generation = room.join().response.generation_id
+    generation = room.join().sent(JoinGroupResponse).generation_id
     for _ in range(REBALANCE_TIMEOUT_MS // 5_000 - 1):
         assert room.heartbeat(generation) == 0
         room.world.machine.advance(5_000)
@@ -395,7 +397,7 @@ def test_timers_end_with_the_membership(room):
 
 def test_a_member_that_has_not_synced_joins_again_after_a_downgrade():
     room = Room(instance_id="instance")
-    generation = room.join(topics=("b",), protocols=("sticky", "range")).response.generation_id
+    generation = room.join(topics=("b",), protocols=("sticky", "range")).sent(JoinGroupResponse).generation_id
     room.consumer.poll()
     assert room.world.group.state_name == "Stable"
     last = room.join("", instance_id="instance", protocols=("range", "sticky"))

@@ -75,7 +75,9 @@ def test_the_slowest_member_sets_the_time():
     ]
     room.advance(2 * DELAY_MS)
     room.settle(sorted((Joined(reply) for reply in replies), key=lambda each: not each.leads))
-    reply = room.join(room.group.leader_id, rebalance_timeout_ms=20_000, session_timeout_ms=200_000)
+    leader_id = room.group.leader_id
+    assert leader_id is not None
+    reply = room.join(leader_id, rebalance_timeout_ms=20_000, session_timeout_ms=200_000)
     room.advance(99_999)
     assert not reply.answered
     room.advance(1)

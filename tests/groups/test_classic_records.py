@@ -30,7 +30,8 @@ from gralha.protocol.errors import (
     UnknownMemberIdError,
 )
 from gralha.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
-from gralha.protocol.messages.leave_group import MemberIdentity
+from gralha.protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity
+from gralha.protocol.messages.sync_group import SyncGroupResponse
 
 # Loading
 
@@ -41,7 +42,7 @@ def test_a_stable_group_goes_on_after_a_reload():
     room.machine.reload()
     assert room.state == "Stable"
     assert room.heartbeat(leader.member_id, 1) == ErrorCode.NONE
-    assert room.sync(follower.member_id, 1).response.assignment == follower.member_id.encode()
+    assert room.sync(follower.member_id, 1).sent(SyncGroupResponse).assignment == follower.member_id.encode()
     assert Joined(room.join(follower.member_id)).generation == 1
     assert not room.join(leader.member_id).answered
 
@@ -192,7 +193,8 @@ def test_an_empty_group_of_another_kind_makes_room():
     assert room.join("with an id").code == ErrorCode.UNKNOWN_MEMBER_ID
     assert isinstance(room.machine.room.groups[GROUP], ConsumerLike)
     reply = room.join(version=3)
-    assert [record.key.group for record in room.machine.log] == ["tombstone of another kind", GROUP]
+    keys = [record.key for record in room.machine.log]
+    assert keys == [GroupMetadataKey(group="tombstone of another kind"), GroupMetadataKey(group=GROUP)]
     room.advance(DELAY_MS)
     assert Joined(reply).generation == 1
 
@@ -210,7 +212,7 @@ def test_a_group_of_another_kind_with_members_does_not():
     room.machine.room.groups[GROUP] = ConsumerLike(empty=False)
     assert room.join().code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert room.heartbeat("m", 1) == room.sync("m", 1).code == ErrorCode.UNKNOWN_MEMBER_ID
-    assert room.leave(MemberIdentity(member_id="m")).response.members[0].error_code == (
+    assert room.leave(MemberIdentity(member_id="m")).sent(LeaveGroupResponse).members[0].error_code == (
         ErrorCode.UNKNOWN_MEMBER_ID
     )
 
@@ -220,12 +222,16 @@ def test_members_of_another_kind_of_group_can_go_on_as_a_classic_one():
         ClassicMember("m1", None, "c", "h", 1, 2, {"range": subscription("t"), "sticky": subscription("t")}),
         ClassicMember("m2", "i", "c", "h", 1, 2, {"range": subscription("u")}),
     ]
-    group = loaded_group(turned_group_record(GROUP, 7, "consumer", members, False, 5).value)
+    value = turned_group_record(GROUP, 7, "consumer", members, False, 5).value
+    assert isinstance(value, GroupMetadataValue)
+    group = loaded_group(value)
     assert (group.state_name, group.generation, group.protocol_name) == ("Stable", 7, "range")
     assert (group.leader_id, group.static_members) == ("m1", {"i": "m2"})
-    assert group.subscribed_topics == {"t", "u"}
+    assert group.subscribed_topics == frozenset({"t", "u"})
     assert group.metadata_of(members[1]) == subscription("u")
-    waiting = loaded_group(turned_group_record(GROUP, 7, "consumer", members, True, 5).value)
+    value = turned_group_record(GROUP, 7, "consumer", members, True, 5).value
+    assert isinstance(value, GroupMetadataValue)
+    waiting = loaded_group(value)
     assert (waiting.state_name, waiting.leader_id) == ("PreparingRebalance", None)
 
 

@@ -4,7 +4,8 @@ import pytest
 from tests.groups.classic_room import DELAY_MS, REBALANCE_MS, SESSION_MS, Classic, Joined, subscription
 
 from gralha.protocol.errors import ErrorCode, KafkaStorageError
-from gralha.protocol.messages.leave_group import MemberIdentity
+from gralha.protocol.messages.leave_group import LeaveGroupResponse, MemberIdentity
+from gralha.protocol.messages.sync_group import SyncGroupResponse
 
 
 def test_a_static_member_needs_no_second_request():
@@ -25,7 +26,7 @@ def test_a_follower_that_starts_again_keeps_its_assignment_without_a_rebalance(v
     assert (response.generation_id, response.leader) == (1, leader.member_id)
     assert (response.members, response.skip_assignment) == ([], False)
     assert room.state == "Stable"
-    assert room.sync(response.member_id, 1, instance_id="b").response.assignment == (
+    assert room.sync(response.member_id, 1, instance_id="b").sent(SyncGroupResponse).assignment == (
         follower.member_id.encode()
     )
     assert room.heartbeat(leader.member_id, 1, instance_id="a") == ErrorCode.NONE
@@ -91,7 +92,7 @@ def test_the_old_id_is_fenced():
     assert room.sync(old, 1, instance_id="b").code == ErrorCode.FENCED_INSTANCE_ID
     assert room.join(old, instance_id="b").code == ErrorCode.FENCED_INSTANCE_ID
     left = room.leave(MemberIdentity(member_id=old, group_instance_id="b"))
-    assert left.response.members[0].error_code == ErrorCode.FENCED_INSTANCE_ID
+    assert left.sent(LeaveGroupResponse).members[0].error_code == ErrorCode.FENCED_INSTANCE_ID
     assert room.heartbeat(old, 1) == ErrorCode.UNKNOWN_MEMBER_ID
 
 

@@ -1,10 +1,13 @@
 """SyncGroup and Heartbeat: the assignment reaches everybody in its generation, and nobody else."""
 
+from typing import Any
+
 import pytest
 from tests.groups.classic_room import REBALANCE_MS, SESSION_MS, Classic, Joined, subscription
 
 from gralha.protocol.errors import ErrorCode, KafkaStorageError
 from gralha.protocol.messages.leave_group import MemberIdentity
+from gralha.protocol.messages.sync_group import SyncGroupResponse
 
 
 def test_followers_wait_for_the_leader():
@@ -14,8 +17,9 @@ def test_followers_wait_for_the_leader():
     assert not waiting.answered
     reply = room.sync(leader.member_id, 1, {leader.member_id: b"L", follower.member_id: b"F"})
     for each, assignment in ((reply, b"L"), (waiting, b"F")):
-        assert (each.code, each.response.assignment) == (0, assignment)
-        assert (each.response.protocol_type, each.response.protocol_name) == ("consumer", "range")
+        response = each.sent(SyncGroupResponse)
+        assert (each.code, response.assignment) == (0, assignment)
+        assert (response.protocol_type, response.protocol_name) == ("consumer", "range")
     assert room.state == "Stable"
 
 
@@ -24,8 +28,10 @@ def test_who_syncs_later_gets_its_part_at_once_and_may_ask_again():
     leader, follower = room.completing(2)
     room.sync(leader.member_id, 1, {follower.member_id: b"F"})
     for _ in range(2):
-        assert room.sync(follower.member_id, 1).response.assignment == b"F"
-    assert room.sync(leader.member_id, 1, {leader.member_id: b"late"}).response.assignment == b""
+        assert room.sync(follower.member_id, 1).sent(SyncGroupResponse).assignment == b"F"
+    assert (
+        room.sync(leader.member_id, 1, {leader.member_id: b"late"}).sent(SyncGroupResponse).assignment == b""
+    )
 
 
 def test_the_assignment_is_written_before_anybody_sees_it():
@@ -71,7 +77,8 @@ def test_a_sync_must_fit_its_group(settle):
     assert room.sync(member.member_id, 1, instance_id="i").code == ErrorCode.UNKNOWN_MEMBER_ID
     for generation in (0, 2, -1):
         assert room.sync(member.member_id, generation).code == ErrorCode.ILLEGAL_GENERATION
-    for wrong in ({"protocol_type": "connect"}, {"protocol_name": "sticky"}):
+    wrongs: list[dict[str, Any]] = [{"protocol_type": "connect"}, {"protocol_name": "sticky"}]
+    for wrong in wrongs:
         assert room.sync(member.member_id, 1, **wrong).code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     reply = room.sync(member.member_id, 1, protocol_type="consumer", protocol_name="range")
     assert reply.code == (0 if settle else None)
@@ -111,7 +118,7 @@ def test_a_sync_that_was_sent_again_takes_the_place_of_the_first():
     second = room.sync(follower.member_id, 1)
     assert first.code == ErrorCode.REBALANCE_IN_PROGRESS
     room.sync(leader.member_id, 1, {follower.member_id: b"F"})
-    assert second.response.assignment == b"F"
+    assert second.sent(SyncGroupResponse).assignment == b"F"
 
 
 def test_who_leaves_while_it_waits_is_answered():

@@ -6,6 +6,7 @@ from tests.groups.consumer_room import (
     REBALANCE_MS,
     Consumer,
     FakeTopics,
+    partitions_in,
     response_of,
 )
 
@@ -14,6 +15,7 @@ from gralha.groups.consumer_group import GroupState
 from gralha.groups.consumer_member import MemberState
 from gralha.protocol.errors import ErrorCode, NotEnoughReplicasError
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
+from gralha.protocol.messages.group_records import ConsumerGroupCurrentMemberAssignmentValue
 
 
 def joining(**fields):
@@ -92,7 +94,7 @@ def test_the_first_member_gets_everything():
     response = response_of(room.join())
     assert response.member_epoch == 2
     assert response.heartbeat_interval_ms == 5_000
-    assert [each.partitions for each in response.assignment.topic_partitions] == [[0, 1, 2]]
+    assert [each.partitions for each in partitions_in(response)] == [[0, 1, 2]]
     assert room.group.state is GroupState.STABLE
     assert (room.group.epoch, room.group.assignment_epoch) == (2, 2)
 
@@ -101,7 +103,7 @@ def test_a_member_that_subscribes_to_nothing_yet():
     room = Consumer()
     response = response_of(room.join(topics=()))
     assert response.member_epoch == 1
-    assert response.assignment.topic_partitions == []
+    assert partitions_in(response) == []
     assert room.group.state is GroupState.STABLE
     assert response_of(room.beat(topics=("t",))).member_epoch == 2
     assert room.assigned() == {"t": [0, 1, 2]}
@@ -109,7 +111,7 @@ def test_a_member_that_subscribes_to_nothing_yet():
 
 def test_a_topic_that_does_not_exist_is_waited_for():
     room = Consumer(FakeTopics())
-    assert response_of(room.join()).assignment.topic_partitions == []
+    assert partitions_in(response_of(room.join())) == []
     room.topics.create("t", 2)
     response_of(room.beat())
     assert room.assigned() == {"t": [0, 1]}
@@ -149,12 +151,12 @@ def test_partitions_go_from_one_to_the_other():
     room = Consumer()
     room.join("a")
     response = response_of(room.join("b"))
-    assert (response.member_epoch, response.assignment.topic_partitions) == (3, [])
+    assert (response.member_epoch, partitions_in(response)) == (3, [])
     assert room.member("b").state is MemberState.UNRELEASED_PARTITIONS
 
     response = response_of(room.beat("a", owned={"t": [0, 1, 2]}))
     assert response.member_epoch == 2
-    (kept,) = response.assignment.topic_partitions
+    (kept,) = partitions_in(response)
     (given,) = {0, 1, 2} - set(kept.partitions)
     assert room.member("a").state is MemberState.UNREVOKED_PARTITIONS
 
@@ -164,7 +166,7 @@ def test_partitions_go_from_one_to_the_other():
     assert (response.member_epoch, response.assignment) == (3, None)
 
     response = response_of(room.beat("b"))
-    assert [each.partitions for each in response.assignment.topic_partitions] == [[given]]
+    assert [each.partitions for each in partitions_in(response)] == [[given]]
     assert room.group.state is GroupState.STABLE
 
 
@@ -235,8 +237,9 @@ def test_the_epoch_before_is_accepted_from_who_owns_no_more_than_it_may():
 def test_who_is_in_a_state_of_a_later_version_has_to_give_everything_up():
     room = Consumer()
     room.join()
-    record = next(each for each in reversed(room.log) if hasattr(each.value, "state"))
-    record.value.state = 9
+    values = [each.value for each in room.log]
+    states = [value for value in values if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue)]
+    states[-1].state = 9
     room.reload()
     assert room.member("m").state is MemberState.UNKNOWN
     assert room.beat().code == ErrorCode.FENCED_MEMBER_EPOCH
@@ -302,7 +305,7 @@ def test_who_gives_back_in_time_stays():
     room = Consumer()
     room.join("a")
     room.join("b")
-    kept = response_of(room.beat("a")).assignment.topic_partitions[0].partitions
+    kept = partitions_in(response_of(room.beat("a")))[0].partitions
     room.advance(30_000)
     assert room.timers.deadline_ms(("consumer revocation", GROUP, "a")) is not None
     room.beat("a", owned={"t": kept})

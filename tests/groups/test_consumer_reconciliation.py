@@ -33,7 +33,7 @@ def members(draw):
         )
     )
     assigned = draw(PARTITIONS)
-    pending = frozenset()
+    pending: frozenset[tuple[bytes, int]] = frozenset()
     if state is MemberState.UNREVOKED_PARTITIONS:
         pending = draw(PARTITIONS.filter(bool)) - assigned
     return ConsumerMember(

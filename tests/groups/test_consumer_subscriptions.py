@@ -1,7 +1,7 @@
 """Subscriptions of consumer groups: changing topics, regular expressions, when a new target is made."""
 
 import pytest
-from tests.groups.consumer_room import INTERVAL_MS, Consumer, FakeTopics, response_of
+from tests.groups.consumer_room import INTERVAL_MS, Consumer, FakeTopics, partitions_in, response_of
 
 from gralha.groups import subscriptions
 from gralha.groups.config import GroupsConfig
@@ -9,6 +9,10 @@ from gralha.groups.consumer_member import MemberState
 from gralha.groups.subscriptions import MetadataHash
 from gralha.groups.topics import Topic
 from gralha.protocol.errors import ErrorCode, NotEnoughReplicasError
+from gralha.protocol.messages.group_records import (
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupRegularExpressionKey,
+)
 
 # Topics
 
@@ -27,7 +31,7 @@ def test_a_topic_that_is_deleted_has_to_be_given_back():
     owned = room.topic_partitions({"t": [0]})
     room.topics.delete("u")
     response = response_of(room.beat())
-    assert response.assignment.topic_partitions == owned
+    assert partitions_in(response) == owned
     assert room.member("m").state is MemberState.UNREVOKED_PARTITIONS
     assert response_of(room.beat(owned={"t": [0]})).member_epoch == 3
     assert not room.member("m").pending_revocation
@@ -106,7 +110,7 @@ def test_topics_that_are_unsubscribed_from_have_to_be_given_back_at_once():
     room = Consumer(FakeTopics(t=1, u=1), assignment_interval_ms=INTERVAL_MS)
     room.join(topics=("t", "u"))
     response = response_of(room.beat(topics=("t",)))
-    assert response.assignment.topic_partitions == room.topic_partitions({"t": [0]})
+    assert partitions_in(response) == room.topic_partitions({"t": [0]})
     assert room.member("m").state is MemberState.UNREVOKED_PARTITIONS
     assert room.group.assignment_epoch < room.group.epoch
 
@@ -196,9 +200,9 @@ def test_an_expression_that_another_broker_accepted_matches_nothing():
     room = Consumer()
     room.join(topics=None, regex="t")
     for record in room.log:
-        if hasattr(record.key, "regular_expression"):
+        if isinstance(record.key, ConsumerGroupRegularExpressionKey):
             record.key.regular_expression = "("
-        if hasattr(record.value, "subscribed_topic_regex"):
+        if isinstance(record.value, ConsumerGroupMemberMetadataValue):
             record.value.subscribed_topic_regex = "("
     room.reload()
     assert room.beat().code == ErrorCode.NONE
@@ -257,11 +261,12 @@ def test_a_new_expression_does_not_have_the_others_looked_up(monkeypatch):
     room = Consumer(FakeTopics(a1=1))
     looked_up = []
     look_up = subscriptions.matching_topics
-    monkeypatch.setattr(
-        subscriptions,
-        "matching_topics",
-        lambda expression, topics: looked_up.append(expression) or look_up(expression, topics),
-    )
+
+    def noted(expression, topics):
+        looked_up.append(expression)
+        return look_up(expression, topics)
+
+    monkeypatch.setattr(subscriptions, "matching_topics", noted)
     for number in range(10):
         room.join(f"m{number}", topics=None, regex=f"a{number}")
     assert len(looked_up) < 2 * 10

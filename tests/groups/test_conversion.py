@@ -11,11 +11,14 @@ from gralha.groups.consumer_member import MemberState
 from gralha.groups.consumer_protocol import read_assignment, write_assignment
 from gralha.groups.group import GroupType
 from gralha.protocol.errors import ErrorCode, NotEnoughReplicasError
-from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from gralha.protocol.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from gralha.protocol.messages.consumer_protocol import ConsumerProtocolAssignment, TopicPartition
 from gralha.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue
 from gralha.protocol.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
-from gralha.protocol.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from gralha.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 from gralha.protocol.messages.sync_group import SyncGroupRequest
 
 CONFIG = GroupsConfig()
@@ -53,7 +56,7 @@ def test_the_first_consumer_member_turns_a_classic_group_into_a_consumer_group()
     world = MixedGroup(a=2)
     classic = world.started_and_settled("cooperative", "a")
     written = len(world.machine.log)
-    assert world.ask(join_request()).response.member_epoch == 2
+    assert world.ask(join_request()).sent(ConsumerGroupHeartbeatResponse).member_epoch == 2
     assert kinds_of_records(world, written) == [
         "GroupMetadata -",
         # the classic member
@@ -72,7 +75,8 @@ def test_the_first_consumer_member_turns_a_classic_group_into_a_consumer_group()
     ]
     before, new = world.consumer.members[classic.member_id], world.consumer.members["new"]
     assert (before.epoch, before.previous_epoch, before.state) == (1, 1, MemberState.STABLE)
-    assert before.assigned == {world.topics.by_name("a").id: {0: 1, 1: 1}}
+    assert before.assigned == {world.topics.topics["a"].id: {0: 1, 1: 1}}
+    assert before.classic is not None
     assert before.classic.session_timeout_ms == SESSION_TIMEOUT_MS
     assert [protocol.name for protocol in before.classic.supported_protocols] == ["sticky", "range"]
     assert (new.epoch, new.state, new.classic) == (2, MemberState.UNRELEASED_PARTITIONS, None)
@@ -154,7 +158,7 @@ def test_an_upgraded_member_keeps_a_topic_that_its_assignment_names_twice():
     )
     world.classic.members[client.member_id].assignment = write_assignment(twice)
     assert world.ask(join_request()).code == 0
-    assert world.consumer.members[client.member_id].assigned == {world.topics.by_name("a").id: {0: 1, 1: 1}}
+    assert world.consumer.members[client.member_id].assigned == {world.topics.topics["a"].id: {0: 1, 1: 1}}
 
 
 def test_no_upgrade_of_a_group_that_is_too_large():
@@ -192,10 +196,15 @@ def test_whoever_waits_for_a_rebalance_has_to_join_again():
     joining.poll()
     assert isinstance(joining, ClassicClient)
     waiting = joining.join
+    assert waiting is not None
     assert not waiting.answered
     world.ask(join_request())
     assert waiting.code == ErrorCode.REBALANCE_IN_PROGRESS
     assert set(world.consumer.members) == set(world.consumer.target) > {joining.member_id, "new"}
+
+
+def type_of(world: MixedGroup) -> GroupType:
+    return world.group.type
 
 
 def test_whoever_waits_for_an_assignment_has_to_join_again():
@@ -204,12 +213,16 @@ def test_whoever_waits_for_an_assignment_has_to_join_again():
     follower = world.start("eager", "a")
     follower.poll()
     # The leader joins, and the follower syncs before it.
+    assert isinstance(leader, ClassicClient)
     leader._heartbeat()
     leader._send_join()
     follower.poll()
-    assert not follower.sync.answered
+    assert isinstance(follower, ClassicClient)
+    waiting = follower.sync
+    assert waiting is not None
+    assert not waiting.answered
     world.ask(join_request())
-    assert follower.sync.code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert waiting.code == ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def test_members_of_an_upgraded_group_have_their_own_sessions():
@@ -326,7 +339,7 @@ def test_an_administrator_removes_the_last_consumer_member():
     world.started_and_settled("eager", "a")
     static = world.started_and_settled("consumer", "a", "instance")
     reply = world.ask(LeaveGroupRequest(group_id=GROUP, members=[MemberIdentity("", "instance")]))
-    assert [member.error_code for member in reply.response.members] == [0]
+    assert [member.error_code for member in reply.sent(LeaveGroupResponse).members] == [0]
     world.crash(static)
     world.settle()
     assert world.group.type is GroupType.CLASSIC
@@ -364,10 +377,10 @@ def test_a_downgrade_that_is_not_written_is_tried_again():
     for _ in range(CONFIG.consumer_times.session_timeout_ms // 1_000):
         world.tick()
     assert world.machine.failed_appends > 0
-    assert world.group.type is GroupType.CONSUMER
+    assert type_of(world) is GroupType.CONSUMER
     world.machine.append_error = None
     world.settle()
-    assert world.group.type is GroupType.CLASSIC
+    assert type_of(world) is GroupType.CLASSIC
 
 
 def test_a_downgraded_group_rebalances_even_under_a_new_coordinator():
@@ -383,7 +396,7 @@ def test_a_downgraded_group_is_upgraded_before_it_has_rebalanced():
     staying = world.clients[:2]
     world.stop(world.clients[-1])
     world.ask(join_request())
-    topic_id = world.topics.by_name("a").id
+    topic_id = world.topics.topics["a"].id
     for client in staying:
         held = world.consumer.members[client.member_id].assigned.get(topic_id, {})
         assert {("a", number) for number in held} == client.owned
@@ -430,6 +443,7 @@ def test_the_group_rebalances_if_somebody_has_not_got_all_that_it_should_have():
     static = world.start("eager", "a", "instance")
     static.poll()
     assert isinstance(static, ClassicClient)
+    assert static.join is not None
     assert not static.join.answered
     assert world.classic.state_name == "PreparingRebalance"
     world.settle()

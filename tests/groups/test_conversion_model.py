@@ -25,7 +25,7 @@ QUIET_TICKS = 120
 class MixedGroups(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.world = MixedGroup(**TOPICS)
+        self.world = MixedGroup(None, **TOPICS)
         self.machine = self.world.machine
         self.paused: list[Client] = []
         self.were_paused: list[Client] = []
