@@ -170,7 +170,8 @@ def delete(*topics: DeleteTopicState) -> Case:
 
 
 def setting(name: str, value: str) -> Case:
-    return create(**{name.replace(".", "_"): value})
+    configs: dict[str, Any] = {name.replace(".", "_"): value}
+    return create(**configs)
 
 
 CASES: dict[str, Case] = {

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from gralha.broker.peers import PeerConnections, look_for_life
-from gralha.broker.pipeline import Api, RequestContext
+from gralha.broker.pipeline import Api, Handler, RequestContext
 from gralha.broker.presence import Address, Life, Presence
 from gralha.broker.server import Server
 from gralha.protocol import apis
@@ -16,6 +16,7 @@ from gralha.protocol.messages.api_versions import ApiVersion, ApiVersionsRequest
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from gralha.protocol.messages.list_groups import ListGroupsRequest
 from gralha.protocol.peers import PeerError
+from tests.failures import fail_with
 
 FIND_COORDINATOR_UP_TO = 4
 
@@ -39,7 +40,7 @@ class Node:
     """Another node: two APIs on a free port."""
 
     def __init__(self) -> None:
-        handlers = {ApiKey.API_VERSIONS: versions, ApiKey.FIND_COORDINATOR: find}
+        handlers: dict[ApiKey, Handler] = {ApiKey.API_VERSIONS: versions, ApiKey.FIND_COORDINATOR: find}
         self.rows = {}
         for key, handle in handlers.items():
             api = apis.APIS[key]
@@ -121,7 +122,7 @@ class Suspicions:
 
     def __init__(self) -> None:
         self.suspects: list[int] = []
-        self.presence = Presence(lambda _: [], self._look, self.suspects.append, lambda _: None, pytest.fail)
+        self.presence = Presence(lambda _: [], self._look, self.suspects.append, lambda _: None, fail_with)
 
     async def _look(self, _address: Address) -> Life:
         raise AssertionError("there is no address to look at")
@@ -199,8 +200,12 @@ async def test_a_proxy_without_a_server_closes_what_it_has_accepted() -> None:
     server.close()
 
 
+async def stay_silent(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+    await asyncio.Event().wait()
+
+
 async def test_silence_says_nothing() -> None:
-    server = await asyncio.start_server(lambda *_: asyncio.Event().wait(), "127.0.0.1", 0)
+    server = await asyncio.start_server(stay_silent, "127.0.0.1", 0)
     address = server.sockets[0].getsockname()
     assert await look_for_life("test", address, 0.05) is Life.SILENT
     server.close()
@@ -296,7 +301,7 @@ async def test_a_poll_hears_at_once_of_a_node_that_dies(node: Node, peers: PeerC
 async def test_a_poll_whose_connection_is_given_up_by_others_is_told_so() -> None:
     addresses = {7: ("127.0.0.1", 1)}
     peers = PeerConnections("test", addresses.get)
-    server = await asyncio.start_server(lambda reader, writer: asyncio.Event().wait(), "127.0.0.1", 0)
+    server = await asyncio.start_server(stay_silent, "127.0.0.1", 0)
     addresses[7] = ("127.0.0.1", server.sockets[0].getsockname()[1])
     polling = asyncio.ensure_future(poll(peers, "a"))
     for _ in range(3):
@@ -311,7 +316,7 @@ async def test_a_poll_whose_connection_is_given_up_by_others_is_told_so() -> Non
 
 async def test_who_is_cancelled_while_all_connections_end_is_cancelled() -> None:
     """A node that stops closes its connections and cancels its tasks: none of them may take that for news."""
-    server = await asyncio.start_server(lambda reader, writer: asyncio.Event().wait(), "127.0.0.1", 0)
+    server = await asyncio.start_server(stay_silent, "127.0.0.1", 0)
     peers = PeerConnections("test", lambda _: ("127.0.0.1", server.sockets[0].getsockname()[1]))
     asking = asyncio.ensure_future(ask(peers, "a", timeout_ms=60_000))
     for _ in range(3):

@@ -17,6 +17,7 @@ from gralha.protocol.messages.alter_partition import (
 from gralha.protocol.peers import PeerError
 from gralha.replication.followers import IsrProposal
 from gralha.replication.isr_changes import IsrChanges
+from tests.failures import fail_with
 
 TOPIC_ID = bytes(range(16))
 PATIENCE_S = 20
@@ -55,7 +56,7 @@ class Room:
             lambda: 11,
             self.ask,
             lambda topic_id, index: self.partitions[index],  # type: ignore[arg-type,return-value]
-            pytest.fail,  # type: ignore[arg-type]
+            fail_with,
         )
 
     async def ask(self, request: Message) -> Message:

@@ -6,6 +6,7 @@ commits a decision in the moment it is made, so tests wait for no disk and can s
 
 import asyncio
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -28,6 +29,7 @@ from gralha.storage.config import LogConfig
 from gralha.storage.disk import RealDisk
 from gralha.storage.manager import LogManager
 from gralha.transactions.producer_ids import ProducerIds
+from tests.failures import fail_with
 from tests.metadata.cluster import cluster
 
 NOW_MS = 1_700_000_000_000
@@ -83,7 +85,7 @@ def make_broker(folder, brokers=1, fenced=(), disk=None, **configs):
     text = "".join(f"{name}={value}\n" for name, value in settings.items())
     config, _ = NodeConfig.parse(text, "test", lambda: "host1")
     context = ControllerContext(1, config.texts, Random(1))
-    controller = InstantController(cluster(brokers, fenced), context)
+    controller: Any = InstantController(cluster(brokers, fenced), context)
     logs = LogManager(disk or RealDisk(), config.log_dirs, LogConfig())
     logs.load(NOW_MS, lambda topic: {})
 
@@ -97,7 +99,7 @@ def make_broker(folder, brokers=1, fenced=(), disk=None, **configs):
         epoch = controller.image.brokers[1].epoch
         return await controller.execute(lambda image: allocate_producer_ids(image, 1, epoch))
 
-    replicas = ReplicaManager(1, logs, config_for, lambda: NOW_MS, pytest.fail)
+    replicas = ReplicaManager(1, logs, config_for, lambda: NOW_MS, fail_with)
     controller.subscribe(lambda change, image: replicas.apply(change))
     return Broker(
         config,

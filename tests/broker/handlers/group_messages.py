@@ -1,6 +1,9 @@
 """A request of each group API, in any version; the group has a committed offset and no members."""
 
+from collections.abc import Callable
+
 from gralha.protocol.apis import ApiKey
+from gralha.protocol.message import Message
 from gralha.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from gralha.protocol.messages.delete_groups import DeleteGroupsRequest
@@ -65,7 +68,7 @@ def offset_fetch(version, topic_id, group_id="g"):
     )
 
 
-REQUESTS = {
+REQUESTS: dict[ApiKey, Callable[..., Message]] = {
     ApiKey.JOIN_GROUP: join_group,
     ApiKey.SYNC_GROUP: lambda version, _, group_id="g": SyncGroupRequest(
         group_id=group_id,

@@ -230,10 +230,8 @@ async def test_levels_that_are_refused(client, logger, change, code):
 # AlterConfigs
 
 
-async def alter_all(client, kind, name, **configs):
-    configs = [
-        legacy.AlterableConfig(name=key.replace("_", "."), value=text) for key, text in configs.items()
-    ]
+async def alter_all(client, kind, name, **texts):
+    configs = [legacy.AlterableConfig(name=key.replace("_", "."), value=text) for key, text in texts.items()]
     resource = legacy.AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
     (answer,) = (await client.ask(legacy.AlterConfigsRequest(resources=[resource]))).responses
     assert (answer.resource_type, answer.resource_name) == (kind, name)

@@ -3,6 +3,8 @@
 The controller here applies what is decided at once: how records are committed is tested elsewhere.
 """
 
+from collections.abc import Awaitable
+
 import pytest
 
 from gralha.broker.handlers import CONTROLLER_APIS
@@ -69,7 +71,10 @@ class Node:
         request = type(request).decode(Reader(writer.to_bytes()), version)
         handle = CONTROLLER_APIS[request.API_KEY].handle
         peer = Peer("host", 1, "CONTROLLER", "User:ANONYMOUS", CONTROLLER_APIS)
-        response = await handle(self, RequestContext(peer, version, None), request)
+        answer = handle(self, RequestContext(peer, version, None), request)
+        assert isinstance(answer, Awaitable)
+        response = await answer
+        assert response is not None
         writer = Writer()
         response.encode(writer, version)
         return type(response).decode(Reader(writer.to_bytes()), version)

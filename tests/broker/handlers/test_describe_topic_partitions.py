@@ -49,7 +49,8 @@ async def test_pages_show_everything_once(tmp_path_factory, limit, named):
     for name, partitions in (("c", 1), ("a", 3), ("b", 2)):
         await create_topic(broker, name, partitions)
     names = ("c", "b", "a") if named else ()
-    cursor, pages = None, []
+    cursor = None
+    pages: list[list[tuple[str, int]]] = []
     while not pages or cursor is not None:
         response = await Client(broker).ask(about(*names, response_partition_limit=limit, cursor=cursor))
         pages.append(shown(response))

@@ -1,10 +1,13 @@
 """Every version of every served API can be asked and answered, also where a field is new or gone."""
 
+from collections.abc import Callable
+
 import pytest
 
 from gralha.broker.handlers import APIS, QUORUM
 from gralha.protocol import apis
 from gralha.protocol.apis import ApiKey
+from gralha.protocol.message import Message
 from gralha.protocol.messages import alter_configs as legacy
 from gralha.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -89,7 +92,7 @@ def delete_topics(version, topic_id):
     return DeleteTopicsRequest(topic_names=["a", "nope"])
 
 
-REQUESTS = {
+REQUESTS: dict[ApiKey, Callable[..., Message]] = {
     ApiKey.PRODUCE: produce,
     ApiKey.FETCH: fetch,
     ApiKey.LIST_OFFSETS: lambda version, _: ListOffsetsRequest(

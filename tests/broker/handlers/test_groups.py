@@ -1,6 +1,7 @@
 """Group requests through the door: Kafka's codes, and what a coordinator owes when it moves or fails."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -79,10 +80,13 @@ async def fetched(client, topic_id, group_id="g"):
 
 def join(member_id="", group_id="g", **fields):
     protocols = [JoinGroupRequestProtocol(name="range", metadata=b"mine")]
-    settings = {"session_timeout_ms": 10_000, "rebalance_timeout_ms": 10_000, "protocol_type": "consumer"}
-    return JoinGroupRequest(
-        group_id=group_id, member_id=member_id, protocols=protocols, **(settings | fields)
-    )
+    settings: dict[str, Any] = {
+        "session_timeout_ms": 10_000,
+        "rebalance_timeout_ms": 10_000,
+        "protocol_type": "consumer",
+        **fields,
+    }
+    return JoinGroupRequest(group_id=group_id, member_id=member_id, protocols=protocols, **settings)
 
 
 async def test_a_commit_is_fetched_again(client, topic_id):
@@ -276,7 +280,7 @@ async def test_a_full_disk_refuses_requests_until_it_has_room(disk, client, topi
 
 
 async def test_a_sync_that_fails_ends_the_broker(broker, disk, client, topic_id):
-    failures = []
+    failures: list[DiskError] = []
     broker.replicas.on_failure = failures.append
     disk.before = sync_fails
     assert await commit(client, topic_id, 43) == ErrorCode.NOT_COORDINATOR

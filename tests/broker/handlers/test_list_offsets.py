@@ -2,6 +2,7 @@
 
 import asyncio
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from gralha.protocol.messages.list_offsets import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
+from gralha.protocol.special_timestamps import MAX_TIMESTAMP
 from gralha.storage.disk import DiskError
 from tests.broker.handlers.door import NOW_MS, Client, append, create_topic, make_broker
 
@@ -127,8 +129,8 @@ class BrokenLog:
 
 def test_a_disk_error_is_an_error_of_the_partition():
     answer = ListOffsetsPartitionResponse()
-    partition = SimpleNamespace(log=BrokenLog(), leader_epoch=0)
-    search = list_offsets._Search(partition, list_offsets.MAX_TIMESTAMP, 5, answer)
+    partition: Any = SimpleNamespace(log=BrokenLog(), leader_epoch=0)
+    search = list_offsets._Search(partition, MAX_TIMESTAMP, 5, answer)
     search.run()
     search.finish()
     assert answer == ListOffsetsPartitionResponse(error_code=ErrorCode.KAFKA_STORAGE_ERROR)

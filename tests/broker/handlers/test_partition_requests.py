@@ -1,6 +1,7 @@
 """OffsetForLeaderEpoch, DeleteRecords, DescribeProducers, DescribeLogDirs: questions about partitions."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -160,6 +161,7 @@ class BrokenDisk:
 
 
 def test_a_folder_that_cannot_be_asked():
-    broker = SimpleNamespace(logs=SimpleNamespace(folders=["/data"], logs={}, disk=BrokenDisk()))
-    (result,) = describe_log_dirs.handle(broker, None, DescribeLogDirsRequest(topics=None)).results
+    broker: Any = SimpleNamespace(logs=SimpleNamespace(folders=["/data"], logs={}, disk=BrokenDisk()))
+    context: Any = None
+    (result,) = describe_log_dirs.handle(broker, context, DescribeLogDirsRequest(topics=None)).results
     assert (result.log_dir, result.error_code) == ("/data", ErrorCode.KAFKA_STORAGE_ERROR)

@@ -2,6 +2,7 @@
 
 import asyncio
 from concurrent.futures import Executor, Future
+from typing import Any
 
 import pytest
 from fastcrc import crc32
@@ -34,7 +35,7 @@ class HeldThreads(Executor):
         self.waiting = []
 
     def submit(self, work, /, *args, **options):
-        future = Future()
+        future: Future[Any] = Future()
         self.waiting.append((future, work, args))
         return future
 
@@ -338,7 +339,7 @@ async def test_without_acks_an_error_ends_the_connection(client, partition, thre
     bad = bytearray(large(count=2))
     bad[57:61] = (1).to_bytes(4)
     bad[23:27] = (0).to_bytes(4)
-    broken = []
+    broken: list[str] = []
     pipeline = client._pipeline(lambda: None, broken.append)
     data = frame(request({0: with_crc(bad)}, acks=0), VERSION)
     pipeline.feed(data, 0, len(data))
@@ -367,7 +368,8 @@ async def test_the_time_for_acks_begins_with_the_append(broker, client, threads)
     partition.log.request_flush = lambda log, end_offset: None
     pipeline = client.sent(request({0: large()}, topic="b", timeout_ms=1), VERSION)
     await turns()
-    assert pipeline.timer is None
+    early = pipeline.timer
+    assert early is None
     threads.run_one()
     await turns()
     assert pipeline.timer is not None
