@@ -43,7 +43,7 @@ def with_body(body: bytes, count: int, last_offset_delta: int | None = None) -> 
     """A batch around hand-made records; the CRC is not looked at here."""
     delta = count - 1 if last_offset_delta is None else last_offset_delta
     empty = bytearray(encode_batch([]))
-    empty[8:12] = (HEADER_SIZE - 12 + len(body)).to_bytes(4, "big")
+    empty[8:12] = (int(HEADER_SIZE) - 12 + len(body)).to_bytes(4, "big")
     empty[23:27] = delta.to_bytes(4, "big", signed=True)
     empty[57:61] = count.to_bytes(4, "big", signed=True)
     return bytes(empty) + body

@@ -246,5 +246,5 @@ def test_options_that_cannot_be_followed(options: dict[str, str], said: str) -> 
 
 
 def test_a_topic_cannot_be_overwritten() -> None:
-    with pytest.raises(OptionError, match=r'A topic cannot be overwritten: write with mode\("append"\)'):
+    with pytest.raises(OptionError, match=r'A topic cannot be overwritten: use mode\("append"\)'):
         batch_writer({"kafka.bootstrap.servers": "localhost:9092", "topic": "t"}, VALUE, True)

@@ -60,14 +60,14 @@ def test_offsets_that_are_gone_stop_the_query_or_are_passed_over(stage: Stage) -
     topic = stage.topic_of(numbered(range(20)))
     stage.delete_records(topic, {0: 8})
     given = {"startingOffsets": {topic: {"0": 5}}, "endingOffsets": {topic: {"0": 30}}}
-    with refused("begins at offset 8, not at 5", "set the option startingOffsets to earliest"):
+    with refused("begins at offset 8, not at 5", "set startingOffsets to earliest"):
         stage.read_numbers(subscribe=topic, **given)
     assert stage.read_numbers(subscribe=topic, failOnDataLoss=False, **given) == list(range(8, 20))
 
 
 def test_a_schema_of_the_user_is_refused_with_what_to_do_instead(stage: Stage) -> None:
     topic = stage.topic_of(numbered(range(1)))
-    with refused("schema of its own", "from_json"):
+    with refused("has its own schema", "from_json"):
         stage.reader(subscribe=topic).schema("amount INT").load().collect()
 
 

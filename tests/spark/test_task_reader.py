@@ -72,6 +72,6 @@ def test_what_to_do_about_a_loss_depends_on_the_query() -> None:
         broker.log_start = 5
         with pytest.raises(DataLossError, match="start the query with a new checkpoint"):
             list(read_range(options(broker, streaming=True), WANTED))
-        with pytest.raises(DataLossError, match="set the option startingOffsets to earliest") as caught:
+        with pytest.raises(DataLossError, match="set startingOffsets to earliest") as caught:
             list(read_range(options(broker, streaming=False), WANTED))
         assert "checkpoint" not in str(caught.value)
