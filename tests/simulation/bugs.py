@@ -44,18 +44,18 @@ class Bug(NamedTuple):
 
 
 class NoticedError(Exception):
-    """The bug has shown itself: there is no need to run on."""
+    """The bug was noticed, so the run can end."""
 
 
 class UnexplainedError(Exception):
-    """Something is wrong that the bug must not cause."""
+    """There is a complaint that the bug does not explain."""
 
 
 def nothing() -> None:
     """No bug at all, for comparison."""
 
 
-# What was acknowledged is gone, or something else is in its place.
+# Acknowledged records are lost or replaced by others.
 LOST = "lost-write|unseen|inconsistent-offsets|committed-differs"
 # Producers and consumers notice that a log has become shorter.
 SHORTER = r"p\d was told OUT_OF_ORDER_SEQUENCE_NUMBER|\w+ saw the end of|watermark-goes-back"
@@ -220,7 +220,7 @@ FAMILIES = {
     "quiet": QUIET,
 }
 BUGS = {bug.name: (preset, bug) for preset, family in FAMILIES.items() for bug in family}
-# Without a bug nothing may happen, under the faults of all of them: how many seeds of each preset.
+# How many seeds of each preset run without a bug. They must have no complaint.
 NOTHINGS = {
     "power-cuts": 20,
     "three": 3,
@@ -280,7 +280,7 @@ def stop_when_noticed(bug: Bug) -> None:
 
 
 def run(bug: Bug, preset: str, seeds: int) -> str:
-    """What came of it, in words."""
+    """Run the seeds. Returns the result as a text."""
     from gralha.simulation.run import run_seed
 
     settings = settings_of(bug, preset)
@@ -298,7 +298,7 @@ def run(bug: Bug, preset: str, seeds: int) -> str:
 
 
 def main(name: str) -> int:
-    """0 when the bug was noticed. The name of a preset stands for no bug at all."""
+    """Returns 0 if the bug was noticed. The name of a preset runs it without a bug."""
     load_sources_only()
     if name in NOTHINGS:
         family = FAMILIES[name]

@@ -9,7 +9,7 @@ from tests.simulation.patching import patch
 
 
 def answer_before_it_is_committed() -> None:
-    """An answer leaves before the in-sync replicas have its records."""
+    """A response leaves before the in-sync replicas have its records."""
     from gralha.coordination.answers import Answers
 
     def release(self: Any) -> None:
@@ -31,14 +31,14 @@ def serve_before_all_is_loaded() -> None:
 
 
 def take_commits_of_old_generations() -> None:
-    """A member that was put out of its group still commits."""
+    """A member that was removed from its group can still commit."""
     from gralha.groups.offsets import Offsets
 
     patch(Offsets, "_check_commit", lambda self, *args: None)
 
 
 def give_what_another_member_has() -> None:
-    """A partition is given to a member before the other one has given it back."""
+    """A member gets a partition before the other member has given it back."""
     from gralha.groups import reconciliation
 
     advance = reconciliation._advance

@@ -60,7 +60,7 @@ def save_votes_without_a_sync() -> None:
 
 
 def clear_an_unreadable_vote() -> None:
-    """KAFKA-16526: beside that, a quorum-state that cannot be read is taken for none."""
+    """KAFKA-16526: in addition, a quorum-state file that cannot be read counts as missing."""
     from gralha.raft import driver, quorum_state
 
     read = quorum_state._read
@@ -86,7 +86,7 @@ def _write_in_place(disk: Any, folder: str, state: Any, static_voters: Any) -> N
 
 
 def lead_on_without_a_majority() -> None:
-    """KAFKA-15489: a leader of the quorum that nobody fetches from does not resign."""
+    """KAFKA-15489: a leader of the quorum does not resign if no voter fetches from it."""
     from gralha.raft.leader import Leader
     from gralha.raft.timeouts import NEVER
 
@@ -101,14 +101,14 @@ def lead_on_without_a_majority() -> None:
 
 
 def live_on_without_a_controller() -> None:
-    """KAFKA-14275: a controller that has failed is ended, and the process it is in is not."""
+    """KAFKA-14275: a controller that has failed ends, but its process does not."""
     from gralha.broker.node import Node
 
     patch(Node, "_fail", lambda self, error: None)
 
 
 def decide_before_all_is_replayed() -> None:
-    """Redpanda 5025: a new controller decides by what it knows, with records that it has not seen."""
+    """Redpanda 5025: a new controller decides before it has replayed all records."""
     from gralha.raft.driver import RaftDriver
 
     def check_leadership(self: Any) -> None:

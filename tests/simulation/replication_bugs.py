@@ -36,7 +36,7 @@ def truncate_by_high_watermark() -> None:
 
 
 def acknowledge_in_another_epoch() -> None:
-    """Redpanda 3003, 3616: who waited does not look at the epoch; another's record has passed there."""
+    """Redpanda 3003, 3616: a waiting request is acknowledged by the record of another epoch at its offset."""
     from gralha.broker.handlers.produce import Pending
 
     def outcome(self: Any) -> int | None:
@@ -46,7 +46,7 @@ def acknowledge_in_another_epoch() -> None:
 
 
 def never_truncate() -> None:
-    """A follower keeps what the new leader does not have."""
+    """A follower keeps records that the new leader does not have."""
     from gralha.replication.leading import Leading
 
     patch(Leading, "diverging_epoch", lambda self, *args: None)
@@ -96,7 +96,7 @@ def read_only_what_a_request_of_a_session_names() -> None:
 
 
 def take_a_closed_connection_for_a_death() -> None:
-    """Nobody looks whether the other process still listens."""
+    """A closed connection counts as the end of the process, without a look at its addresses."""
     from gralha.broker.presence import Presence
 
     async def is_dead(self: Any, node_id: int) -> bool:

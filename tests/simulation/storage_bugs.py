@@ -9,7 +9,7 @@ from tests.simulation.patching import patch
 
 
 def forget_the_tail() -> None:
-    """After a crash take the last segment as it is."""
+    """Recovery does not check the last segment after a crash."""
     from gralha.storage.recovery import LogLoader
 
     patch(LogLoader, "_recover", LogLoader._read_end)

@@ -1,4 +1,4 @@
-"""The checker sees: bugs that others had, put back, cause within a few seeds what they are known to cause."""
+"""The checker works: known bugs of other systems, put back, cause their complaints within a few seeds."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Clients never learn that controllers change: their requests wait for the next one."""
+"""Clients do not notice that the controller changes: their requests wait for the next one."""
 
 from collections.abc import Callable
 from typing import cast
@@ -61,7 +61,7 @@ def codes(response: Message) -> list[int]:
 
 
 class Asked:
-    """Every broker is asked once, at the same time, each about topics of its own."""
+    """One request to every broker at the same time, each about other topics."""
 
     def __init__(self, cluster: SimulatedCluster) -> None:
         self.cluster = cluster

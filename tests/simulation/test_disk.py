@@ -1,4 +1,4 @@
-"""What a simulated disk keeps, and what it forgets."""
+"""What a simulated disk keeps after a power cut, and what it loses."""
 
 from collections.abc import Callable
 from random import Random
@@ -20,7 +20,7 @@ def new_disk(seed: int = 0) -> tuple[HostDisk, SimulatedDisk]:
 def outcomes(
     prepare: Callable[[SimulatedDisk], None], look: Callable[[SimulatedDisk], object]
 ) -> set[object]:
-    """All that a power cut can make of it."""
+    """All possible states after a power cut."""
     found = set()
     for seed in range(60):
         host, disk = new_disk(seed)

@@ -1,4 +1,4 @@
-"""How long clients wait when a node of three goes. In virtual time, so the numbers are exact."""
+"""How long clients wait when one of three nodes fails. In virtual time, so the numbers are exact."""
 
 import itertools
 from collections import defaultdict
@@ -17,7 +17,7 @@ SETTINGS = Settings(
 
 
 def longest_silence(cluster: SimulatedCluster, since: float) -> float:
-    """Of the partition that waited longest, the time without an acknowledgement."""
+    """The longest time of a partition without an acknowledgement."""
     times: dict[str, list[float]] = defaultdict(lambda: [since])
     for event in cluster.history:
         if isinstance(event, Send) and event.outcome is Outcome.OK and event.completed_at > since:
@@ -31,7 +31,7 @@ def longest_silence(cluster: SimulatedCluster, since: float) -> float:
 
 
 def three_nodes(seed: int) -> SimulatedCluster:
-    """With the topic, and nobody who writes yet."""
+    """A cluster of three nodes with the topic, without producers."""
     cluster = SimulatedCluster(seed, SETTINGS)
     cluster.format()
     for node in cluster.nodes.values():
@@ -45,7 +45,7 @@ def three_nodes(seed: int) -> SimulatedCluster:
 def silences(
     seed: int, fault: Callable[[SimulatedNode], None], mend: Callable[[SimulatedNode], None]
 ) -> list[float]:
-    """Let it strike each node once; the controller is among them."""
+    """Apply the fault to each node once. One of them is the controller."""
     found = []
     with quiet(), no_threads():
         cluster = three_nodes(seed)
@@ -90,7 +90,7 @@ def test_a_clean_stop_does_not_wait_for_the_next_heartbeats_of_the_others() -> N
 
 @pytest.mark.parametrize("seed", [8, 13, 15, 16])
 def test_a_whole_cluster_that_is_stopped_ends_soon(seed: int) -> None:
-    """The last broker waits for no controller: the others have gone before it."""
+    """The last broker does not wait for a controller, because the others have stopped before it."""
     with quiet(), no_threads():
         cluster = three_nodes(seed)
         cluster.run_for(5)

@@ -1,4 +1,4 @@
-"""The checker of groups: what it takes for an anomaly, and what not."""
+"""The checker of groups: histories with an anomaly, and histories without one."""
 
 from gralha.simulation.group_history import Commit, Fetched, GroupEvent, Owned, check_groups
 from gralha.simulation.history import Event, Outcome, Poll, Send

@@ -1,4 +1,4 @@
-"""Every anomaly by a small history that has it, beside the good one that does not."""
+"""For every anomaly, a small history that has it and a similar one that does not."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""All nodes of a healthy cluster are paused and go on together: nobody may take that for a failure."""
+"""All nodes of a healthy cluster pause and go on together. That must not count as a failure."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Nothing bad happens: then no broker may be fenced, no leader deposed, however long it goes on."""
+"""Without faults no broker may be fenced and no leader replaced, however long the run is."""
 
 from dataclasses import replace
 

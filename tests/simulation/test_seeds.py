@@ -1,4 +1,4 @@
-"""Virtual minutes of a cluster under load and faults: nothing that was acknowledged gets lost."""
+"""Virtual minutes of a cluster under load and faults: no acknowledged record is lost."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The checkers of compacted topics and of retention: what they take for an anomaly, and what not."""
+"""The checkers of compacted topics and of retention: histories with an anomaly, and histories without."""
 
 from gralha.simulation.history import Event, Outcome, Poll, Send
 from gralha.simulation.topic_checks import Starts, check_compacted, check_retained
