@@ -88,7 +88,7 @@ class Compacted:
         self.log.high_watermark = self.log.log_end_offset
 
     async def clean(self, now_ms: int = NOW, roll: bool = True) -> int:
-        """Clean all that was written so far; how many passes that took."""
+        """Clean all records that were written so far. Returns the number of passes."""
         if roll:
             self.log.roll(NOW)
         self.log.flush()

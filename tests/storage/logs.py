@@ -72,7 +72,7 @@ def make_log(disk: Disk, folder: Path, config: Mapping[str, str] | None = None, 
 
 
 def crash(disk: Disk, log: Log, **options: object) -> Log:
-    """The log after the process was killed: nothing more is written, and recovery has to look."""
+    """The log after the process was killed: nothing is written, and recovery has to check it."""
     point = int(log.recovery_point)
     log.release()
     options = {"recovery_point": point, "log_start_offset": int(log.log_start_offset), **options}

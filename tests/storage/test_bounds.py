@@ -19,7 +19,7 @@ HOUR_MS = 3_600_000
 
 
 def claiming(count: int, compressed: bool = False) -> RecordBytes:
-    """An empty batch whose header claims so many records, with a right CRC."""
+    """An empty batch whose header claims to have that many records. Its CRC is right."""
     data = bytearray(batch(1)[:61])
     data[8:12] = (61 - 12).to_bytes(4)
     data[21:23] = (compression.ZSTD if compressed else 0).to_bytes(2)

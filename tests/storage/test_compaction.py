@@ -202,7 +202,7 @@ async def test_an_aborted_transaction_goes_at_once_and_its_marker_after_its_hori
     log.end_transaction(5, commit=True)
     await log.clean(NOW)
     assert left(log) == [(0, b"k", b"committed"), (3, b"later", b"")]
-    # Whoever has read the aborted record still finds that it was aborted.
+    # A consumer that has read the aborted record still finds that it was aborted.
     assert log.log.aborted_transactions(0, 5, True) == [(5, 1)]
     assert [int(header.base_offset) for header in headers(log)] == [0, 2, 3, 4]
     log.put(b"dirt", b"")
@@ -256,7 +256,7 @@ async def test_segments_that_have_become_small_become_one() -> None:
     await log.clean()
     assert len(log.log.segments) < 10
     assert log.log.producers.snapshots == log.log.base_offsets[1:]
-    # Who read an old segment can go on.
+    # A reader of an old segment can go on.
     found = old[3].read(3, 1000, old[3].size_bytes, True, True)
     assert found is not None
     assert offsets(found) == [(3, 3)]
@@ -288,7 +288,7 @@ async def test_damage_is_not_written_anew_as_if_it_were_sound(caplog: pytest.Log
     assert await log.clean() == 1
     assert "is damaged" in caplog.text
     assert [header.crc for header in headers(log)] == [header.crc for header in before]
-    # It is tried again, but not at once.
+    # The cleaner tries again, but not at once.
     assert await log.clean(NOW + 59_999) == 0
     assert await log.clean(NOW + 60_000) == 1
     assert await log.clean(NOW + 60_000 + 119_999) == 0
@@ -554,7 +554,7 @@ async def test_readers_go_on_while_segments_are_swapped(tmp_path: Path) -> None:
                     log.put(b"%d" % (key % 7), b"%d" % number * key)
                 before = reads
                 await log.clean()
-                # The replaced files go at once (file.delete.delay.ms=0).
+                # The replaced files are removed at once (file.delete.delay.ms=0).
                 await log.manager.turn(NOW + number)
                 while reads < before + 3 and not any(reader.done() for reader in readers):
                     await asyncio.sleep(0)

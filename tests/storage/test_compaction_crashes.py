@@ -1,4 +1,4 @@
-"""The power goes at any moment of a compaction: nothing is lost that counts, and the log stays in order.
+"""Power cuts at any moment of a compaction: the log loses nothing that matters, and stays in order.
 
 The disk forgets what was not synced. Of the changes of a folder since its last sync any may be lost, but each
 of them happened as a whole or not at all: a rename never leaves a file without a name.
@@ -75,7 +75,7 @@ class JournalDisk(ForgetfulDisk):
 
 
 class Written:
-    """What was written, by offset, all rounds long."""
+    """All records that were written in all rounds, by offset."""
 
     def __init__(self) -> None:
         self.records: dict[int, object] = {}

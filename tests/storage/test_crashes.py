@@ -148,7 +148,7 @@ class TooFar:
 if not checkpointing.__file__.endswith(".so"):  # compiled classes cannot be patched
 
     async def test_a_recovery_point_that_is_too_far_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-        """The bug put back: a log that ends before it, or is damaged there, is taken offline."""
+        """The bug put back: the log ends before its recovery point, or is damaged, and goes offline."""
         collect = Checkpoints.collect
         monkeypatch.setattr(
             Checkpoints,

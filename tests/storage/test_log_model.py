@@ -1,4 +1,4 @@
-"""The log against a list of batches, through any sequence of what can happen to it.
+"""The log against a model, which is a list of batches, through random sequences of events.
 
 The model keeps what was written as (first offset, last offset, bytes after the assigned fields, epoch,
 timestamps). Whatever the log answers must follow from that list. An unclean end cuts or garbles the files
@@ -91,7 +91,7 @@ class LogMachine(RuleBasedStateMachine):
         self._restarted()
 
     def _restarted(self) -> None:
-        """What is known of producers afterwards: those whose last batch is still in the log."""
+        """The producers after a restart: those whose last batch is still in the log."""
         present = {written.first for written in self.model if written.first >= self.start}
         self.producers = {key: value for key, value in self.producers.items() if value[2] in present}
 
@@ -232,7 +232,7 @@ class LogMachine(RuleBasedStateMachine):
         )
 
     def _damage(self, kind: str, fraction: float, safe_offset: int) -> bool:
-        """Harm the files above the offset; whether batches may be lost."""
+        """Damage the files above the offset. Returns whether batches may be lost."""
         for segment in self.log.segments[-1:]:
             Path(segment.file_path(".index")).write_bytes(b"rub")
         unsafe: list[tuple[Path, int, int]] = []

@@ -54,7 +54,7 @@ async def running(manager: LogManager) -> AsyncIterator[asyncio.Task[None]]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let the event loop turn until it holds; the test's timeout ends a vain wait."""
+    """Run the event loop until the condition holds. The test's timeout ends the wait otherwise."""
     while not condition():
         await asyncio.sleep(0)
 

@@ -1,4 +1,4 @@
-"""After a crash: what was synced stays, or is missed loudly; the rest is cut at the first bad batch."""
+"""After a crash: missing synced records are an error; unsynced ones are cut at the first bad batch."""
 
 from __future__ import annotations
 
