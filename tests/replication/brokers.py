@@ -161,7 +161,7 @@ class Brokers:
         self.registered[broker_id] = registration(broker_id, True)
 
     async def place(self, leader: int, isr: tuple[int, ...], replicas: tuple[int, ...] = BROKERS) -> None:
-        """The controller has decided, and all have heard of it."""
+        """Apply a decision of the controller on all brokers."""
         placed = self.placed
         new_leader = leader != placed.leader or self.image is EMPTY_IMAGE
         self.placed = PartitionImage(

@@ -63,7 +63,7 @@ class Controller:
         return version
 
     def _with_isr(self, version: Version, isr: tuple[int, ...], unclean: tuple[int, ...] = ()) -> Version:
-        """Other in-sync replicas. Those who leave them last are eligible, since they have all that counts."""
+        """Change the in-sync replicas. The last ones that leave are eligible leader replicas."""
         left = (set(version.isr) | set(version.elr)) - set(isr) - set(unclean)
         elr = () if len(isr) >= MIN_IN_SYNC else tuple(sorted(left))
         return version._replace(isr=isr, elr=elr, partition_epoch=version.partition_epoch + 1)
@@ -102,7 +102,7 @@ class Controller:
         self._add(self._elected(version))
 
     def register(self, broker_id: int, unclean: bool) -> int:
-        """A new process; one that crashed has lost who knows what (KIP-966). Its broker epoch."""
+        """Register a new process, which may have lost records (KIP-966). Returns its broker epoch."""
         self.fence(broker_id)
         epoch = self.next_broker_epoch
         self.next_broker_epoch += 1

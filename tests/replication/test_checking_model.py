@@ -60,7 +60,7 @@ class HeldThreads(Executor):
 
 
 class Sent(QueuedBatch):
-    """A batch of a client, and what became of it."""
+    """A batch of a client, and its outcome."""
 
     def __init__(self, leading: Leading, records: RecordBytes, value: bytes, kind: int) -> None:
         super().__init__(leading, records, None)
@@ -134,7 +134,7 @@ class World:
             sent.append(sent.check, NOW)
 
     async def rest(self) -> None:
-        """Let everything come to its end."""
+        """Let all checks and requests end."""
         for _ in range(1000):
             self.threads.run_one(0)
             await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Proposals on their way to the controller: sent together, sent again, and what each answer means."""
+"""Proposals to the controller: sent together, sent again, and the effect of each response."""
 
 from __future__ import annotations
 

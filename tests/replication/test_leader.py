@@ -1,4 +1,4 @@
-"""What a leader makes of its followers' fetches, and a follower of its leader's answers."""
+"""How a leader handles its followers' fetches, and a follower its leader's responses."""
 
 from __future__ import annotations
 

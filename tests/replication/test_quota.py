@@ -1,4 +1,4 @@
-"""Throttled replication: the rate is what was asked for, and who is in sync is never held back."""
+"""Throttled replication: it keeps the configured rate, and in-sync replicas are never throttled."""
 
 from __future__ import annotations
 

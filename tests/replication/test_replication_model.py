@@ -1,4 +1,4 @@
-"""Replicas that crash, are cut off, lose answers and change leaders lose no record that was acknowledged.
+"""Crashes, cut links, lost messages and changes of leaders lose no acknowledged record.
 
 `world` says what can happen and what must hold. That it would be noticed is shown by putting the classic bugs
 back, one at a time: each must turn the model red.
@@ -80,7 +80,7 @@ def _truncate_by_high_watermark(patch: pytest.MonkeyPatch) -> None:
 
 
 def _acknowledge_in_another_epoch(patch: pytest.MonkeyPatch) -> None:
-    """Redpanda 3003, 3616: who waited does not look at the epoch; another's record has passed there."""
+    """Redpanda 3003, 3616: a waiting request is acknowledged by the record of another epoch at its offset."""
 
     def outcome(self: Pending) -> int | None:
         return None if self.partition.log.high_watermark <= self.last_offset else 0
@@ -102,7 +102,7 @@ def _join_before_the_epochs_start(patch: pytest.MonkeyPatch) -> None:
 
 
 def _count_a_diverging_follower(patch: pytest.MonkeyPatch) -> None:
-    """KAFKA-13141: what it has at these offsets is something else."""
+    """KAFKA-13141: the follower has other records at these offsets."""
 
     def follower_fetched(
         self: Leading,
@@ -130,7 +130,7 @@ def _count_a_diverging_follower(patch: pytest.MonkeyPatch) -> None:
 
 
 def _commit_below_min_in_sync_replicas(patch: pytest.MonkeyPatch) -> None:
-    """KAFKA-15583: who was in sync last is elected, and does not have it."""
+    """KAFKA-15583: the last in-sync replica is elected, but does not have the record."""
 
     def replicated_offset(self: Leading, own_offset: int) -> int:
         counting = [self.followers[one] for one in self.counting if one in self.followers]
@@ -140,7 +140,7 @@ def _commit_below_min_in_sync_replicas(patch: pytest.MonkeyPatch) -> None:
 
 
 def _forget_what_was_proposed(patch: pytest.MonkeyPatch) -> None:
-    """KIP-497: the controller has let a follower in, and the leader has not heard of it."""
+    """KIP-497: the controller has added a follower to the ISR, but the leader does not know it yet."""
 
     def count_replicas(self: Leading) -> None:
         self.counting = list(self.partition.in_sync_replicas)
@@ -150,7 +150,7 @@ def _forget_what_was_proposed(patch: pytest.MonkeyPatch) -> None:
 
 
 def _leave_out_before_it_is_decided(patch: pytest.MonkeyPatch) -> None:
-    """KIP-497: the controller may elect the one that the leader has given up."""
+    """KIP-497: the controller may elect a follower that the leader has removed from its ISR."""
 
     def count_replicas(self: Leading) -> None:
         self.counting = list(

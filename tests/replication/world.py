@@ -60,7 +60,7 @@ Step = tuple[str, int, int]
 
 
 class ViolationError(AssertionError):
-    """Something happened that must never happen."""
+    """An invariant does not hold."""
 
 
 class Request(NamedTuple):
@@ -205,7 +205,7 @@ class World:
         self.answers: list[Answered] = []
         self.pending: list[tuple[Pending, Batch]] = []
         self.written = 0
-        # Who has crashed and is not in sync again: at most one, else records may rightly be lost.
+        # The replica that has crashed and is not in sync again: at most one, because two may lose records.
         self.lossy: int | None = None
         self.crashed: set[int] = set()
         # What was promised: acknowledged to producers, shown to consumers, said to be the end in an epoch.
@@ -230,7 +230,7 @@ class World:
                 self.check()
 
     def settle(self) -> None:
-        """Everybody comes back, and all is delivered: then the partition must work again."""
+        """Start all replicas and deliver all messages. Then the partition must work again."""
         for replica in self.replicas:
             self._restart(replica, 0)
         for _ in range(40):
@@ -250,7 +250,7 @@ class World:
             self.now_ms += 2_000
             self.check()
 
-    # What happens. Each answers whether it could.
+    # The actions. Each returns whether it was possible.
 
     def _write(self, replica: Replica, amount: int) -> bool:
         """A client writes to a replica that believes that it leads; there may be several."""
@@ -287,7 +287,7 @@ class World:
         return True
 
     def _serve(self, _: Replica, amount: int) -> bool:
-        """A leader answers a fetch, of now or of long ago."""
+        """A leader answers a fetch, which may be old."""
         waiting = [request for request in self.requests if request.response is None]
         if not waiting:
             return False
@@ -414,7 +414,7 @@ class World:
         return True
 
     def _fence(self, replica: Replica, amount: int) -> bool:
-        """The controller does not hear of a broker: dead, or only cut off."""
+        """The controller fences a broker, which is dead or only cut off."""
         self.controller.fence(replica.id)
         return True
 
@@ -471,7 +471,7 @@ class World:
                 )
 
     def _check_end(self, partition: Partition) -> None:
-        """The end that consumers are told never goes back, from one leader to the next."""
+        """The end offset that consumers get never goes back when the leader changes."""
         if not partition.is_leader() or partition.is_behind():
             return
         epoch, end = partition.leader_epoch, int(partition.log.high_watermark)
@@ -481,7 +481,7 @@ class World:
         self.ends[epoch] = end
 
     def _check_in_sync(self, logs: dict[int, list[Batch]]) -> None:
-        """Whoever may lead next has all that was acknowledged."""
+        """Every replica that may lead next has all acknowledged records."""
         now = self.controller.now
         for broker, found in logs.items():
             if (broker in now.isr or broker in now.elr) and self.replicas[broker].epoch == now.brokers[
