@@ -154,7 +154,7 @@ class MemoryDisk(Disk):
         return FolderLock()
 
     def crash(self, random: Random) -> "MemoryDisk":
-        """What the next start finds."""
+        """The disk as the next start finds it."""
         after = MemoryDisk(self.root)
         for folder in sorted({os.path.dirname(entry) for entry in {*self.entries, *self.durable}}):
             # The entries of one folder reach the device in any order, each whole or not at all.

@@ -35,7 +35,7 @@ def over_the_wire(message_type, message, version):
 
 
 class Network:
-    """Who is up, and who cannot hear whom."""
+    """The running nodes, and the links that are cut."""
 
     def __init__(self, seed=0):
         self.random = Random(seed)

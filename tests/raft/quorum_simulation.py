@@ -63,7 +63,7 @@ def key(node_id):
 
 
 class Record:
-    """What an offset holds: its epoch, and a value that no other record has."""
+    """The record at an offset: its epoch, and a unique value."""
 
     def __init__(self, epoch, value, voters=None):
         self.epoch, self.value, self.voters = epoch, value, voters
@@ -76,7 +76,7 @@ class Record:
 
 
 class SimulatedDisk:
-    """What outlives a node: its election, its log from `start` on, and how much of that is synced."""
+    """The disk of a node: its election, its log from `start` on, and how much of the log is synced."""
 
     def __init__(self, voters):
         self.election = None
@@ -272,7 +272,7 @@ class SimulatedNode:
         self.step(Flushed(self.disk.end_offset))
 
     def append(self, value):
-        """What a client of the leader wants."""
+        """Append a record, as a client of the leader asks."""
         self.write([Record(self.up_state.epoch, value)])
         self.step(Appended(self.disk.end_offset))
         self.step(Tick())
@@ -484,7 +484,7 @@ class Simulation:
                 node.start()
 
     def leading(self):
-        """Those that lead, as far as they know, and run."""
+        """The running nodes that believe that they lead."""
         up = [node for node in self.nodes if node.state is not None and not node.is_paused]
         return [node for node in up if node.up_state.is_leader]
 
@@ -517,7 +517,7 @@ class Simulation:
             node.take_snapshot()
 
     def heal(self):
-        """From now on nothing goes wrong any more."""
+        """End all faults."""
         self.cut.clear()
         self.loss, self.crash_chance, self.faults = 0, 0, False
         self.delay_ms = 5
@@ -610,7 +610,7 @@ class Simulation:
 
 
 def simulate(seed, voters=3, observers=0, *, duration_ms=20_000, **options):
-    """A whole run; raises when a promise is broken."""
+    """Make a whole run. Raises an error if a promise is broken."""
     simulation = Simulation(seed, voters, observers, **options)
     simulation.live(duration_ms)
     simulation.settle()

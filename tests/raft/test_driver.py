@@ -404,7 +404,7 @@ async def test_the_voters_in_the_log_count_not_the_configured_ones():
 
 
 async def live_and_crash(disk, counter, fail_at, config):
-    """Appends until the disk fails; what was acknowledged, and what may have been written."""
+    """Append until the disk fails. Returns the acknowledged records, and those that may have been written."""
     disk.fail_at = fail_at
     acknowledged, attempted = [], []
     try:

@@ -1,4 +1,4 @@
-"""Many quorums under every fault there is; and known bugs put back, to see that the checks see them."""
+"""Many quorums under all faults. Known bugs, put back, show that the checks notice them."""
 
 import re
 
@@ -103,7 +103,7 @@ def never_uncommitted(self):
 
 
 def commit_before_the_flush(self, event):
-    """Counts what it has written as what it has on its disk."""
+    """Counts written records as synced."""
     original_take(self, event)
     if self.is_leader and self._context.is_only_voter:
         self._flushed(self.log.end_offset)

@@ -496,7 +496,7 @@ def test_a_node_of_another_cluster_is_told_of_once(caplog):
 
 @virtual
 async def test_a_node_that_goes_refuses_what_it_is_asked():
-    """Rather than fail: a stop is no error."""
+    """A stop is no error, so the requests are refused and do not fail."""
     async with dynamic_quorum([1, 2, 3]) as quorum:
         leader = await quorum.leader()
         driver = leader.driver
@@ -594,7 +594,7 @@ class Chaos:
             await ask(driver, request)
 
     def bury(self):
-        """Whose disk has failed is dead."""
+        """Remove the nodes whose disk has failed."""
         for member in self.quorum.members.values():
             if member.failures:
                 assert all(isinstance(failure, DiskError) for failure in member.failures)
