@@ -98,7 +98,7 @@ class Story:
             self.told[key] = max(self.told.get(key, 0), number)
 
     async def end(self) -> None:
-        """All faults end. Whoever waits is answered, and the next coordinator knows everything."""
+        """End all faults. All waiting requests are answered, and the next coordinator knows everything."""
         self.room.disk.before = None
         for _ in range(3):
             await asyncio.sleep(6)
@@ -155,7 +155,7 @@ def answer_before_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answer_in_another_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer leaves when the high watermark has passed its offset, whoever wrote there (Redpanda 3616)."""
+    """A response leaves after the high watermark, even if another leader wrote there (Redpanda 3616)."""
 
     def partition_changed(self: Answers, partition: Partition, event: int, new_bytes: int) -> bool:
         while self._held and self._held[0].end_offset <= partition.log.high_watermark:
