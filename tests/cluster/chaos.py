@@ -92,7 +92,7 @@ class ProxiedCluster(GralhaCluster):
 
 
 def active_controller(cluster: GralhaCluster) -> int | None:
-    """Who leads the quorum, by the first node that says so."""
+    """The leader of the quorum, from the first node that knows it."""
     partition = DescribeQuorumRequestTopic("__cluster_metadata", [DescribeQuorumRequestPartition(0)])
     for node_id in cluster.node_ids:
         if not cluster.process(node_id).alive:
@@ -251,7 +251,7 @@ class Nemesis:
 
 @dataclass
 class Report:
-    """What came of a run."""
+    """The result of a run."""
 
     seed: int
     seconds: float = 0.0
@@ -360,7 +360,7 @@ def judge(report: Report, notes: Notes, nemesis: Nemesis) -> None:
 
 
 def save(folder: Path, report: Report, notes: Notes, cluster: GralhaCluster) -> None:
-    """What somebody needs to look into a run."""
+    """Save the files that one needs to analyse a run."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "report.txt").write_text("\n".join([str(report), *report.problems()[:1000]]) + "\n")
     (folder / "history.jsonl").write_text("".join(f"{line}\n" for line in to_lines(notes.events)))

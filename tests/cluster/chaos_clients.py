@@ -102,7 +102,7 @@ class Writer(Worker):
             self._producer.poll(remaining_s)
 
     def flush(self, timeout_s: float) -> int:
-        """How many are still without an answer after so long."""
+        """Wait that long for acknowledgements. Returns how many records still have none."""
         remaining: int = self._producer.flush(timeout_s)
         for value, begun_at in self._begun.items():
             partition, _, text = value.partition(":")
@@ -251,23 +251,23 @@ class Clients:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """No more load. What is under way is waited for, unless the test has failed already."""
+        """Stop the load. Waits for the requests in flight, unless the test has failed."""
         self._writer.stop()
         self.unanswered = self._writer.flush(SETTLE_S if error is None else 1.0)
         for reader in self._readers:
             reader.stop()
 
     def anomalies(self) -> list[Anomaly]:
-        """Read everything once more, and judge."""
+        """Read everything once more, and check the history."""
         read_all(self.bootstrap, self.notes, FINAL_READER, SETTLE_S)
         return check(self.notes.events, final_readers=[FINAL_READER])
 
     def acknowledged(self) -> dict[int, int]:
-        """How many so far, by partition."""
+        """How many records were acknowledged so far, by partition."""
         return {index: len(self.notes.acknowledged_at[index]) for index in range(PARTITIONS)}
 
     def progress(self, records: int, timeout_s: float) -> float:
-        """Wait until each partition has acknowledged so many more; how long that took."""
+        """Wait until each partition has acknowledged that many more. Returns the time that this took."""
         begun_at = time.monotonic()
         wanted = {index: count + records for index, count in self.acknowledged().items()}
         while any(self.acknowledged()[index] < count for index, count in wanted.items()):

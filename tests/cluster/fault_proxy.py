@@ -56,11 +56,11 @@ class FaultProxy:
     # Faults
 
     def cut(self, source: int, target: int) -> None:
-        """From now on nothing comes from one node to the other; the other way is another direction."""
+        """Cut the direction from one node to the other. The opposite direction stays open."""
         self._change(lambda: self._open[source, target].clear())
 
     def delay(self, source: int, target: int, seconds: float) -> None:
-        """Everything from one node to the other takes so much longer."""
+        """Delay all bytes from one node to the other by that time."""
         self._change(lambda: self._delay_s.__setitem__((source, target), seconds))
 
     def reset(self, one: int, other: int) -> None:
@@ -73,7 +73,7 @@ class FaultProxy:
         self._change(abort)
 
     def heal(self) -> None:
-        """No more faults: what was held back goes on its way."""
+        """End all faults, and deliver the bytes that were held back."""
 
         def heal() -> None:
             self._delay_s.clear()
@@ -154,7 +154,7 @@ class FaultProxy:
 
 
 def node_of(client_id: bytes) -> int:
-    """Whose connection it is; 0 for anybody but a node."""
+    """The node that has opened the connection; 0 if it is no node."""
     number = client_id.rpartition(b"-")[2]
     return int(number) if number.isdigit() else 0
 

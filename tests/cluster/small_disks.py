@@ -38,7 +38,7 @@ class SmallDisks:
         return [*enter, f"--wdns={os.getcwd()}", *command]
 
     def fill(self, folder: Path) -> None:
-        """Not a byte more fits on the disk at `folder`."""
+        """Fill the disk at `folder` to the last byte."""
         filler = os.open(self._seen_from_here(folder) / FILLER, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
             while os.write(filler, bytes(PIECE_BYTES)) == PIECE_BYTES:
@@ -50,7 +50,7 @@ class SmallDisks:
             os.close(filler)
 
     def empty(self, folder: Path) -> None:
-        """There is room again."""
+        """Free the space again."""
         (self._seen_from_here(folder) / FILLER).unlink(missing_ok=True)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A thousand groups on one broker: everybody gets in, and only who falls silent gets out.
+"""A thousand groups on one broker: all members join, and only silent members are removed.
 
 How quickly heartbeats are answered meanwhile is measured by `make bench`.
 """

@@ -38,7 +38,7 @@ def cluster() -> Iterator[GralhaCluster]:
 
 
 def check(clients: Clients) -> None:
-    """Nothing lost, nothing twice, and no error that the application would have seen."""
+    """Check that nothing is lost or duplicated, and that an application would have seen no error."""
     assert (clients.anomalies(), clients.notes.errors, clients.unanswered) == ([], [], 0)
 
 

@@ -112,7 +112,7 @@ def test_the_active_controller_is_replaced_by_another_machine(
         assert leaving != fourth
         remove(cluster, leaving)
         clients.progress(20, PATIENCE_S)
-        # It votes no more, so the others need it no more.
+        # The removed voter does not vote any more, so the others do not need it.
         cluster.kill(leaving)
         clients.progress(20, PATIENCE_S)
         named = voters(cluster, capsys)
