@@ -1,4 +1,4 @@
-"""A member of a consumer group as its client sees it: what it was told, and what it believes to own.
+"""A client of a consumer group: the responses that it got, and the partitions that it believes to own.
 
 It does what the Java client does. It names what it owns when that has changed, and everything whenever an
 answer is missing. It stops with all its partitions when it is fenced.
@@ -40,7 +40,7 @@ class Client:
     _said_owned: set[Partition] | None = None
 
     def heartbeat(self, machine: Consumer, is_lost: bool = False) -> None:
-        """Say what is new. If the answer is lost, nobody but the client knows."""
+        """Send a heartbeat with the changes. Only the client notices that a response is lost."""
         if self._said_owned is None and self.goal is not None and not self.goal <= self.owned:
             # To name all that it owns while it has yet to take something is to say that it will not take it.
             # The coordinator gives it to somebody else then, and the answer that says so may be lost.
@@ -55,7 +55,7 @@ class Client:
             self._take(response_of(reply))
 
     def come_to_goal(self) -> None:
-        """Give back what it should not have, then take the rest."""
+        """Give back the partitions that are not in the target, then take the new ones."""
         if self.goal is not None:
             self.owned, self.goal = self.goal, None
 

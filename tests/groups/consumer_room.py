@@ -178,7 +178,7 @@ class Consumer(Machine[ConsumerProtocol]):
         return self.named(self.member(member_id).assigned)
 
     def written(self, records: int) -> list[GroupRecord]:
-        """What was written after the first so many records."""
+        """The records that were written after that many records."""
         return self.log[records:]
 
 

@@ -1,4 +1,4 @@
-"""A group on a shard, and clients of both protocols that come to it."""
+"""A group on a shard, and clients of both protocols."""
 
 from tests.groups.consumer_room import FakeTopics
 from tests.groups.harness import Recorder
@@ -60,7 +60,7 @@ class MixedGroup:
         self.machine.advance(TICK_MS)
 
     def settle(self) -> None:
-        """Let everybody come to rest, and stay there for a while."""
+        """Wait until nothing changes for a while."""
         for _ in range(20):
             self.tick()
         assert all(client.is_settled for client in self.clients)

@@ -65,7 +65,7 @@ class ShardMachine(Machine[GroupShard]):
         return self.ask(decide, reply)
 
     def check_replay(self) -> None:
-        """What the log says must be what the shard knows, but for what is never written."""
+        """Check that a replay of the log gives the shard's state, except for parts that are never written."""
         groups, loaded = self.room.groups, self.loaded().groups
         assert groups.keys() == loaded.keys()
         for group_id, group in groups.items():
@@ -77,7 +77,7 @@ class ShardMachine(Machine[GroupShard]):
 
 
 def written_state(group: Group) -> object:
-    """All that a new coordinator knows of a group."""
+    """The state of a group that a new coordinator loads."""
     if isinstance(group, ClassicGroup):
         return lasting(group)
     assert isinstance(group, ConsumerGroup)

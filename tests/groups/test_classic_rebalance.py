@@ -1,4 +1,4 @@
-"""The timing of rebalances: the delay of the first one, the time to join again, the end of patience."""
+"""The timing of rebalances: the delay of the first one, and the rebalance timeout."""
 
 from tests.groups.classic_room import DELAY_MS, REBALANCE_MS, Classic, Joined, subscription
 

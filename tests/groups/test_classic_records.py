@@ -1,4 +1,4 @@
-"""What a classic group is after a reload, to offsets, and in descriptions."""
+"""A classic group after a reload, its effect on offsets, and its descriptions."""
 
 import pytest
 from tests.groups.classic_room import (

@@ -1,4 +1,4 @@
-"""Static members (KIP-345): who goes and comes back within its session keeps its place."""
+"""Static members (KIP-345): a member that restarts within its session keeps its place."""
 
 import pytest
 from tests.groups.classic_room import DELAY_MS, REBALANCE_MS, SESSION_MS, Classic, Joined, subscription

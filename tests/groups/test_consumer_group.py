@@ -1,4 +1,4 @@
-"""Consumer groups as others see them: offsets, descriptions, deletion; and what the log says of them."""
+"""Consumer groups from outside: offsets, descriptions, deletion, and their records in the log."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""How a member comes to its target: what holds for every member, target and report of what it owns."""
+"""How a member reaches its target: invariants for every member, target and report of owned partitions."""
 
 from dataclasses import replace
 

@@ -10,7 +10,7 @@ def machine() -> OffsetMachine:
 
 
 def expire_after(machine: OffsetMachine, milliseconds: int) -> set[tuple[str, int]]:
-    """What is left of group g after some time."""
+    """The offsets of group g that are left after some time."""
     machine.advance(milliseconds)
     machine.expire()
     return set(machine.fetched("g"))
@@ -62,7 +62,7 @@ def test_retention_runs_from_the_end_of_the_last_member(machine: OffsetMachine) 
 
 
 class KeepingGroup(FakeGroup):
-    """In the middle of a rebalance nobody knows what is subscribed to."""
+    """A group in a rebalance: its subscriptions are not known."""
 
     def offsets_expire_from_ms(self, commit_timestamp_ms: int) -> int | None:
         return None

@@ -1,4 +1,4 @@
-"""OffsetFetch: what a group, or anybody else, is told of its offsets."""
+"""OffsetFetch: the offsets that members and other clients get."""
 
 import pytest
 from tests.groups.offset_room import FakeGroup, FakeTopics, OffsetMachine, commit_request, fetch_request

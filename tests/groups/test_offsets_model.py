@@ -1,4 +1,4 @@
-"""Committed offsets against a plain dictionary, through any sequence of what can happen to them.
+"""Committed offsets against a model, which is a plain dictionary, through random sequences of events.
 
 The model says what each request must be answered with, and changes only when the request was acknowledged.
 What it holds at any time (committed, acknowledged, neither deleted nor expired) must be what is fetched, also

@@ -1,4 +1,4 @@
-"""Offsets and the groups they belong to, in a whole shard: real members commit, leave, and are missed."""
+"""Offsets and their groups in a whole shard: real members commit, leave and time out."""
 
 import pytest
 from tests.groups.consumer_room import FakeTopics
