@@ -1,4 +1,4 @@
-"""What the active controller does by itself: when it begins, when it ends, and what ends the node."""
+"""The background work of the active controller: its beginning, its end, and errors that end the node."""
 
 import asyncio
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A broker that left is listed for some seconds more, one that never was there is not."""
+"""A broker that was fenced stays in the list for some seconds. A broker that never registered does not."""
 
 from gralha.broker.departures import LINGER_MS, Departures
 from gralha.metadata.image import BrokerRegistration

@@ -1,4 +1,4 @@
-"""The door for requests under junk: a broker process, and clients that mean no good.
+"""A broker process gets junk from malicious clients.
 
 Whatever comes in, nothing but a closed connection or a response that its API defines goes out, the
 broker's memory stays bounded at every moment (its peak is looked at, not only what remains), and the
@@ -179,7 +179,7 @@ def send_and_check(connection: socket.socket, frame: bytes, timeout_s: float = A
 
 
 def close_and_drain(connection: socket.socket, frame: bytes) -> None:
-    """Say that no more requests come; the broker must close its side soon."""
+    """Close the sending side. The broker must close its side soon."""
     connection.settimeout(CLOSE_TIMEOUT_S)
     say_no_more(connection)
     try:

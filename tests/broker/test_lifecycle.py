@@ -1,4 +1,4 @@
-"""A broker that stops: how long it waits for a controller to relieve it."""
+"""A broker that stops: how long it waits for a controlled shutdown."""
 
 import asyncio
 from typing import cast

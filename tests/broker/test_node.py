@@ -1,4 +1,4 @@
-"""A node that is told to stop, or refused, before it has started."""
+"""A node that has to stop, or is refused, before it has started."""
 
 import asyncio
 from collections.abc import Callable
@@ -59,7 +59,7 @@ async def test_a_node_that_stops_before_its_logs_are_open_leaves_them_as_they_we
     stop.set()
     await running
     after = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
-    # Above all no marker of a clean end, after which the next start would not check the log.
+    # Most important: there is no clean shutdown file, so the next start checks the log.
     assert after == before
 
 

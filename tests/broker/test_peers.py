@@ -22,7 +22,7 @@ FIND_COORDINATOR_UP_TO = 4
 
 
 def versions(_node: object, _context: RequestContext, _request: ApiVersionsRequest) -> ApiVersionsResponse:
-    """What a node of an older release says."""
+    """The ApiVersions response of a node of an older release."""
     offered = ApiVersion(api_key=ApiKey.FIND_COORDINATOR, min_version=0, max_version=FIND_COORDINATOR_UP_TO)
     return ApiVersionsResponse(api_keys=[offered])
 
@@ -224,7 +224,7 @@ async def test_a_node_that_has_moved_is_found_at_its_new_address(node: Node) -> 
 
 
 async def test_a_node_that_accepts_and_never_answers_is_connected_to_anew() -> None:
-    """As one that lost its power right after it had accepted: nobody says that the connection is dead."""
+    """Like a node that lost power right after it accepted: nothing tells that the connection is dead."""
     accepted = 0
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

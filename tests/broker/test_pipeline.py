@@ -1,4 +1,4 @@
-"""The pipeline keeps the order of responses whatever the handlers do, and refuses what it cannot read."""
+"""The pipeline keeps the order of responses, and refuses requests that it cannot read."""
 
 import asyncio
 from collections.abc import Awaitable

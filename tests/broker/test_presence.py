@@ -1,4 +1,4 @@
-"""Who is suspect, and what makes a suspect dead."""
+"""When a node is suspected, and when a suspect counts as dead."""
 
 import asyncio
 from collections.abc import Callable

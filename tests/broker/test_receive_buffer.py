@@ -1,4 +1,4 @@
-"""The receive buffer: what somebody still refers to is never overwritten."""
+"""The receive buffer: bytes that are still referenced are never overwritten."""
 
 import pytest
 

@@ -51,7 +51,7 @@ STRICTER = re.compile(r"\w+: (offset delta (-1|twice|too high|of the last)|size 
 
 
 class Answer(NamedTuple):
-    """What a client learns, without the times, which differ."""
+    """The response that a client gets, without the times, which differ."""
 
     code: int
     log_start_offset: int
@@ -61,7 +61,7 @@ class Answer(NamedTuple):
 
 
 class Side:
-    """One of the two, and the topics that it has for the settings of the cases."""
+    """One of the two brokers, and its topics for the settings of the cases."""
 
     def __init__(self, bootstrap: str) -> None:
         self.cluster = Cluster(bootstrap)

@@ -1,4 +1,4 @@
-"""Fetch sessions (KIP-227): what the client need not repeat, what it is not told again, who makes room."""
+"""Fetch sessions (KIP-227): shorter requests, shorter responses, and the eviction of sessions."""
 
 from random import Random
 
@@ -111,7 +111,7 @@ def test_partitions_that_were_served_go_last() -> None:
 def test_a_full_cache_makes_room_only_for_good_reason() -> None:
     sessions = new_sessions(max_sessions=1)
     small = sessions.begin(request(0, INITIAL_EPOCH, {0: 0}), 12, NOW_MS)
-    # Young and in use: the newcomer goes without a session, and is served all the same.
+    # The sessions are young and in use: the new client gets no session, but gets its records.
     refused = sessions.begin(request(0, INITIAL_EPOCH, {0: 0, 1: 0}), 12, NOW_MS + 1)
     assert (refused.session_id(), offsets(refused)) == (0, {0: 0, 1: 0})
     # Not young any more, in use, but smaller than the newcomer.
@@ -119,7 +119,7 @@ def test_a_full_cache_makes_room_only_for_good_reason() -> None:
     sessions.begin(request(small.session_id(), 1, {}), 12, later)
     larger = sessions.begin(request(0, INITIAL_EPOCH, {0: 0, 1: 0}), 12, later)
     assert larger.session_id() != 0
-    # Unused for long: any newcomer takes its place.
+    # A session that was unused for long is replaced by any new one.
     assert sessions.begin(request(0, INITIAL_EPOCH, {0: 0}), 12, later + EVICTION_MS + 1).session_id() != 0
     assert len(sessions) == 1
 

@@ -36,7 +36,7 @@ NOW_MS = 1_700_000_000_000
 
 
 class InstantController:
-    """Stands in for ControllerService: the same face, but every decision is committed at once."""
+    """Replaces ControllerService: the same interface, but every decision is committed at once."""
 
     is_active = True
     kraft_version = 0
@@ -152,7 +152,7 @@ class Client:
         return out
 
     def sent(self, request, version):
-        """The connection after a request that is not waited for."""
+        """Send a request without waiting for its response. Returns the connection."""
         pipeline = self._pipeline(lambda: None, pytest.fail)
         data = frame(request, version)
         assert pipeline.feed(data, 0, len(data)) == len(data)

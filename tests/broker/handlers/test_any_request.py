@@ -1,4 +1,4 @@
-"""Whatever a well-formed request says, it gets an answer: a handler never fails, and the broker goes on."""
+"""Every well-formed request gets a response: a handler never fails, and the broker goes on."""
 
 import asyncio
 

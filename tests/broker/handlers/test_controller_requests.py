@@ -1,6 +1,6 @@
-"""What brokers and administrators ask of the controller, from request to response.
+"""Requests of brokers and administrators to the controller.
 
-The controller here applies what is decided at once: how records are committed is tested elsewhere.
+The controller here applies its decisions at once. Other tests check how records are committed.
 """
 
 from collections.abc import Awaitable

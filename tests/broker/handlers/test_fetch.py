@@ -305,7 +305,7 @@ async def test_a_cold_fetch_waits_too(broker, client, disk, partition, size):
 async def test_what_comes_during_a_cold_read_is_not_slept_through(
     broker, client, disk, partition, size, event
 ):
-    """While a thread reads, the fetch is not among those who wait: it must look again before it sleeps."""
+    """While a thread reads, nothing wakes the fetch: it must look again before it waits."""
     reading, go_on = threading.Event(), threading.Event()
 
     def hold(action, path):

@@ -1,4 +1,4 @@
-"""What a Fetch tells depends on who asks: transactions for read_committed, only news in a session."""
+"""Fetch responses for read_committed consumers (transactions) and in sessions (only changes)."""
 
 import pytest
 
@@ -129,7 +129,7 @@ async def test_the_end_of_a_transaction_wakes_a_fetch_up(client, partition, open
 
 @pytest.fixture
 async def session(broker, client, partition):
-    """A session about both partitions with one batch each, which it was told of. It goes on at epoch 1."""
+    """A session with two partitions, whose batches it has returned already. Its next epoch is 1."""
     for index in (0, 1):
         append(broker, "a", NOW_MS, index=index)
     response = await fetch(client, {0: 0, 1: 0}, session_epoch=FULL)
@@ -176,7 +176,7 @@ async def test_forgotten_partitions_are_not_told(client, session):
 
 
 async def test_all_partitions_get_their_turn(broker, client, partition):
-    """The one that was just served goes last; without that a busy partition starves the others."""
+    """The partition that was served last comes last. Otherwise a busy partition starves the others."""
     for index in (0, 1):
         for _ in range(3):
             append(broker, "a", NOW_MS, index=index)

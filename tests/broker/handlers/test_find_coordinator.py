@@ -104,6 +104,6 @@ async def test_who_asks_while_the_topic_is_being_made_finds_a_coordinator_that_a
         await asyncio.sleep(0)
     await client.ask(FindCoordinatorRequest(coordinator_keys=["g"]))
     heartbeat = HeartbeatRequest(group_id="g", generation_id=1, member_id="nobody")
-    # Whether it has loaded or not: "ask somebody else" would be wrong.
+    # Even if it has not loaded yet: no other broker is the coordinator.
     assert (await client.ask(heartbeat)).error_code != ErrorCode.NOT_COORDINATOR
     await making

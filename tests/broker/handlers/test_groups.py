@@ -1,4 +1,4 @@
-"""Group requests through the door: Kafka's codes, and what a coordinator owes when it moves or fails."""
+"""Group requests through the pipeline: Kafka's error codes, and coordinators that move or fail."""
 
 import asyncio
 from typing import Any
@@ -61,7 +61,7 @@ def lead(partition, epoch, leader=1, in_sync=(1,)):
 
 
 def load_again(broker, group_id="g"):
-    """A group's coordinator begins a new leader epoch; what is asked next finds it loading."""
+    """Begin a new leader epoch of a group's coordinator. It is loading when the next request comes."""
     partition = log_partition(broker, group_id)
     lead(partition, partition.leader_epoch + 1)
     broker.groups.leader_changed(partition)
@@ -251,7 +251,7 @@ async def test_offsets_end_with_their_topic(broker, client, topic_id):
     assert await fetched(client, new_id) == -1
 
 
-# The log does not take it, or not yet
+# The log refuses the append, or delays the acknowledgement
 
 
 async def test_a_commit_that_cannot_be_written_changes_nothing(broker, client, topic_id):
@@ -288,7 +288,7 @@ async def test_a_sync_that_fails_ends_the_broker(broker, disk, client, topic_id)
 
 
 def sync_fails(action, path):
-    """As a log does that has to sync something before it can be written to."""
+    """Fail like a log that has to sync something before a write."""
     if action == "append":
         raise DiskError("sync", path, "the test says so")
 
@@ -301,7 +301,7 @@ async def test_without_enough_replicas_nothing_is_written(broker, client, topic_
 
 
 def acknowledge_slowly(partition):
-    """Nothing counts before it is flushed, and nobody flushes: as with a follower that lags."""
+    """Only flushed records count, and nothing flushes them. This is like a follower that lags."""
     partition.log.config = LogConfig({"cleanup.policy": "compact", "flush.messages": "1"})
     partition.log.request_flush = None
 

@@ -1,4 +1,4 @@
-"""Metadata shows the cluster as the client's listener sees it, and makes topics that are asked for."""
+"""Metadata has the addresses of the client's listener, and creates missing topics if asked to."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Produce appends each partition's batch by itself, and answers when as many vouch for it as acks asks."""
+"""Produce appends each partition's batch separately, and answers as soon as acks allows it."""
 
 import asyncio
 
@@ -79,7 +79,7 @@ async def partition(broker):
 
 @pytest.fixture
 async def unflushed(broker):
-    """b-0 acknowledges only what is on the disk, and nobody brings it there unless the test does."""
+    """Partition b-0 acknowledges only flushed records, and only the test flushes them."""
     await create_topic(broker, "b", flush_messages=1)
     partition = broker.replicas.find("b", 0)
     partition.log.request_flush = lambda log, end_offset: None
@@ -224,12 +224,12 @@ def row(*sequences):
 
 @pytest.mark.parametrize("version", [BY_NAME, BY_ID])
 async def test_who_follows_a_refused_one_is_refused_until_the_row_comes_again(broker, client, version):
-    """Were it told to be out of sequence, librdkafka would send all again with another producer id."""
+    """After OUT_OF_ORDER_SEQUENCE_NUMBER librdkafka would send all batches again with another producer id."""
     topic_id = await create_topic(broker, "a", min_insync_replicas=2)
     options = {"version": version, "topic_id": topic_id} if version == BY_ID else {}
     partition = broker.replicas.find("a", 0)
     first, second, third, fourth = row(0, 1, 2, 3)
-    # The leader before this one wrote the first; it is not acknowledged.
+    # The last leader wrote the first batch, but did not acknowledge it.
     partition.log.append_as_leader(RecordBytes(first, 0, len(first)), 0, NOW_MS)
     partition.change_leader(1, 1, [1, 2], [1])
     for data in (first, second):
@@ -245,7 +245,7 @@ async def test_who_follows_a_refused_one_is_refused_until_the_row_comes_again(br
 
 
 async def test_a_later_one_is_not_the_first_of_a_producer_whose_first_was_refused(client, partition):
-    """Here is no producer state yet: any sequence number would be taken."""
+    """The leader has no producer state yet, so it would accept every sequence number."""
     partition.change_leader(2, 4, [1, 2], [1, 2])
     first, second = row(0, 1)
     assert await codes(client, {0: first}) == {0: ErrorCode.NOT_LEADER_OR_FOLLOWER}
@@ -390,7 +390,7 @@ async def test_a_retry_of_what_is_not_flushed_waits_too(client, unflushed):
 
 @pytest.mark.parametrize("leader", [1, 2])
 async def test_a_change_of_leader_leaves_it_open_what_became_of_a_batch(client, unflushed, leader):
-    """Also when the same broker leads again: in between another one may have led."""
+    """Even if the same broker leads again, because another one may have led in between."""
     asking = await begun(produce(client, {0: batch()}, topic="b"))
     unflushed.change_leader(leader, 1, [1, 2], [1, 2])
     answer = (await asking)[0]

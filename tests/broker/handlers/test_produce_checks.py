@@ -1,4 +1,4 @@
-"""Batches whose check takes longer than a moment: they wait at their partition, in order; others do not."""
+"""Batches whose check takes long wait at their partition, in order. Other partitions do not wait."""
 
 import asyncio
 from concurrent.futures import Executor, Future
@@ -210,7 +210,7 @@ async def test_a_producer_keeps_its_order(client, partition, threads):
 
 
 async def across_epochs(client, partition, threads, leader, acks=1):
-    """The answers to a batch being checked, and to one behind it, when the leader epoch ends."""
+    """The responses to a batch that is being checked, and to the next one, when the leader epoch ends."""
     asking = [await begun(produce(client, data, acks=acks)) for data in (large(), small())]
     partition.change_leader(leader, partition.leader_epoch + 1, [1, 2], [1, 2])
     threads.run_one()
@@ -232,7 +232,7 @@ async def test_nothing_is_acknowledged_in_another_epoch(broker, client, partitio
 if not leading_module.__file__.endswith(".so"):  # compiled classes cannot be patched
 
     async def test_put_back_an_append_in_the_next_epoch(client, partition, threads, monkeypatch):
-        """The bug: whoever waits is appended by whatever leader there is when the check is done."""
+        """The bug: a waiting batch is appended in the leader epoch in which its check ends."""
         append_checked = Leading.append_checked
         monkeypatch.setattr(Leading, "refuse_queued", lambda self, error: None)
         monkeypatch.setattr(
@@ -351,7 +351,7 @@ async def test_without_acks_an_error_ends_the_connection(client, partition, thre
 
 
 async def test_a_client_that_hangs_up_leaves_nothing_behind(broker, client, partition, threads):
-    """What it has sent is appended all the same."""
+    """Its batches are still appended."""
     for acks in (0, 1, ALL):
         pipeline = client.sent(request({0: large(), 1: small()}, acks=acks), VERSION)
         await turns()
@@ -406,7 +406,7 @@ async def test_a_partition_that_waits_holds_the_answer_of_all(client, partition,
 
 
 async def test_requests_that_wait_keep_little(broker, client, partition, threads):
-    """Not the buffer that they came in; and a connection that keeps much is not heard."""
+    """They do not keep their receive buffer. The broker does not read from a connection that keeps much."""
     pipeline = client.sent(request({0: large()}), VERSION)
     waiting = frame(request({0: small()}), VERSION)
     pipeline.feed(bytes(500_000) + waiting, 500_000, 500_000 + len(waiting))

@@ -86,7 +86,7 @@ async def test_a_follower_reads_to_the_end_and_a_consumer_to_the_high_watermark(
     assert found(await consumer_fetch(client, partition, 0)) == {0: []}
     await all_fetch(client, partition, 1)
     assert found(await consumer_fetch(client, partition, 0)) == {0: [0]}
-    # The fetch that moves the high watermark is answered with the new one.
+    # The response to the fetch that moves the high watermark has the new one.
     await replica_fetch(client, partition, 2, 2)
     assert partitions_of(await replica_fetch(client, partition, 3, 2))[0].high_watermark == 2
 
@@ -247,7 +247,7 @@ async def test_a_new_leader_does_not_tell_an_end_that_may_be_too_old(broker, cli
     partition.change_leader(1, 6, [1, 2, 3], [1, 2, 3])
     assert await end_offset(client) == (ErrorCode.OFFSET_NOT_AVAILABLE, -1)
     assert await end_offset(client, 4) == (ErrorCode.LEADER_NOT_AVAILABLE, -1)
-    # Who has read further than we know of is not told otherwise, nor that here is the end.
+    # A consumer that has reached the old high watermark gets an error: it may not be the end.
     for offset in (2, 1):
         answer = await consumer_fetch(client, partition, offset)
         assert codes(answer) == {0: ErrorCode.OFFSET_NOT_AVAILABLE}
