@@ -1,4 +1,4 @@
-"""Batches that are wrong in one place, with a right CRC: what a broken or malicious client could send."""
+"""Batches with one error and a right CRC, as a broken or malicious client could send them."""
 
 import random
 import struct
@@ -28,7 +28,7 @@ def varint(value: int) -> bytes:
 
 
 def overlong(value: int, size: int) -> bytes:
-    """A number from 0 to 63 in so many bytes."""
+    """A number from 0 to 63, encoded in that many bytes."""
     return bytes([value << 1 | 0x80]) + b"\x80" * (size - 2) + b"\x00"
 
 

@@ -36,7 +36,7 @@ LAYOUT = ">qiiBIhiqqqhii"
 
 
 def with_fields(**fields: int) -> BatchHeader:
-    """A header of a good client batch but for some fields."""
+    """The header of a valid client batch, with some other fields."""
     header = read_header(encode_batch([Record(None, b"v", 5)] * 3), 0)
     for name, value in fields.items():
         setattr(header, name, value)
@@ -184,7 +184,7 @@ class TestRanges:
 
 
 class TestProduced:
-    """What a partition of a Produce request may hold."""
+    """The batches that a partition of a Produce request may have."""
 
     def test_one_batch(self) -> None:
         header = produced_batch(b"--" + BATCH + b"--", 2, 2 + len(BATCH), 3)

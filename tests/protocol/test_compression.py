@@ -1,4 +1,4 @@
-"""The four codecs: what they write is read back, by others too, and no input makes them run wild."""
+"""The four codecs: they and other programs read what they write, and every input stays within limits."""
 
 from __future__ import annotations
 

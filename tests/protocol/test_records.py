@@ -1,4 +1,4 @@
-"""Records inside batches: what is encoded is decoded again, and bad ones are refused for the right reason."""
+"""Records in batches: decoding returns the encoded records, and wrong ones get the right error."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def decoded(batch: bytes) -> list[Record]:
 
 
 def with_body(body: bytes, count: int, last_offset_delta: int | None = None) -> bytes:
-    """A batch around hand-made records; the CRC is not looked at here."""
+    """A batch with hand-made records. Its CRC is not checked here."""
     delta = count - 1 if last_offset_delta is None else last_offset_delta
     empty = bytearray(encode_batch([]))
     empty[8:12] = (int(HEADER_SIZE) - 12 + len(body)).to_bytes(4, "big")

@@ -16,7 +16,7 @@ from gralha.storage.disk import DiskError, RealDisk
 
 @contextmanager
 def file_size_limit(size_bytes: int) -> Iterator[None]:
-    """No file of this process may grow beyond that: the operating system cuts the write and then refuses."""
+    """Limit the size of this process's files. The system cuts or refuses a write that is too long."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
     try:
@@ -26,7 +26,7 @@ def file_size_limit(size_bytes: int) -> Iterator[None]:
 
 
 def open_descriptors(folder: Path) -> int:
-    """How many descriptors of this process lead into the folder."""
+    """How many open descriptors of this process belong to files in the folder."""
     return sum(
         link.exists() and link.readlink().is_relative_to(folder) for link in Path("/proc/self/fd").iterdir()
     )
