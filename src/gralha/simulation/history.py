@@ -254,7 +254,7 @@ class _Check:
                     detail += f"had been acknowledged at offset {highest.offset}"
                     yield Anomaly("nonmonotonic-send", partition, detail)
 
-    # What should not have been read
+    # Values that must not be read
 
     def _wrong_reads(self) -> Iterator[Anomaly]:
         for poll in self.polls:

@@ -41,7 +41,7 @@ READ_BYTES: Final = 1024 * 1024
 GIVING_UP_S: Final = 7.0
 # A process that has failed first closes its connections and files.
 ENDING_S: Final = 10.0
-# A leader that was frozen resigns after 1.5 x the fetch timeout: see `RaftState._notice_pause`.
+# A leader that was frozen may lead on for 1.5 x the fetch timeout: see `RaftState._notice_pause`.
 AWAKE_S: Final = 4.0
 
 
