@@ -20,6 +20,7 @@ from gralha.client.values import LATEST, ListedOffset, NewTopic, OffsetRange, To
 from gralha.protocol.compression import NAMES
 from gralha.testing import GralhaCluster
 from tests.client.live import eventually
+from tests.received import headers_of
 
 Row = tuple[bytes | None, bytes | None, list[tuple[str, bytes | None]]]
 HEADERS_TYPE = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -69,7 +70,7 @@ def produce(bootstrap: str, topic: str, rows: Iterable[Row], partition: int = 0,
     settings = {"bootstrap.servers": bootstrap, "linger.ms": 20, "batch.num.messages": 300}
     producer = confluent_kafka.Producer(settings | {k.replace("_", "."): v for k, v in config.items()})
     for key, value, headers in rows:
-        producer.produce(topic, value, key, partition, headers=headers)
+        producer.produce(topic, value, key, partition, headers=list(headers))
     assert producer.flush(30) == 0
 
 
@@ -114,7 +115,7 @@ def rows_of(table: pa.Table) -> list[Row]:
 
 
 def row_of(message: confluent_kafka.Message) -> Row:
-    return message.key(), message.value(), message.headers() or []
+    return message.key(), message.value(), headers_of(message)
 
 
 @pytest.mark.parametrize("codec", NAMES)
@@ -266,7 +267,7 @@ def test_a_broker_that_is_killed_loses_and_doubles_nothing(new_name: Callable[[s
         assert admin.create_topics([NewTopic(name, 3, 3, configs={"min.insync.replicas": "2"})]) == {
             name: None
         }
-        rows = [(b"%d" % number, b"%d" % number, []) for number in range(30_000)]
+        rows: list[Row] = [(b"%d" % number, b"%d" % number, []) for number in range(30_000)]
         options = {"bootstrap.servers": cluster.bootstrap, "batch.size": "2000", "retry.backoff.ms": "20"}
         with BulkWriter(ClientSettings.from_kafka(options), topic=name) as writer:
             for start in range(0, len(rows), 1000):

@@ -24,7 +24,7 @@ from gralha.protocol.messages.metadata import (
     MetadataResponse,
     MetadataResponseTopic,
 )
-from tests.client.fake_broker import FakeBroker, api_keys, frame_of
+from tests.client.fake_broker import FakeBroker, Handler, api_keys, frame_of
 
 
 def connect(broker: FakeBroker, timeout_ms: int = 5000) -> Connection:
@@ -49,8 +49,10 @@ def server_that_says(answer: bytes) -> Iterator[Address]:
 
 
 def test_a_request_goes_out_in_the_highest_version_that_both_know() -> None:
-    handlers = {ApiKey.METADATA: lambda request, version: MetadataResponse(cluster_id=f"v{version}")}
-    versions = {ApiKey.API_VERSIONS: (0, 4), ApiKey.METADATA: (0, 7)}
+    handlers: dict[int, Handler] = {
+        ApiKey.METADATA: lambda request, version: MetadataResponse(cluster_id=f"v{version}")
+    }
+    versions: dict[int, tuple[int, int]] = {ApiKey.API_VERSIONS: (0, 4), ApiKey.METADATA: (0, 7)}
     with FakeBroker(handlers, versions) as broker, connect(broker) as connection:
         assert connection.send(MetadataRequest(topics=[]), MetadataResponse).cluster_id == "v7"
         assert connection.serves(ApiKey.METADATA)
@@ -58,15 +60,17 @@ def test_a_request_goes_out_in_the_highest_version_that_both_know() -> None:
 
 
 def test_a_newer_broker_gets_our_highest_version() -> None:
-    handlers = {ApiKey.METADATA: lambda request, version: MetadataResponse(controller_id=version)}
-    versions = {ApiKey.API_VERSIONS: (0, 9), ApiKey.METADATA: (5, 99)}
+    handlers: dict[int, Handler] = {
+        ApiKey.METADATA: lambda request, version: MetadataResponse(controller_id=version)
+    }
+    versions: dict[int, tuple[int, int]] = {ApiKey.API_VERSIONS: (0, 9), ApiKey.METADATA: (5, 99)}
     with FakeBroker(handlers, versions) as broker, connect(broker) as connection:
         response = connection.send(MetadataRequest(topics=[]), MetadataResponse)
         assert response.controller_id == MetadataRequest.MAX_VERSION
 
 
 def test_an_old_broker_that_refuses_our_api_versions_is_asked_in_its_own_version() -> None:
-    versions = {ApiKey.API_VERSIONS: (0, 1), ApiKey.METADATA: (0, 3)}
+    versions: dict[int, tuple[int, int]] = {ApiKey.API_VERSIONS: (0, 1), ApiKey.METADATA: (0, 3)}
 
     def answer(request: Message, version: int) -> Message | bytes:
         if version <= 1:
@@ -87,7 +91,7 @@ def test_an_api_that_the_broker_lacks_is_named() -> None:
 
 
 def test_versions_without_overlap_are_named() -> None:
-    versions = {ApiKey.API_VERSIONS: (0, 4), ApiKey.CREATE_TOPICS: (0, 1)}
+    versions: dict[int, tuple[int, int]] = {ApiKey.API_VERSIONS: (0, 4), ApiKey.CREATE_TOPICS: (0, 1)}
     with (
         FakeBroker(versions=versions) as broker,
         connect(broker) as connection,
@@ -114,7 +118,12 @@ def test_a_silent_broker_runs_into_the_timeout() -> None:
 
 
 def test_requests_may_be_begun_before_others_are_answered() -> None:
-    handlers = {ApiKey.METADATA: lambda request, version: MetadataResponse(controller_id=len(request.topics))}
+    def answer(request: Message, _version: int) -> Message:
+        assert isinstance(request, MetadataRequest)
+        assert request.topics is not None
+        return MetadataResponse(controller_id=len(request.topics))
+
+    handlers: dict[int, Handler] = {ApiKey.METADATA: answer}
     with FakeBroker(handlers) as broker, connect(broker) as connection:
         begun = [
             connection.begin(MetadataRequest(topics=[MetadataRequestTopic(name="t")] * count))
@@ -127,7 +136,7 @@ def test_requests_may_be_begun_before_others_are_answered() -> None:
 def test_an_answer_of_megabytes_arrives_whole() -> None:
     names = [f"{number:0200}" for number in range(10_000)]
     answer = MetadataResponse(topics=[MetadataResponseTopic(name=name) for name in names])
-    handlers = {ApiKey.METADATA: lambda request, version: answer}
+    handlers: dict[int, Handler] = {ApiKey.METADATA: lambda request, version: answer}
     with FakeBroker(handlers) as broker, connect(broker) as connection:
         response = connection.send(MetadataRequest(topics=[]), MetadataResponse)
         assert [topic.name for topic in response.topics] == names

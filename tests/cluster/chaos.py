@@ -368,6 +368,10 @@ def save(folder: Path, report: Report, notes: Notes, cluster: GralhaCluster) -> 
         (folder / f"node-{node_id}.log").write_bytes(cluster.process(node_id).log_file.read_bytes())
 
 
+def tell(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.cluster.chaos", description=__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
@@ -378,7 +382,7 @@ def main() -> int:
         options.seed,
         options.minutes * 60,
         keep=options.keep,
-        say=lambda text: sys.stderr.write(f"{text}\n"),
+        say=tell,
     )
     sys.stdout.write(f"{report}\n")
     for problem in report.problems()[:50]:

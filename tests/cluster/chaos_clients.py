@@ -14,6 +14,7 @@ from typing import Self
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from tests.received import place_of, value_of
 
 from gralha.simulation.history import Anomaly, Event, Outcome, Poll, Seek, Send, check
 
@@ -121,14 +122,15 @@ class Writer(Worker):
 
     def _delivered(self, error: object, message: Message) -> None:
         now = time.monotonic()
-        partition, value = message.partition(), message.value().decode()
+        partition, value = message.partition(), value_of(message).decode()
+        assert partition is not None
         self._outstanding[partition] -= 1
         begun_at = self._begun.pop(f"{partition}:{value}")
         offset = None
         if error is None:
             self._notes.acknowledged_at[partition].append(now)
-            # A retry that the broker no longer remembers the place of is acknowledged without an offset.
-            offset = message.offset() if message.offset() >= 0 else None
+            # A retry whose place the broker no longer remembers is acknowledged without an offset (None).
+            offset = message.offset()
         else:
             self._notes.errors.append(f"{value}: {error}")
         outcome = Outcome.OK if error is None else Outcome.UNKNOWN
@@ -170,8 +172,8 @@ class Reader(Worker):
             self._notes.add(Seek(self.name, f"{one.topic}-{one.partition}", time.monotonic()))
 
     def _commit(self, messages: list[Message]) -> None:
-        ends = {one.partition(): one.offset() + 1 for one in messages}
-        offsets = [TopicPartition(TOPIC, partition, offset) for partition, offset in ends.items()]
+        last = dict(place_of(one) for one in messages)
+        offsets = [TopicPartition(TOPIC, partition, offset + 1) for partition, offset in last.items()]
         try:
             done = self._consumer.commit(offsets=offsets, asynchronous=False)
         except KafkaException:
@@ -187,7 +189,8 @@ def note_poll(notes: Notes, name: str, messages: list[Message], begun_at: float)
     """One poll for each partition that records came from."""
     by_partition: dict[int, list[tuple[int, str]]] = defaultdict(list)
     for one in messages:
-        by_partition[one.partition()].append((one.offset(), one.value().decode()))
+        partition, offset = place_of(one)
+        by_partition[partition].append((offset, value_of(one).decode()))
     for partition, records in by_partition.items():
         notes.add(Poll(name, f"{TOPIC}-{partition}", tuple(records), begun_at, time.monotonic()))
 
@@ -210,7 +213,8 @@ def read_all(bootstrap: str, notes: Notes, name: str, timeout_s: float) -> None:
             messages = [one for one in consumer.consume(1000, 0.5) if one.error() is None]
             note_poll(notes, name, messages, begun_at)
             for one in messages:
-                next_offset[one.partition()] = one.offset() + 1
+                partition, offset = place_of(one)
+                next_offset[partition] = offset + 1
     finally:
         consumer.close()
 

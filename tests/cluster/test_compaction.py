@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from tests.received import place_of
 
 from gralha.protocol.batches import batches
 from gralha.storage.checkpoints import read_offsets
@@ -58,7 +59,7 @@ def first_dirty_offset(cluster: GralhaCluster, topic: str = TOPIC) -> int:
     return read_offsets(RealDisk(), str(path)).get((topic, 0), 0)
 
 
-def read_all(cluster: GralhaCluster) -> list[tuple[int, bytes, bytes]]:
+def read_all(cluster: GralhaCluster) -> list[tuple[int, bytes | None, bytes | None]]:
     consumer = Consumer(
         {
             "bootstrap.servers": cluster.bootstrap,
@@ -69,13 +70,14 @@ def read_all(cluster: GralhaCluster) -> list[tuple[int, bytes, bytes]]:
     )
     try:
         consumer.assign([TopicPartition(TOPIC, 0, 0)])
-        found = []
+        found: list[tuple[int, bytes | None, bytes | None]] = []
         while True:
             message = consumer.poll(TIMEOUT_S)
             assert message is not None, f"no end after {len(found)} records"
             if message.error() is not None:
                 return found
-            found.append((message.offset(), message.key(), message.value()))
+            _, offset = place_of(message)
+            found.append((offset, message.key(), message.value()))
     finally:
         consumer.close()
 
@@ -85,7 +87,7 @@ def children(pid: int) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True).stdout.split()
 
 
-def check_newest(found: list[tuple[int, bytes, bytes]], rounds: int) -> None:
+def check_newest(found: list[tuple[int, bytes | None, bytes | None]], rounds: int) -> None:
     offsets = [offset for offset, _, _ in found]
     assert offsets == sorted(set(offsets))
     newest = {key: (offset, value) for offset, key, value in found}

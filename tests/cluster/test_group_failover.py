@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupState, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription, NewTopic
+from tests.received import place_of, value_of
 
 from gralha.testing import GralhaCluster
 
@@ -48,7 +49,8 @@ def described(cluster: GralhaCluster) -> ConsumerGroupDescription:
     # Each time a new client: librdkafka keeps a group's coordinator in mind after that broker has left its
     # metadata, and a second call may then wait for a connection that it has closed for good.
     client = admin(cluster)
-    return client.describe_consumer_groups([GROUP])[GROUP].result(TIMEOUT_S)
+    description: ConsumerGroupDescription = client.describe_consumer_groups([GROUP])[GROUP].result(TIMEOUT_S)
+    return description
 
 
 def coordinator_of(cluster: GralhaCluster) -> int:
@@ -81,8 +83,9 @@ class Worker:
             message = self._consumer.poll(TIMEOUT_S)
             assert message is not None, f"{len(self.committed)} of {wanted} within {TIMEOUT_S} s"
             if message.error() is None:
-                self.values.append(message.value().decode())
-                self._commit(message.offset() + 1)
+                _, offset = place_of(message)
+                self.values.append(value_of(message).decode())
+                self._commit(offset + 1)
 
     def _commit(self, offset: int) -> None:
         """A commit may fail while the coordinator moves; then it is tried again, as applications do."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from tests.received import value_of
 
 from gralha.testing import GralhaCluster
 
@@ -44,15 +45,16 @@ def member(cluster: GralhaCluster, protocol: str) -> Consumer:
 
 def consume(consumer: Consumer, count: int) -> list[str]:
     """Read so many records, committing each before the next is asked for."""
-    values = []
+    values: list[str] = []
     while len(values) < count:
         message = consumer.poll(TIMEOUT_S)
         assert message is not None, f"{len(values)} of {count} records within {TIMEOUT_S} s"
-        if message.error() is None:
-            consumer.commit(message, asynchronous=False)
-            values.append(message.value().decode())
+        error = message.error()
+        if error is None:
+            consumer.commit(message=message, asynchronous=False)
+            values.append(value_of(message).decode())
         else:
-            assert message.error().retriable(), message.error()
+            assert error.retriable(), error
     return values
 
 

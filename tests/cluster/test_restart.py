@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
     NewTopic,
     ResourceType,
 )
+from tests.received import place_of, value_of
 
 from gralha.client.addresses import parse_address
 from gralha.client.connection import Connection
@@ -82,7 +83,8 @@ def read_all(cluster: GralhaCluster) -> dict[int, bytes]:
             message = consumer.poll(TIMEOUT_S)
             assert message is not None, f"{len(found)} of {end} records within {TIMEOUT_S} s"
             assert message.error() is None, message.error()
-            found[message.offset()] = message.value()
+            _, offset = place_of(message)
+            found[offset] = value_of(message)
         return found
     finally:
         consumer.close()

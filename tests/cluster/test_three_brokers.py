@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from tests.received import place_of, value_of
 
 from gralha.testing import GralhaCluster
 
@@ -96,7 +97,7 @@ def read_all(cluster: GralhaCluster) -> dict[tuple[int, int], bytes]:
             message = consumer.poll(TIMEOUT_S)
             assert message is not None, f"{len(found)} of {total} records within {TIMEOUT_S} s"
             if message.error() is None:
-                found[message.partition(), message.offset()] = message.value()
+                found[place_of(message)] = value_of(message)
         return found
     finally:
         consumer.close()

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import confluent_kafka
@@ -31,6 +32,7 @@ from tests.clients.driver import (
     Outgoing,
     Placed,
 )
+from tests.received import headers_of, place_of
 
 # Errors that librdkafka derives from the broker's answers, with its own names.
 LOCAL_ERRORS = {
@@ -104,7 +106,7 @@ class ConfluentDriver(Driver):
                 partition=-1 if partition is None else partition,
                 timestamp=record.timestamp_ms or 0,
                 headers=list(record.headers),
-                on_delivery=lambda error, message, number=number: delivered(number, error, message),
+                on_delivery=partial(delivered, number),
             )
         producer.flush(TIMEOUT_S)
         if errors:
@@ -228,16 +230,18 @@ def read(consumer: Consumer, count: int) -> list[Message]:
         received = consumer.poll(0.2)
         if received is None:
             continue
-        if received.error() is not None:
-            raise client_error(received.error())
+        error = received.error()
+        if error is not None:
+            raise client_error(error)
+        partition, offset = place_of(received)
         messages.append(
             Message(
-                partition=received.partition(),
-                offset=received.offset(),
+                partition=partition,
+                offset=offset,
                 timestamp_ms=received.timestamp()[1],
                 key=received.key(),
                 value=received.value(),
-                headers=tuple(received.headers() or ()),
+                headers=tuple(headers_of(received)),
             )
         )
     return messages

@@ -36,7 +36,7 @@ async def in_loop(call: Callable[[], None]) -> None:
     call()
 
 
-class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+class Listener(ConsumerRebalanceListener):
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
 

@@ -30,7 +30,7 @@ def names(partitions: Iterable[TopicPartition]) -> list[Partition]:
     return [(partition.topic, partition.partition) for partition in partitions]
 
 
-class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
+class Listener(ConsumerRebalanceListener):
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
 

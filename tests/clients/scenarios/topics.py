@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tests.clients.driver import Outgoing
 from tests.clients.scenarios.records import numbered
 from tests.clients.scenarios.stage import Scenario, Stage, eventually, refused
@@ -43,7 +45,7 @@ def topic_exists_already(stage: Stage) -> None:
 
 def invalid_topic_name(stage: Stage) -> None:
     for name in ("no spaces", "no/slashes", "x" * 250, ".."):
-        refused("INVALID_TOPIC_EXCEPTION", lambda name=name: stage.client.create_topic(name))
+        refused("INVALID_TOPIC_EXCEPTION", partial(stage.client.create_topic, name))
 
 
 def names_that_collide(stage: Stage) -> None:
