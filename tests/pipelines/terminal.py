@@ -60,7 +60,7 @@ class Terminal:
             assert self._read(deadline), f"{pattern!r} did not come:\n{self.screen}"
         return found
 
-    def type(self, keys: bytes) -> None:
+    def press(self, keys: bytes) -> None:
         os.write(self._ours, keys)
 
     def end(self, patience_seconds: float = PATIENCE_SECONDS) -> int:

@@ -74,7 +74,7 @@ def test_a_run_is_watched_and_stopped(tmp_path: Path, bootstrap: str, new_name: 
         lags = [line.split()[5] for line in group.splitlines() if line.startswith(name)]
         assert lags == ["0", "0"]
 
-        terminal.type(CTRL_C)
+        terminal.press(CTRL_C)
         assert terminal.end() == 0
         assert terminal.screen.endswith(f"{name}  stopped\n")
         assert "Traceback" not in terminal.screen

@@ -7,11 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import Message
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from gralha.client.errors import ClientError
 from gralha.pipelines.dead_letters import DeadLetters, origins
 from tests.pipelines.topics import create, read
+from tests.received import headers_of
 
 SCHEMA = StructType([StructField("n", IntegerType())])
 
@@ -45,7 +47,13 @@ def test_a_letter_is_its_record_and_its_story(bootstrap: str, new_name: Callable
         ("gralha.offset", b"7"),
         ("gralha.timestamp", b"2026-01-02T03:04:05.678000+00:00"),
     ]
-    assert dict(second.headers())["gralha.offset"] == b"8"
+    assert dict(headers_of(second))["gralha.offset"] == b"8"
+
+
+def number_in(letter: Message, header: str) -> int:
+    value = dict(headers_of(letter))[header]
+    assert value is not None
+    return int(value)
 
 
 @pytest.mark.parametrize("kind", ["gralha", "apache"])
@@ -67,7 +75,7 @@ def test_what_is_too_large_for_the_topic_is_left_out(
         ]
     )
 
-    by_offset = {int(dict(letter.headers())["gralha.offset"]): letter for letter in read(bootstrap, topic)}
+    by_offset = {number_in(letter, "gralha.offset"): letter for letter in read(bootstrap, topic)}
     assert {offset: (letter.key(), letter.value()) for offset, letter in by_offset.items()} == {
         1: (b"k", b"small"),
         2: (b"k", None),
@@ -76,7 +84,7 @@ def test_what_is_too_large_for_the_topic_is_left_out(
         5: (None, None),
         6: (b"k", None),
     }
-    headers = {offset: dict(letter.headers()) for offset, letter in by_offset.items()}
+    headers = {offset: dict(headers_of(letter)) for offset, letter in by_offset.items()}
     left_out = b"left out: too large for this topic"
     assert [headers[offset].get("gralha.value") for offset in (1, 2, 4)] == [None, left_out, left_out]
     assert [headers[offset].get("gralha.key") for offset in (2, 4, 5)] == [None, left_out, left_out]

@@ -49,7 +49,7 @@ def test_ctrl_c_in_the_middle_of_the_start_leaves_nothing_behind(tmp_path: Path)
     folder = tmp_path / "demo"
     with Terminal([*DEMO, "--folder", str(folder)], cwd=REPOSITORY) as terminal:
         terminal.wait_for("Creating topic sales")
-        terminal.type(CTRL_C)
+        terminal.press(CTRL_C)
         assert terminal.end() == 0, terminal.screen
         assert "Stopping the brokers" in terminal.screen
         assert "Traceback" not in terminal.screen

@@ -15,6 +15,7 @@ from gralha.pipelines import Pipeline, from_topic, pipeline, to_table, to_topic
 from gralha.pipelines.events import Progressed, Started, Stopped
 from tests.pipelines.runner import Runner
 from tests.pipelines.topics import create, read, read_values, write
+from tests.received import header_values, key_of, value_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -79,7 +80,7 @@ def committed(bootstrap: str, group: str, topic: str) -> int:
 def check_letters(letters: list[confluent_kafka.Message], source: str, target: str) -> None:
     assert [letter.key() for letter in letters] == [b"shop-1"] * 4
     assert letters[0].value() == b"nonsense"
-    headers = [dict(letter.headers()) for letter in letters]
+    headers = [header_values(letter) for letter in letters]
     assert [one["gralha.reason"].decode() for one in headers] == [
         "the value is not JSON: Expecting value: line 1 column 1 (char 0)",
         "the field product is missing",
@@ -127,7 +128,7 @@ def test_a_windowed_sum_keeps_its_state_between_runs(
     write(bootstrap, source, [sale("a", 100.0, 5), sale("a", 4.0, 91)])
     runner(totals(source, target))
 
-    found = [(record.key(), json.loads(record.value())) for record in read(bootstrap, target)]
+    found = [(key_of(record), json.loads(value_of(record))) for record in read(bootstrap, target)]
     assert sorted((key.decode(), row["start"][14:16], row["total"]) for key, row in found) == [
         ("a", "00", 3.0),
         ("a", "01", 1.0),

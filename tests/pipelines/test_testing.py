@@ -122,7 +122,8 @@ def test_without_a_schema_a_row_is_the_value(spark: SparkSession) -> None:
     def shouted(lines: DataFrame) -> DataFrame:
         return lines.selectExpr("upper(CAST(value AS STRING)) AS line")
 
-    result = run_rows(shouted, session=spark, lines=["one", b"two", {"value": "three"}])
+    lines: list[dict[str, str] | str | bytes] = ["one", b"two", {"value": "three"}]
+    result = run_rows(shouted, session=spark, lines=lines)
     check(result, [{"line": "ONE"}, {"line": "TWO"}, {"line": "THREE"}])
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from tests.received import value_of
+
 PATIENCE_S = 60.0
 
 
@@ -51,4 +53,4 @@ def read(bootstrap: str, topic: str) -> list[confluent_kafka.Message]:
 
 def read_values(bootstrap: str, topic: str) -> list[Any]:
     """The JSON values of a topic."""
-    return [json.loads(message.value()) for message in read(bootstrap, topic)]
+    return [json.loads(value_of(message)) for message in read(bootstrap, topic)]
