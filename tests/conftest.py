@@ -6,7 +6,7 @@ draws new ones. No example has a deadline, and none may be called too slow: the 
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -44,7 +44,9 @@ def gralha_cluster_config() -> Mapping[str, str]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     if report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"

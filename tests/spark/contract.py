@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
@@ -100,7 +100,10 @@ class Stage:
         self.lane = lane
         self.bootstrap = bootstrap
         self.folder = folder
-        self.client_config = {"bootstrap.servers": bootstrap, "log_level": 0}
+        self.client_config: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": bootstrap,
+            "log_level": 0,
+        }
         self.admin = AdminClient(self.client_config)
 
     # The cluster, through confluent-kafka.
@@ -140,7 +143,7 @@ class Stage:
                 record.key,
                 record.partition,
                 timestamp=record.timestamp_ms,
-                headers=record.headers,
+                headers=list(record.headers),
                 on_delivery=lambda error, _: failures.append(error) if error else None,
             )
         assert producer.flush(TIMEOUT_S) == 0
@@ -189,12 +192,12 @@ class Stage:
     def available(self, frame: DataFrame, checkpoint: str = "query") -> list[Batch]:
         """Runs a query on all existing records. Returns the batches that had rows."""
         batches, query = self.start(frame, checkpoint, availableNow=True)
-        query.awaitTermination(TIMEOUT_S)
+        query.awaitTermination(int(TIMEOUT_S))
         assert not query.isActive, "the query did not end by itself"
         return batches
 
     def start(
-        self, frame: DataFrame, checkpoint: str = "query", **trigger: object
+        self, frame: DataFrame, checkpoint: str = "query", **trigger: Any
     ) -> tuple[list[Batch], StreamingQuery]:
         """Start a query and the list that its batches are added to."""
         batches: list[Batch] = []

@@ -192,5 +192,5 @@ def test_a_topic_that_goes_away(stage: Stage) -> None:
     assert [batch.numbers for batch in batches] == [[0, 1, 2]]
     stage.delete_topic(topic)
     with pytest.raises(StreamingQueryException, match=topic):
-        query.awaitTermination(TIMEOUT_S)
+        query.awaitTermination(int(TIMEOUT_S))
     assert not query.isActive

@@ -6,6 +6,7 @@ import pytest
 from confluent_kafka import Message
 from pyspark.sql.streaming import StreamingQuery
 
+from tests.received import value_of
 from tests.spark.contract import (
     ON_ONE_CLUSTER,
     TIMEOUT_S,
@@ -85,7 +86,7 @@ def test_many_rows_from_many_tasks(stage: Stage) -> None:
     )
     stage.write(frame, topic=topic, kafka_compression_type="lz4", kafka_batch_size="5000")
     messages = stage.consume(topic)
-    assert sorted(int(message.value()) for message in messages) == list(range(20_000))
+    assert sorted(int(value_of(message)) for message in messages) == list(range(20_000))
     assert {message.partition() for message in messages} == {0, 1, 2}
     assert all(message.key() in (None, message.value()) for message in messages)
 
@@ -120,7 +121,7 @@ def test_a_stream_from_topic_to_topic(stage: Stage) -> None:
     run()
     stage.produce(source, numbered(range(10, 12)))
     run()
-    assert sorted(int(message.value()) for message in stage.consume(sink)) == list(range(12))
+    assert sorted(int(value_of(message)) for message in stage.consume(sink)) == list(range(12))
 
 
 def running_counts(stage: Stage, source: str, sink: str, mode: str) -> StreamingQuery:
@@ -218,4 +219,4 @@ def test_the_mode_append_must_be_said(stage: Stage) -> None:
 def test_the_output_mode_update_needs_foreach_batch(stage: Stage) -> None:
     source, sink = stage.topic_of(numbered(range(10))), stage.topic()
     with refused("gralha does not support Update mode"):
-        running_counts(stage, source, sink, "update").awaitTermination(TIMEOUT_S)
+        running_counts(stage, source, sink, "update").awaitTermination(int(TIMEOUT_S))

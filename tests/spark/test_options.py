@@ -95,7 +95,7 @@ def test_a_pattern_fits_whole_names() -> None:
     ],
 )
 def test_a_wrong_option_of_a_stream_says_what_to_write(options: dict[str, str], words: str) -> None:
-    message = error(**options)
+    message = error(True, **options)
     assert words in message
     assert message[0].isupper()
 
@@ -124,9 +124,11 @@ def test_a_time_goes_before_times_of_partitions_and_those_before_offsets() -> No
     offsets = {"startingOffsets": '{"sales": {"0": 5}}'}
     times = {"startingOffsetsByTimestamp": '{"sales": {"0": 99}}'}
     one = TopicPartition("sales", 0)
-    assert parsed(**offsets).starting == AtOffsets("startingOffsets", {one: 5})
-    assert parsed(**offsets, **times).starting == AtTimestamps("startingOffsetsByTimestamp", {one: 99})
-    assert parsed(**offsets, **times, startingTimestamp="7").starting == AtTimestamp("startingTimestamp", 7)
+    assert parsed(True, **offsets).starting == AtOffsets("startingOffsets", {one: 5})
+    assert parsed(True, **offsets, **times).starting == AtTimestamps("startingOffsetsByTimestamp", {one: 99})
+    assert parsed(True, **offsets, **times, startingTimestamp="7").starting == AtTimestamp(
+        "startingTimestamp", 7
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,12 +147,12 @@ def test_names_of_options_may_be_written_in_any_case() -> None:
 
 
 def test_settings_of_the_client_are_kept_as_they_were_written() -> None:
-    options = parsed(**{"kafka.client.id": "${env:S2_TEST_CLIENT}"})
+    options = parsed(True, **{"kafka.client.id": "${env:S2_TEST_CLIENT}"})
     assert options.kafka == {"bootstrap.servers": "localhost:9092", "client.id": "${env:S2_TEST_CLIENT}"}
 
 
 def test_secrets_are_looked_up_when_a_connection_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = parsed(**{"kafka.client.id": "${env:S2_TEST_CLIENT}"})
+    options = parsed(True, **{"kafka.client.id": "${env:S2_TEST_CLIENT}"})
     monkeypatch.setenv("S2_TEST_CLIENT", "known-here")
     assert options.client_settings().client_id == "known-here"
     assert "known-here" not in repr(options)

@@ -23,6 +23,7 @@ def test_the_end_of_a_batch_is_committed_as_spark_reports_it(
             end = StreamOffset({one: last, two: 0}, {topic: "id"}, data_loss={topic: LossCount(1, 2)})
             assert commit_progress({"bootstrap.servers": bootstrap}, group, end.to_json()) == []
             found = admin.group_offsets([group])[group]
+            assert isinstance(found, dict)
             assert {partition: committed.offset for partition, committed in found.items()} == {
                 one: last,
                 two: 0,

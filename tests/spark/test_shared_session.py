@@ -14,7 +14,9 @@ def test_workers_run_this_interpreter(spark: SparkSession) -> None:
     from pyspark.sql.functions import lit, udf
 
     where = udf(lambda _: sys.executable, "string")
-    assert spark.range(1).select(where(lit(0))).first()[0] == sys.executable
+    row = spark.range(1).select(where(lit(0))).first()
+    assert row is not None
+    assert row[0] == sys.executable
 
 
 def test_the_connector_of_spark_itself_is_there(spark: SparkSession, bootstrap: str) -> None:

@@ -19,6 +19,7 @@ from gralha.spark.data_source import GralhaDataSource
 from gralha.spark.option_values import OptionError
 from gralha.spark.sink import TaskWritten, batch_writer, stream_writer, write_each_batch
 from tests.client.bulk_broker import HANG_UP, TOPIC, bulk_broker
+from tests.received import value_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -125,7 +126,7 @@ def test_a_streaming_query_goes_on_where_it_stopped(
             .start()
         )
         assert query.awaitTermination(int(PATIENCE_S))
-    found = [record.value() for record in records(bootstrap, topic, 300)]
+    found = [value_of(record) for record in records(bootstrap, topic, 300)]
     assert sorted(found) == sorted(b"%d" % number for number in range(300))
 
 
@@ -215,7 +216,9 @@ def test_a_task_waits_for_a_cluster_that_is_away_when_it_begins() -> None:
     with bulk_broker() as broker:
         broker.init_script = [HANG_UP] * 2
         options = {"kafka.bootstrap.servers": broker.address, "topic": TOPIC}
-        assert batch_writer(options, VALUE, False).write(iter([batch(b"a")])).records == 1
+        written = batch_writer(options, VALUE, False).write(iter([batch(b"a")]))
+        assert isinstance(written, TaskWritten)
+        assert written.records == 1
 
 
 def test_references_stay_references_until_a_task_connects(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,11 +11,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gralha.testing.process import free_ports
+from tests.received import value_of
 from tests.spark.contract import Lane, Stage, numbered, played_on
 
 if TYPE_CHECKING:
@@ -65,10 +66,11 @@ def connect_address(spark: SparkSession) -> Iterator[str]:
     context = spark.sparkContext._jsc.sc()
     (port,) = free_ports(1)
     context.conf().set("spark.connect.grpc.binding.port", str(port))
-    service = spark._jvm.org.apache.spark.sql.connect.service.SparkConnectService
+    jvm: Any = spark._jvm
+    service = jvm.org.apache.spark.sql.connect.service.SparkConnectService
     service.start(context)
     yield f"sc://127.0.0.1:{port}"
-    service.stop(spark._jvm.scala.Option.empty(), spark._jvm.scala.Option.empty())
+    service.stop(jvm.scala.Option.empty(), jvm.scala.Option.empty())
 
 
 def run_pipeline(folder: Path, connect_address: str) -> None:
@@ -96,9 +98,9 @@ def test_topics_flow_through_a_declared_pipeline_into_a_table_and_a_topic(
         (0, 50),
         (1, 50),
     ]
-    assert sorted(int(message.value()) for message in stage.consume(sink)) == list(range(90, 100))
+    assert sorted(int(value_of(message)) for message in stage.consume(sink)) == list(range(90, 100))
 
     # A second update continues after the first one.
     stage.produce(source, numbered([190]))
     run_pipeline(stage.folder, connect_address)
-    assert sorted(int(message.value()) for message in stage.consume(sink)) == [*range(90, 100), 190]
+    assert sorted(int(value_of(message)) for message in stage.consume(sink)) == [*range(90, 100), 190]

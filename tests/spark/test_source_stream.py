@@ -51,7 +51,9 @@ def recreate(stage: Stage, topic: str, partitions: int = 1) -> None:
 def last_offset(checkpoint: Path) -> dict[str, object]:
     """The last offset in Spark's log of planned batches."""
     logs = [path for path in (checkpoint / "offsets").iterdir() if path.name.isdigit()]
-    return json.loads(max(logs, key=lambda path: int(path.name)).read_text().splitlines()[-1])
+    last = max(logs, key=lambda path: int(path.name)).read_text().splitlines()[-1]
+    offset: dict[str, object] = json.loads(last)
+    return offset
 
 
 # Progress
@@ -86,7 +88,7 @@ def test_lag_is_what_the_report_of_a_batch_shows(stage: Stage) -> None:
     _, query = stage.start(
         stage.stream(subscribe=topic, startingOffsets="earliest", maxOffsetsPerTrigger=30), availableNow=True
     )
-    query.awaitTermination(TIMEOUT_S)
+    query.awaitTermination(int(TIMEOUT_S))
     sources = [progress["sources"][0] for progress in query.recentProgress if progress["numInputRows"]]
     ends = [json.loads(source["endOffset"])[topic]["0"] for source in sources]
     latest = [json.loads(source["latestOffset"])[topic]["0"] for source in sources]
@@ -139,7 +141,7 @@ def test_a_topic_deleted_while_the_query_runs(stage: Stage) -> None:
     eventually(lambda: len(batches) == 1)
     stage.delete_topic(topic)
     with refused(f"Topic {topic} was deleted while the query read it"):
-        query.awaitTermination(TIMEOUT_S)
+        query.awaitTermination(int(TIMEOUT_S))
 
 
 def test_a_misspelt_topic_ends_the_query_with_a_sentence(stage: Stage) -> None:
@@ -177,8 +179,7 @@ def test_a_first_batch_whose_topic_was_deleted_meanwhile(stage: Stage) -> None:
     with refused(f"Topic {topic} does not exist"):
         read_all(stage, topic)
     # Tasks look for the topic for this long.
-    patience = {"kafka_default_api_timeout_ms": 2000}
-    assert read_all(stage, topic, failOnDataLoss=False, **patience) == []
+    assert read_all(stage, topic, failOnDataLoss=False, kafka_default_api_timeout_ms=2000) == []
     assert last_offset(checkpoint)["@dataLoss"] == {topic: {"events": 1, "records": 0}}
 
 

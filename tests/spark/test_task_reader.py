@@ -27,7 +27,7 @@ def batch(first: int) -> bytes:
 
 
 def rows(broker: BulkBroker, **given: str) -> int:
-    return sum(found.num_rows for found in read_range(options(broker, **given), WANTED))
+    return sum(found.num_rows for found in read_range(options(broker, streaming=True, **given), WANTED))
 
 
 def test_a_task_waits_for_a_cluster_that_is_away_when_it_begins() -> None:
