@@ -20,8 +20,16 @@ from gralha.broker.broker import Broker
 from gralha.broker.config import Listener, NodeConfig
 from gralha.broker.controller_channel import ControllerChannel
 from gralha.broker.handlers import APIS, CONTROLLER_APIS
-from gralha.broker.lifecycle import Lifecycle, LifecycleTimes, RegistrationRefusedError
+from gralha.broker.lifecycle import Lifecycle, RegistrationRefusedError
 from gralha.broker.neighbours import Neighbours
+from gralha.broker.part_settings import (
+    cleaner_settings,
+    configured_voters,
+    fetch_settings,
+    lifecycle_times,
+    metadata_log_config,
+    quorum_timeouts,
+)
 from gralha.broker.pipeline import Api, Peer, RequestContext
 from gralha.broker.server import Server
 from gralha.metadata.config_keys import broker_config_value
@@ -45,15 +53,12 @@ from gralha.protocol.messages.allocate_producer_ids import (
 from gralha.protocol.messages.broker_registration import BrokerRegistrationRequest, Feature
 from gralha.protocol.messages.broker_registration import Listener as RegisteredListener
 from gralha.raft.driver import QuorumError, QuorumSettings
-from gralha.raft.log import MetadataLogConfig
 from gralha.raft.quorum_state import QuorumStateError
 from gralha.raft.snapshots import SnapshotError
-from gralha.raft.timeouts import Timeouts
 from gralha.raft.voters import VoterEndpoint
-from gralha.replication.fetch_state import FetchSettings
 from gralha.replication.manager import ReplicaManager, ReplicationPorts
 from gralha.replication.quota import UNLIMITED
-from gralha.storage.cleaning import CleanerSettings, CleaningWorker
+from gralha.storage.cleaning import CleaningWorker
 from gralha.storage.config import LogConfig
 from gralha.storage.disk import Disk, DiskError, FolderLock
 from gralha.storage.failed_sync import mark_failed_sync, write_unsynced_again
@@ -101,7 +106,7 @@ class Node:
                 "replica.high.watermark.checkpoint.interval.ms"
             ),
             producer_expiration_ms=config.number("producer.id.expiration.ms"),
-            cleaner_settings=_cleaner_settings(config, lambda name: config.text(name) or ""),
+            cleaner_settings=cleaner_settings(config, lambda name: config.text(name) or ""),
             cleaning_worker=cleaning_worker,
         )
         self._neighbours = Neighbours(
@@ -190,7 +195,7 @@ class Node:
             broker.channel,
             self._introduction(broker.cluster_id, folders, previous_epoch),
             lambda: controller.image.offset,
-            self._lifecycle_times(),
+            lifecycle_times(self.config),
             self._has_quorum,
         )
         try:
@@ -303,30 +308,15 @@ class Node:
         config = self.config
         quorum = QuorumSettings(
             config.node_id,
-            self._configured_voters(),
+            configured_voters(config),
             config.metadata_log_dir,
             self._disk,
             self._clock,
             self._fail,
             metadata_folder.directory_id,
-            MetadataLogConfig(
-                segment_bytes=config.number("metadata.log.segment.bytes"),
-                segment_ms=config.number("metadata.log.segment.ms"),
-                max_record_bytes_between_snapshots=config.number(
-                    "metadata.log.max.record.bytes.between.snapshots"
-                ),
-                max_snapshot_interval_ms=config.number("metadata.log.max.snapshot.interval.ms"),
-                max_retention_bytes=config.number("metadata.max.retention.bytes"),
-                max_retention_ms=config.number("metadata.max.retention.ms"),
-            ),
+            metadata_log_config(config),
             self._neighbours.controllers,
-            Timeouts(
-                config.number("controller.quorum.election.timeout.ms"),
-                config.number("controller.quorum.fetch.timeout.ms"),
-                config.number("controller.quorum.election.backoff.max.ms"),
-                config.number("controller.quorum.request.timeout.ms"),
-                config.number("controller.quorum.retry.backoff.ms"),
-            ),
+            quorum_timeouts(config),
             self._random,
             metadata_folder.cluster_id,
             bootstrap=[-2 - number for number in range(len(config.quorum_servers))],
@@ -339,15 +329,6 @@ class Node:
         )
         bootstrap = read_bootstrap_records(self._disk, config.metadata_log_dir)
         return ControllerService(quorum, config.texts, bootstrap, self._random)
-
-    def _configured_voters(self) -> dict[int, tuple[str, int]] | list[int]:
-        """The configured voters. Without any, a node is a quorum of one, unless bootstrap servers are
-        configured.
-        """
-        config = self.config
-        if config.voters:
-            return {one.node_id: (one.host, one.port) for one in config.voters}
-        return [] if config.quorum_servers else [config.node_id]
 
     def _load_logs(self, controller: ControllerService) -> None:
         self._logs.load(self._clock(), controller.topic_config_values)
@@ -374,14 +355,7 @@ class Node:
             lambda: self._broker_epoch,
             self._neighbours.registration,
             config.number("replica.lag.time.max.ms"),
-            FetchSettings(
-                config.number("replica.fetch.wait.max.ms"),
-                config.number("replica.fetch.min.bytes"),
-                config.number("replica.fetch.max.bytes"),
-                config.number("replica.fetch.response.max.bytes"),
-                config.number("replica.fetch.backoff.ms"),
-                config.number("replica.socket.timeout.ms"),
-            ),
+            fetch_settings(config),
         )
 
     async def _ask_controller(self, request: Message) -> Message:
@@ -392,14 +366,6 @@ class Node:
     def _broker_epoch(self) -> int:
         """The epoch of the newest registration. The controller may ask for a new one at any time."""
         return -1 if self._lifecycle is None else self._lifecycle.epoch
-
-    def _lifecycle_times(self) -> LifecycleTimes:
-        config = self.config
-        return LifecycleTimes(
-            config.number("broker.heartbeat.interval.ms"),
-            config.number("broker.session.timeout.ms"),
-            config.number("initial.broker.registration.timeout.ms"),
-        )
 
     async def _set_strays_aside(self) -> None:
         """Renames the folders of partitions that do not belong to this broker any more, as Kafka does.
@@ -439,7 +405,7 @@ class Node:
         assert self._controller is not None
         layers = self._controller.context.config_layers(self._controller.image)
         self._logs.cleaner.configure(
-            _cleaner_settings(self.config, lambda name: broker_config_value(name, layers) or "")
+            cleaner_settings(self.config, lambda name: broker_config_value(name, layers) or "")
         )
         self._replicas.leader_quota.bytes_per_second = int(
             broker_config_value("leader.replication.throttled.rate", layers) or UNLIMITED
@@ -586,16 +552,6 @@ class Node:
 
     def _folders(self) -> list[str]:
         return sorted({*self.config.log_dirs, self.config.metadata_log_dir})
-
-
-def _cleaner_settings(config: NodeConfig, value_of: Callable[[str], str]) -> CleanerSettings:
-    return CleanerSettings(
-        enabled=config.flag("log.cleaner.enable"),
-        backoff_ms=int(value_of("log.cleaner.backoff.ms")),
-        dedupe_buffer_bytes=int(value_of("log.cleaner.dedupe.buffer.size")),
-        io_buffer_bytes=int(value_of("log.cleaner.io.buffer.size")),
-        io_max_bytes_per_second=float(value_of("log.cleaner.io.max.bytes.per.second")),
-    )
 
 
 async def _cancel(tasks: "list[asyncio.Future[Any]]") -> None:

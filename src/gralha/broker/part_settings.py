@@ -1,0 +1,68 @@
+"""The settings of a node's parts, taken from its configuration."""
+
+from collections.abc import Callable
+
+from gralha.broker.config import NodeConfig
+from gralha.broker.lifecycle import LifecycleTimes
+from gralha.raft.log import MetadataLogConfig
+from gralha.raft.timeouts import Timeouts
+from gralha.replication.fetch_state import FetchSettings
+from gralha.storage.cleaning import CleanerSettings
+
+
+def configured_voters(config: NodeConfig) -> dict[int, tuple[str, int]] | list[int]:
+    """The configured voters. Without voters and bootstrap servers, a node is a quorum of one."""
+    if config.voters:
+        return {one.node_id: (one.host, one.port) for one in config.voters}
+    return [] if config.quorum_servers else [config.node_id]
+
+
+def quorum_timeouts(config: NodeConfig) -> Timeouts:
+    return Timeouts(
+        config.number("controller.quorum.election.timeout.ms"),
+        config.number("controller.quorum.fetch.timeout.ms"),
+        config.number("controller.quorum.election.backoff.max.ms"),
+        config.number("controller.quorum.request.timeout.ms"),
+        config.number("controller.quorum.retry.backoff.ms"),
+    )
+
+
+def metadata_log_config(config: NodeConfig) -> MetadataLogConfig:
+    return MetadataLogConfig(
+        segment_bytes=config.number("metadata.log.segment.bytes"),
+        segment_ms=config.number("metadata.log.segment.ms"),
+        max_record_bytes_between_snapshots=config.number("metadata.log.max.record.bytes.between.snapshots"),
+        max_snapshot_interval_ms=config.number("metadata.log.max.snapshot.interval.ms"),
+        max_retention_bytes=config.number("metadata.max.retention.bytes"),
+        max_retention_ms=config.number("metadata.max.retention.ms"),
+    )
+
+
+def lifecycle_times(config: NodeConfig) -> LifecycleTimes:
+    return LifecycleTimes(
+        config.number("broker.heartbeat.interval.ms"),
+        config.number("broker.session.timeout.ms"),
+        config.number("initial.broker.registration.timeout.ms"),
+    )
+
+
+def fetch_settings(config: NodeConfig) -> FetchSettings:
+    return FetchSettings(
+        config.number("replica.fetch.wait.max.ms"),
+        config.number("replica.fetch.min.bytes"),
+        config.number("replica.fetch.max.bytes"),
+        config.number("replica.fetch.response.max.bytes"),
+        config.number("replica.fetch.backoff.ms"),
+        config.number("replica.socket.timeout.ms"),
+    )
+
+
+def cleaner_settings(config: NodeConfig, value_of: Callable[[str], str]) -> CleanerSettings:
+    """`value_of` returns the value of a dynamic setting."""
+    return CleanerSettings(
+        enabled=config.flag("log.cleaner.enable"),
+        backoff_ms=int(value_of("log.cleaner.backoff.ms")),
+        dedupe_buffer_bytes=int(value_of("log.cleaner.dedupe.buffer.size")),
+        io_buffer_bytes=int(value_of("log.cleaner.io.buffer.size")),
+        io_max_bytes_per_second=float(value_of("log.cleaner.io.max.bytes.per.second")),
+    )
