@@ -95,7 +95,7 @@ async def test_a_broker_of_another_cluster_is_told_so_at_once(
     stop, ready = asyncio.Event(), asyncio.Event()
 
     def announce(node: Node) -> None:
-        server._announce(node)
+        server.announce_ready(node)
         ready.set()
 
     running = asyncio.ensure_future(controller.run(stop, announce))

@@ -35,7 +35,7 @@ def test_wrong_calls_of_the_server(
             ["--port", "99999"],
             "argument --port: 99999 is not a port: give a number from 0 to 65535 (see gralha up --help)",
         ),
-        (["--data", "/a,b"], "/a,b cannot be used: log.dirs treats the comma in it as a separator"),
+        (["--data", "/a,b"], "--data /a,b: the path of the data folder must not have a comma"),
     ],
 )
 def test_wrong_calls_of_up(arguments: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:

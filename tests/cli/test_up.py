@@ -20,9 +20,9 @@ PATIENCE_S = 30
 
 
 @contextmanager
-def up(data: Path, port: int) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
+def up(data: Path, port: int, *options: str) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
     """The running program, and the four lines that it prints when it is ready."""
-    line = [GRALHA, "up", "--data", str(data), "--port", str(port)]
+    line = [GRALHA, "up", "--data", str(data), "--port", str(port), *options]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
             assert program.stdout is not None
@@ -107,11 +107,57 @@ def test_what_is_no_port_is_one_clear_line(tmp_path: Path, port: str) -> None:
 def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert refused("--data", str(tmp_path), "--port", port).startswith(
-            f"Cannot listen on localhost:{port}: "
-        )
+        complaint = refused("--data", str(tmp_path), "--port", port)
+    assert complaint.startswith(f"Cannot listen on localhost:{port}: ")
+    assert complaint.endswith(" Stop the program that uses the port, or choose another one with --port.\n")
+
+
+def test_an_address_of_another_machine_is_one_clear_line(tmp_path: Path) -> None:
+    line = [GRALHA, "up", "--data", str(tmp_path), "--port", "0", "--host", "192.0.2.1"]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (done.returncode, done.stdout) == (1, "")
+    warning, complaint = done.stderr.splitlines()
+    assert warning.startswith("WARNING ANYBODY who reaches 192.0.2.1:0 can read and write everything: ")
+    assert complaint.startswith("Cannot listen on 192.0.2.1:0: ")
+    assert complaint.endswith(" Use an address of this machine with --host.")
 
 
 def test_data_in_use_is_one_clear_line(tmp_path: Path) -> None:
     with up(tmp_path, 0):
-        assert str(tmp_path / "broker-1") in refused("--data", str(tmp_path), "--port", "0")
+        complaint = refused("--data", str(tmp_path), "--port", "0")
+    folder = tmp_path / "broker-1"
+    what_to_do = "Stop that one, or choose another folder with --data."
+    assert complaint == f"{folder} is in use by another broker. {what_to_do}\n"
+
+
+def test_settings_of_kafka_can_be_overridden(tmp_path: Path) -> None:
+    (port,) = free_ports(1)
+    options = ["--override", "num.partitions=4", "--no-auto-create", "--host", "127.0.0.1", "--verbose"]
+    with up(tmp_path, port, *options) as (program, table):
+        assert table[1] == f"  broker    127.0.0.1:{port}\n"
+        server = ["--bootstrap-server", f"127.0.0.1:{port}"]
+        run("kafka-topics", *server, "--create", "--topic", "four")
+        assert "PartitionCount: 4" in run("kafka-topics", *server, "--describe", "--topic", "four")
+        line = [str(SCRIPTS / "kafka-console-producer"), *server, "--topic", "misspelt"]
+        done = subprocess.run(line, input="x\n", capture_output=True, text=True, timeout=PATIENCE_S)
+        assert done.returncode == 1
+        assert "misspelt" in done.stderr
+        assert run("kafka-topics", *server, "--list") == "four\n"
+        code, output, log = stop(program, signal.SIGINT)
+        assert (code, output) == (0, "")
+        assert "INFO " in log
+
+
+def test_a_wrong_setting_is_one_clear_line(tmp_path: Path) -> None:
+    complaint = refused("--data", str(tmp_path), "--port", "0", "--override", "num.partitions=many")
+    assert complaint.startswith("--override: num.partitions")
+
+
+def test_help_has_an_example_and_the_defaults() -> None:
+    for flag in ("--help", "-h"):
+        done = subprocess.run([GRALHA, "up", flag], capture_output=True, text=True, timeout=PATIENCE_S)
+        assert done.returncode == 0
+        assert done.stdout.startswith("usage: gralha up ")
+        assert "gralha up --brokers 3 " in done.stdout
+        for default in ("(default 1)", "default 9092", "default localhost"):
+            assert default in " ".join(done.stdout.split())

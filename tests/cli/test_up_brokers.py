@@ -52,9 +52,19 @@ def refused(*arguments: str) -> str:
 
 
 @contextmanager
-def up(data: Path, port: int) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
+def up(data: Path, port: int, *options: str) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
     """The running program, and the six lines that it prints when all three are ready."""
-    line = [str(SCRIPTS / "gralha"), "up", "--brokers", "3", "--data", str(data), "--port", str(port)]
+    line = [
+        str(SCRIPTS / "gralha"),
+        "up",
+        "--brokers",
+        "3",
+        "--data",
+        str(data),
+        "--port",
+        str(port),
+        *options,
+    ]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
             assert program.stdout is not None
@@ -146,7 +156,7 @@ def test_ports_may_change_between_two_starts_and_the_number_of_brokers_may_not(t
         # The settings of running brokers do not change.
         other = ["--brokers", "3", "--data", str(tmp_path), "--port", str(port + 2)]
         assert "broker-3 is in use by another broker" in refused(*other)
-        assert f"localhost:{port}\n" in (tmp_path / "broker-1.properties").read_text()
+        assert f"PLAINTEXT://localhost:{port}," in (tmp_path / "broker-1.properties").read_text()
     for brokers in ("1", "2", "5"):
         complaint = refused("--brokers", brokers, "--data", str(tmp_path), "--port", str(port))
         assert f"gralha up --brokers 3 --data {tmp_path}, or name another folder" in complaint
@@ -162,12 +172,15 @@ def test_the_others_go_on_when_one_is_killed_and_it_can_be_started_again(tmp_pat
     with up(tmp_path, port) as (program, _):
         assert program.stderr is not None
         brokers = children_of(program.pid)
-        run(f"kafka-topics --create {server} --topic t --replication-factor 3")
+        run(f"kafka-topics --create {server} --topic t --partitions 6")
+        described = run(f"kafka-topics --describe {server} --topic t")
+        assert "ReplicationFactor: 3\tConfigs: min.insync.replicas=2" in described
         os.kill(brokers[1], signal.SIGKILL)
         line = program.stderr.readline()
         assert line.startswith(f"Broker 2 ended by SIGKILL (its log: {tmp_path}/broker-2.log). ")
         assert line.endswith(" The others continue.\n")
         run(f"kafka-console-producer {server} --topic t", "one\n")
+        wait_until(lambda: run(f"kafka-topics --describe {server} --unavailable-partitions") == "")
         (command,) = re.findall("`(.*)`", line)
         again = ServerProcess(shlex.split(command), tmp_path / "again.log")
         try:
@@ -186,6 +199,15 @@ def test_a_broker_that_does_not_start_ends_all_with_its_reason(tmp_path: Path) -
     with socket.create_server(("127.0.0.1", port + PORT_STEP)):
         complaint = refused("--brokers", "3", "--data", str(tmp_path), "--port", str(port))
     assert complaint.startswith(f"Broker 2 ended: Cannot listen on localhost:{port + PORT_STEP}: ")
+    assert "choose another one with --port." in complaint
+
+
+def test_the_logs_of_all_brokers_can_be_watched(tmp_path: Path) -> None:
+    with up(tmp_path, first_port(), "--verbose") as (program, _):
+        assert program.stderr is not None
+        seen: set[str] = set()
+        while seen != {"1", "2", "3"}:
+            seen.add(program.stderr.readline().partition(" | ")[0])
 
 
 @pytest.fixture

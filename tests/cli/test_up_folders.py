@@ -7,8 +7,8 @@ import pytest
 
 from gralha.broker.offline import read_identities
 from gralha.cli.program import CommandError
-from gralha.cli.up_brokers import properties
-from gralha.cli.up_folders import check_number, folder_for, prepare
+from gralha.cli.up_folders import check_number, earlier_settings, folder_for, prepare
+from gralha.cli.up_settings import as_text, one_of
 
 
 def cluster_ids(data: Path) -> set[str]:
@@ -18,8 +18,7 @@ def cluster_ids(data: Path) -> set[str]:
 
 
 def write_settings(data: Path, brokers: int) -> None:
-    settings = properties(1, brokers, 20_000, data)
-    (data / "broker-1.properties").write_text("".join(f"{name}={settings[name]}\n" for name in settings))
+    (data / "broker-1.properties").write_text(as_text(one_of(1, brokers, "localhost", 20_000, data)))
 
 
 def test_a_new_folder_serves_any_number(tmp_path: Path) -> None:
@@ -46,6 +45,14 @@ def test_settings_tell_of_folders_that_were_lost(tmp_path: Path) -> None:
     (tmp_path / "broker-1.properties").write_text("controller.quorum.voters=me@here:1\n")
     with pytest.raises(CommandError, match=r"broker-1\.properties does not name the voters"):
         check_number(tmp_path, 3)
+
+
+def test_the_settings_of_the_last_start_are_known(tmp_path: Path) -> None:
+    assert earlier_settings(tmp_path) is None
+    prepare(tmp_path, 3)
+    assert earlier_settings(tmp_path) == {}
+    write_settings(tmp_path, 3)
+    assert (earlier_settings(tmp_path) or {})["node.id"] == "1"
 
 
 def test_a_cluster_has_an_id_of_its_own(tmp_path: Path) -> None:

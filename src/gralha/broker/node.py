@@ -68,11 +68,22 @@ from gralha.transactions.producer_ids import Block, ProducerIds
 log = logging.getLogger("gralha.broker")
 
 PLAINTEXT: Final = 0
+# What a `StartError` is about.
+PORT: Final = "port"
+HOST: Final = "host"
+FOLDER: Final = "folder"
 CONTROLLED_SHUTDOWN_S: Final = 30.0
 
 
 class StartError(Exception):
-    """A node cannot start. The message says why and what to do."""
+    """A node cannot start. The message says why, and `setting` which setting a person could change.
+
+    The command that has started the node says how, because not everybody writes a properties file.
+    """
+
+    def __init__(self, message: str, setting: str | None = None) -> None:
+        super().__init__(message)
+        self.setting = setting
 
 
 class Node:
@@ -238,12 +249,11 @@ class Node:
             try:
                 port = await server.bind(listener.name, listener.host, listener.port, apis)
             except OSError as error:
-                advice = "Use an address of this machine in listeners."
-                if error.errno == errno.EADDRINUSE:
-                    advice = "Stop the program that uses the port, or choose another port."
                 address = f"{listener.host or '*'}:{listener.port}"
-                reason = error.strerror or error
-                raise StartError(f"Cannot listen on {address}: {reason}. {advice}") from None
+                is_used = error.errno == errno.EADDRINUSE
+                raise StartError(
+                    f"Cannot listen on {address}: {error.strerror or error}", PORT if is_used else HOST
+                ) from None
             advertised = next((one for one in self.config.advertised if one.name == listener.name), listener)
             addresses.append(advertised._replace(port=advertised.port or port))
 
@@ -284,7 +294,7 @@ class Node:
                 self._shared_cluster_id(),
             )
         except FolderLockedError as error:
-            raise StartError(f"{error}. Stop that one, or choose another folder in log.dirs.") from None
+            raise StartError(str(error), FOLDER) from None
         except FormatError as error:
             raise StartError(str(error)) from None
 

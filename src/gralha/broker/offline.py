@@ -59,7 +59,7 @@ def _lock(disk: Disk, folder: str) -> FolderLock:
     disk.make_folder(folder)
     lock = disk.lock_folder(folder)
     if lock is None:
-        raise FormatError(f"{folder} is in use by another broker. Stop that one, or use another folder.")
+        raise FormatError(f"{folder} is in use by another broker. Stop that one, or choose another folder.")
     return lock
 
 

@@ -21,7 +21,11 @@ from gralha.storage.disk import DiskError, RealDisk
 
 
 class NodeFailedError(Exception):
-    """The node did not start, or could not continue. The message is a sentence for a person."""
+    """The node did not start, or could not continue. `setting` is that of a `StartError`."""
+
+    def __init__(self, message: str, setting: str | None = None) -> None:
+        super().__init__(message)
+        self.setting = setting
 
 
 def wall_clock_ms() -> int:
@@ -60,7 +64,8 @@ async def _run(config: NodeConfig, on_ready: Callable[[Node], None]) -> None:
     try:
         await node.run(stop, ready)
     except (StartError, RegistrationRefusedError, DiskError) as error:
-        raise NodeFailedError(str(error)) from error
+        setting = error.setting if isinstance(error, StartError) else None
+        raise NodeFailedError(str(error), setting) from error
 
 
 def _stop_or_exit(stop: asyncio.Event) -> None:

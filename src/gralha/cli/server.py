@@ -2,8 +2,8 @@
 
 import logging
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from gralha.cli.arguments import ProgramParser
 from gralha.cli.program import CommandError, run
@@ -11,6 +11,13 @@ from gralha.cli.text_file import read_text
 
 if TYPE_CHECKING:
     from gralha.broker.node import Node
+
+# What a person can do if a node does not start, by what it is about (`gralha.broker.node.StartError`).
+ADVICE: Final = {
+    "port": "Stop the program that uses the port, or choose another port in listeners.",
+    "host": "Use an address of this machine in listeners.",
+    "folder": "Stop that one, or choose another folder in log.dirs.",
+}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,11 +34,22 @@ def _serve(arguments: list[str]) -> int:
     )
     options = parser.parse_args(arguments)
     text = read_text(options.config, "the properties file")
+    log_to_stderr()
+    return serve(text, options.config, announce_ready, options.override)
+
+
+def log_to_stderr() -> None:
+    """The log of a node that runs for long: one line for each event, with its time."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
-    return serve(text, options.config, _announce, options.override)
 
 
-def serve(text: str, source: str, announce: "Callable[[Node], None]", overrides: Sequence[str] = ()) -> int:
+def serve(
+    text: str,
+    source: str,
+    announce: "Callable[[Node], None]",
+    overrides: Sequence[str] = (),
+    advice: Mapping[str, str] = ADVICE,
+) -> int:
     """Checks the settings, runs the node and returns the exit code."""
     from gralha.broker.config import ConfigFileError, NodeConfig
     from gralha.broker.run import NodeFailedError, hostname, run_node
@@ -54,11 +72,13 @@ def serve(text: str, source: str, announce: "Callable[[Node], None]", overrides:
     try:
         run_node(config, announce)
     except NodeFailedError as error:
-        raise CommandError(str(error)) from None
+        what_to_do = advice.get(error.setting or "")
+        raise CommandError(f"{error}. {what_to_do}" if what_to_do else str(error)) from None
     return 0
 
 
-def _announce(node: "Node") -> None:
+def announce_ready(node: "Node") -> None:
+    """Prints the line that programs wait for."""
     found = node.addresses or node.controller_addresses
     addresses = ",".join(f"{one.host or '*'}:{one.port}" for one in found)
     role = "" if node.addresses else " as a controller"

@@ -1,35 +1,51 @@
 """`gralha up`: runs the platform on this machine, without a configuration file."""
 
+import argparse
 import logging
+import socket
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from gralha.cli import up_settings
 from gralha.cli.arguments import ProgramParser, port_number
 from gralha.cli.installed import installed_command
 from gralha.cli.program import CommandError, run
 from gralha.cli.server import serve
-from gralha.cli.up_brokers import (
-    FIRST_PORT,
-    MAX_BROKERS,
-    client_port,
-    properties,
-    run_brokers,
-)
-from gralha.cli.up_folders import check_number, default_data_folder, folder_for, prepare
+from gralha.cli.up_brokers import MAX_BROKERS, run_brokers
+from gralha.cli.up_folders import check_number, default_data_folder, earlier_settings, folder_for, prepare
 
 if TYPE_CHECKING:
     from gralha.broker.node import Node
 
-DEFAULT_PORT = 9092
+DEFAULT_HOST: Final = "localhost"
+DEFAULT_PORT: Final = 9092
+ANY_ADDRESS: Final = ("", "0.0.0.0", "::")
+_EXAMPLES: Final = """examples:
+  gralha up                                  one broker on localhost:9092
+  gralha up --brokers 3                      three brokers; each topic has three replicas
+  gralha up --override num.partitions=6      with a setting of Kafka's server.properties
+"""
 
 
 def main(arguments: list[str] | None = None) -> int:
     return run(_up, arguments)
 
 
-def _up(arguments: list[str]) -> int:
-    parser = ProgramParser(prog="gralha up", description="Run the platform on this machine.")
+def _parser() -> ProgramParser:
+    parser = ProgramParser(
+        prog="gralha up",
+        description="Run the platform on this machine until Ctrl-C.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--brokers",
+        type=_number_of_brokers,
+        default=1,
+        metavar="N",
+        help=f"number of brokers, 1 to {MAX_BROKERS} (default 1)",
+    )
     parser.add_argument(
         "--data",
         type=Path,
@@ -40,76 +56,88 @@ def _up(arguments: list[str]) -> int:
         "--port",
         type=port_number,
         metavar="P",
-        help=f"port for clients (default {DEFAULT_PORT}, or {FIRST_PORT} for the first of several brokers)",
+        help=f"port for clients (default {DEFAULT_PORT}; {up_settings.FIRST_PORT}, 29092, 39092 for three)",
     )
     parser.add_argument(
-        "--brokers",
-        type=int,
-        default=1,
-        choices=range(1, MAX_BROKERS + 1),
-        metavar="N",
-        help=f"number of brokers, up to {MAX_BROKERS} (default 1); three use {FIRST_PORT}, 29092 and 39092",
+        "--host",
+        default=DEFAULT_HOST,
+        metavar="H",
+        help=f"address on which clients reach the brokers (default {DEFAULT_HOST}: this machine only)",
     )
-    options = parser.parse_args(arguments)
-    data = (options.data or folder_for(options.brokers)).expanduser().resolve()
-    logging.basicConfig(format="%(levelname)s %(message)s", level=logging.WARNING, stream=sys.stderr)
+    parser.add_argument(
+        "--override",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of all brokers; may be given many times",
+    )
+    parser.add_argument(
+        "--no-auto-create",
+        action="store_true",
+        help="do not create a topic when a client uses it for the first time",
+    )
+    parser.add_argument("--verbose", action="store_true", help="show the log of the brokers")
+    return parser
 
+
+def _number_of_brokers(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_BROKERS:
+        raise argparse.ArgumentTypeError(f"{text} is not possible: give a number from 1 to {MAX_BROKERS}")
+    return int(text)
+
+
+def _up(arguments: list[str]) -> int:
+    options = _parser().parse_args(arguments)
+    overrides = up_settings.parse_overrides(options.override)
+    if options.no_auto_create:
+        overrides["auto.create.topics.enable"] = "false"
+    data = (options.data or folder_for(options.brokers)).expanduser().resolve()
     if "," in str(data):
-        raise CommandError(f"{data} cannot be used: log.dirs treats the comma in it as a separator")
+        raise CommandError(f"--data {data}: the path of the data folder must not have a comma")
     check_number(data, options.brokers)
     if options.brokers > 1:
-        return _up_several(data, options.brokers, FIRST_PORT if options.port is None else options.port)
+        return _up_several(options, data, overrides)
+    return _up_one(options, data, overrides)
+
+
+def _up_one(options: argparse.Namespace, data: Path, overrides: dict[str, str]) -> int:
+    level = logging.INFO if options.verbose else logging.WARNING
+    logging.basicConfig(format="%(levelname)s %(message)s", level=level, stream=sys.stderr)
+    settings = up_settings.single(data, options.host, DEFAULT_PORT if options.port is None else options.port)
 
     def announce(node: "Node") -> None:
-        _print_table([("broker", address) for address in _addresses(node)], data)
+        rows = [("broker", f"{up_settings.in_address(one.host)}:{one.port}") for one in node.addresses]
+        _print_table(rows, data)
 
     return serve(
-        _text(_properties(data, DEFAULT_PORT if options.port is None else options.port)),
+        up_settings.as_text(settings),
         "gralha up",
         announce,
+        [up_settings.as_text({name: value}) for name, value in overrides.items()],
+        up_settings.ADVICE,
     )
 
 
-def _up_several(data: Path, brokers: int, first_port: int) -> int:
-    prepare(data, brokers)
-    node_ids = range(1, brokers + 1)
-    texts = [_text(properties(node_id, brokers, first_port, data)) for node_id in node_ids]
+def _up_several(options: argparse.Namespace, data: Path, overrides: dict[str, str]) -> int:
+    first_port = up_settings.FIRST_PORT if options.port is None else options.port
+    replication = up_settings.replication(options.brokers, earlier_settings(data))
+    prepare(data, options.brokers)
+    node_ids = range(1, options.brokers + 1)
+    texts = [
+        up_settings.as_text(
+            up_settings.one_of(node_id, options.brokers, options.host, first_port, data)
+            | replication
+            | overrides
+        )
+        for node_id in node_ids
+    ]
 
     def announce() -> None:
-        rows = [
-            (f"broker {node_id}", f"localhost:{client_port(node_id, first_port)}") for node_id in node_ids
-        ]
-        _print_table(rows, data)
+        host = socket.gethostname() if options.host in ANY_ADDRESS else up_settings.in_address(options.host)
+        ports = {node_id: up_settings.client_port(node_id, first_port) for node_id in node_ids}
+        _print_table([(f"broker {node_id}", f"{host}:{port}") for node_id, port in ports.items()], data)
 
-    return run_brokers(data, texts, announce)
-
-
-def _properties(data: Path, port: int) -> dict[str, str]:
-    return {
-        "process.roles": "broker,controller",
-        "node.id": "1",
-        "listeners": f"PLAINTEXT://localhost:{port}",
-        "log.dirs": str(data / "broker-1"),
-        "offsets.topic.replication.factor": "1",
-        "transaction.state.log.replication.factor": "1",
-        "transaction.state.log.min.isr": "1",
-        # As in Kafka's own sample: a person who tries things out does not want to wait for more group
-        # members.
-        "group.initial.rebalance.delay.ms": "0",
-    }
-
-
-def _text(settings: dict[str, str]) -> str:
-    return "".join(f"{name}={_escaped(value)}\n" for name, value in settings.items())
-
-
-def _escaped(value: str) -> str:
-    """A value for a properties file, in which the backslash is the escape character."""
-    return value.replace("\\", "\\\\")
-
-
-def _addresses(node: "Node") -> list[str]:
-    return [f"{one.host}:{one.port}" for one in node.addresses]
+    return run_brokers(data, texts, announce, is_verbose=options.verbose)
 
 
 def _print_table(rows: list[tuple[str, str]], data: Path) -> None:

@@ -11,50 +11,21 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from gralha.cli.installed import installed_command
 from gralha.cli.program import CommandError, stop_on_terminate
-from gralha.cli.up_folders import VOTERS
 
-FIRST_PORT: Final = 19092
-PORT_STEP: Final = 10_000
-CONTROLLER_PORT_OFFSET: Final = 1
 MAX_BROKERS: Final = 5
 # A broker needs less time to hand over its leadership.
 STOP_TIMEOUT_S: Final = 45.0
 READY: Final = b"ready: "
+LOG_INTERVAL_S: Final = 0.1
 PR_SET_PDEATHSIG: Final = 1
-
-
-def client_port(node_id: int, first_port: int) -> int:
-    """19092, 29092, 39092, ... as in many Kafka tutorials."""
-    return first_port + (node_id - 1) * PORT_STEP
-
-
-def properties(node_id: int, brokers: int, first_port: int, data: Path) -> dict[str, str]:
-    """The settings of one node: a broker and controller, in a quorum with all others."""
-    port = client_port(node_id, first_port)
-    voters = [
-        f"{voter}@localhost:{client_port(voter, first_port) + CONTROLLER_PORT_OFFSET}"
-        for voter in range(1, brokers + 1)
-    ]
-    replicas = str(min(3, brokers))
-    return {
-        "process.roles": "broker,controller",
-        "node.id": str(node_id),
-        VOTERS: ",".join(voters),
-        "controller.listener.names": "CONTROLLER",
-        "listeners": f"PLAINTEXT://localhost:{port},CONTROLLER://localhost:{port + CONTROLLER_PORT_OFFSET}",
-        "advertised.listeners": f"PLAINTEXT://localhost:{port}",
-        "log.dirs": str(data / f"broker-{node_id}"),
-        "offsets.topic.replication.factor": replicas,
-        "transaction.state.log.replication.factor": replicas,
-        "transaction.state.log.min.isr": str(min(2, brokers)),
-        "group.initial.rebalance.delay.ms": "0",
-    }
 
 
 class BrokerProcesses:
@@ -72,7 +43,7 @@ class BrokerProcesses:
         with self._file(node_id, "log").open("ab") as log:
             self._log_begins[node_id] = log.tell()
             self._processes[node_id] = subprocess.Popen(
-                [sys.executable, "-m", "gralha", "server", "--config", str(file)],
+                [sys.executable, "-m", "gralha.cli.up_node", str(file)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -96,6 +67,22 @@ class BrokerProcesses:
                     file = self._file(node_id, "log")
                     reason = last_words(file, self._log_begins[node_id])
                     raise CommandError(f"Broker {node_id} ended: {reason} (more in {file})")
+
+    def show_logs(self) -> None:
+        """Prints the new lines of all logs, each with the number of its broker. Never returns."""
+        with contextlib.ExitStack() as stack:
+            logs = {
+                node_id: stack.enter_context(self._file(node_id, "log").open(errors="replace"))
+                for node_id in self._processes
+            }
+            for node_id, log in logs.items():
+                log.seek(self._log_begins[node_id])
+            while True:
+                lines = [f"{node_id} | {line}" for node_id, log in logs.items() for line in log]
+                sys.stderr.write("".join(lines))
+                sys.stderr.flush()
+                if not lines:
+                    time.sleep(LOG_INTERVAL_S)
 
     def wait(self) -> None:
         """Waits until no broker is left, which is a failure. Reports each end, and how to start the broker
@@ -145,7 +132,9 @@ class BrokerProcesses:
         return self._data / f"broker-{node_id}.{kind}"
 
 
-def run_brokers(data: Path, texts: Sequence[str], announce: Callable[[], None]) -> int:
+def run_brokers(
+    data: Path, texts: Sequence[str], announce: Callable[[], None], *, is_verbose: bool = False
+) -> int:
     """Runs brokers with these settings until Ctrl-C, SIGTERM or the end of the terminal."""
     processes = BrokerProcesses(data)
     stop_on_terminate()
@@ -154,6 +143,8 @@ def run_brokers(data: Path, texts: Sequence[str], announce: Callable[[], None]) 
     try:
         for node_id, text in enumerate(texts, start=1):
             processes.start(node_id, text)
+        if is_verbose:
+            threading.Thread(target=processes.show_logs, daemon=True).start()
         processes.wait_until_ready()
         announce()
         processes.wait()

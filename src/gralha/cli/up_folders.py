@@ -18,9 +18,10 @@ from typing import Final
 from gralha.cli.installed import installed_command
 from gralha.cli.program import CommandError
 from gralha.cli.text_file import read_text
+from gralha.cli.up_settings import VOTERS
 from gralha.protocol.properties import parse_properties
 
-VOTERS: Final = "controller.quorum.voters"
+FIRST_PROPERTIES: Final = "broker-1.properties"
 _BROKER_FOLDER: Final = re.compile(r"broker-(\d+)")
 
 
@@ -64,18 +65,28 @@ def _broker_folders(data: Path) -> list[int]:
     return [int(name[1]) for name in names if name]
 
 
+def earlier_settings(data: Path) -> dict[str, str] | None:
+    """The settings of the last start of several brokers. None if the folder is new."""
+    file = data / FIRST_PROPERTIES
+    if not file.exists():
+        return {} if _broker_folders(data) else None
+    try:
+        return {one.name: one.value for one in parse_properties(read_text(str(file), "the settings"))}
+    except ValueError as error:
+        raise _not_ours(file, error) from None
+
+
 def _voters(data: Path) -> list[int]:
     """The voters in the settings of the last start, because the folder of a broker may be lost."""
-    file = data / "broker-1.properties"
-    if not file.exists():
-        return []
+    settings = earlier_settings(data) or {}
     try:
-        settings = {one.name: one.value for one in parse_properties(read_text(str(file), "the settings"))}
         return [int(voter.partition("@")[0]) for voter in settings.get(VOTERS, "").split(",") if voter]
     except ValueError as error:
-        raise CommandError(
-            f"{file} does not name the voters ({error}): remove it if gralha up did not write it"
-        ) from None
+        raise _not_ours(data / FIRST_PROPERTIES, error) from None
+
+
+def _not_ours(file: Path, error: ValueError) -> CommandError:
+    return CommandError(f"{file} does not name the voters ({error}): remove it if gralha up did not write it")
 
 
 def _count(brokers: int) -> str:
