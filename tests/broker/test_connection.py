@@ -178,6 +178,18 @@ async def test_a_frame_has_a_deadline_from_its_first_byte(door: Fixture) -> None
     assert await client.is_closed()
 
 
+async def test_a_large_frame_may_take_longer(door: Fixture) -> None:
+    """Two megabytes of it have arrived, so it has 128 seconds more."""
+    client = await door.connect()
+    started = asyncio.get_running_loop().time()
+    client.writer.write(records_of(5_000_000)[: 2 << 20])
+    await until(lambda: any(connection._large_filled == 2 << 20 for connection in door.server.connections()))
+    door.server.end_overdue(started + FRAME_DEADLINE_SECONDS + 120)
+    assert door.server.connections()[0].closing_since is None
+    door.server.end_overdue(started + FRAME_DEADLINE_SECONDS + 200)
+    assert await client.is_closed()
+
+
 async def test_a_client_that_reads_slowly_is_no_frame_that_does_not_arrive(door: Fixture) -> None:
     client = await door.connect()
     requests = ask("x" * 1000) * 20_000

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gralha.broker.pipeline import Api, Peer, Pipeline, RequestContext
 from gralha.protocol.message import Message
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from gralha.protocol.primitives import ProtocolError, Reader, Writer
+from gralha.protocol.primitives import ProtocolError, Reader, Writer, in_memory
 
 API_KEY = 10
 IN_TURN_KEY = 11
@@ -63,7 +63,7 @@ class Door:
         return position
 
     def write(self) -> None:
-        self.written += b"".join(self.pipeline.take_out())
+        self.written += b"".join(in_memory(self.pipeline.take_out()))
 
     def answers(self) -> list[tuple[int, str]]:
         result, position = [], 0

@@ -213,7 +213,7 @@ def test_a_second_broker_on_the_same_folder_or_port_says_what_to_do(
         0, cluster.data_folder()
     )
     used = start(cluster.ports[1], tmp_path / "other")
-    assert "Stop the program that uses the port, or choose another port." in used
+    assert "Stop the program that uses the port, or choose another port in listeners." in used
 
 
 def test_the_limit_of_connections_can_be_changed_while_it_runs(cluster: GralhaCluster) -> None:

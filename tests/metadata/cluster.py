@@ -2,8 +2,13 @@
 
 from random import Random
 
-from gralha.metadata.controller.brokers import BrokerIntroduction, register_broker, unfence_broker
-from gralha.metadata.controller.decision import ControllerContext
+from gralha.metadata.controller.brokers import (
+    BrokerIntroduction,
+    checked_registration,
+    register_broker,
+    unfencing_records,
+)
+from gralha.metadata.controller.decision import ControllerContext, Decision
 from gralha.metadata.controller.producer_ids import allocate_producer_ids
 from gralha.metadata.delta import ImageDelta
 from gralha.metadata.image import EMPTY_IMAGE, NO_LEADER, Endpoint, MetadataImage
@@ -46,6 +51,12 @@ def cluster(brokers=1, fenced=(), log_dirs=1) -> MetadataImage:
         if broker_id not in fenced:
             image, _ = replay(image, unfence_broker(image, broker_id, decision.response, context()).records)
     return image
+
+
+def unfence_broker(image, broker_id, broker_epoch, context):
+    """Unfences a broker, as a heartbeat does."""
+    registration = checked_registration(image, broker_id, broker_epoch)
+    return Decision(None, unfencing_records(image, registration, context) if registration.fenced else [])
 
 
 async def let_in(controller, broker):

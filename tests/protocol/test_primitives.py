@@ -180,7 +180,7 @@ def test_records_are_read_and_written_by_reference(size: int) -> None:
     writer.write_compact_records(None)
     encoded = writer.to_bytes()
     assert len(encoded) == writer.size()
-    chunks = writer.finish()
+    chunks = writer.finish_in_memory()
     assert b"".join(chunks) == encoded
     spliced = [chunk for chunk in chunks if isinstance(chunk, memoryview) and chunk.obj is batch]
     assert len(spliced) == (2 if size >= SPLICE_FROM_BYTES else 0)
@@ -218,7 +218,7 @@ def test_frames_carry_their_size_whatever_was_spliced_into_them(frames: list[lis
         writer.end_frame()
         expected += struct.pack(">i", len(body)) + body
     assert writer.size() == len(expected)
-    assert b"".join(writer.finish()) == expected
+    assert b"".join(writer.finish_in_memory()) == expected
     assert writer.size() == 0
     writer.write_int8(5)
     assert writer.finish() == [b"\x05"]

@@ -10,8 +10,10 @@ from gralha.raft.events import (
     AddVoter,
     AdvanceHighWatermark,
     Answered,
+    AppendFetched,
     AppendLeaderChange,
     AppendVoters,
+    BatchShape,
     BeginEpochRequest,
     EndEpochRequest,
     FetchRequest,
@@ -264,6 +266,19 @@ def test_a_follower_without_answers_asks_after_the_fetch_timeout():
     assert state.role is Role.FOLLOWER
     run(state, 2019, 2120)
     assert role_of(state) is Role.PROSPECTIVE
+
+
+def test_a_follower_takes_no_records_of_a_later_epoch_from_its_leader():
+    """The leader has lost its epoch while it was reading."""
+    state = follower()
+    request = FetchRequest(3, ONE, state.log.end_offset, state.log.last_epoch, 0, 500)
+    end_offset = state.log.end_offset
+    for epoch, appended in ((4, 0), (3, 1)):
+        batches = (BatchShape(end_offset, end_offset + 1, epoch),)
+        response = FetchResponse(0, 2, 3, 0, batches=batches, records="records")
+        effects = state.step(Answered(2, request, response), 30)
+        assert sum(isinstance(effect, AppendFetched) for effect in effects) == appended
+    assert (state.log.end_offset, state.log.last_epoch) == (end_offset + 1, 3)
 
 
 def test_the_best_successor_of_a_resigned_leader_stands_at_once():

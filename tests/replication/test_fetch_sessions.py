@@ -22,6 +22,7 @@ from gralha.protocol.messages.fetch import (
 )
 from tests.replication.pair import FOLLOWER, LAG_TIME_MAX_MS, LEADER, NOW_MS, PARTITIONS, PEER, TOPIC_ID, Pair
 from tests.replication.parts import waiting_for_end, waiting_for_high_watermark
+from tests.storage.disks import QuietDisk
 
 
 @pytest.fixture
@@ -42,6 +43,40 @@ def test_only_what_has_changed_is_named(pair: Pair) -> None:
     assert pair.round() == ([7], [7])
     assert (pair.led[7].log.high_watermark, pair.followed[7].log.high_watermark) == (1, 1)
     assert pair.round() == ([], [])
+
+
+def test_what_does_not_fit_into_a_response_comes_with_the_next(pair: Pair) -> None:
+    """The first batch of partition 2 is larger than what is left of the response, which is not nothing."""
+    pair.round()
+    pair.append(1, 100)
+    pair.append(2, 15_000)
+    pair.append(3, 100)
+    assert pair.round() == ([], [1, 3])
+    assert pair.round() == ([1, 3], [2, 1, 3])
+    assert [pair.followed[index].log.log_end_offset for index in (1, 2, 3)] == [1, 1, 1]
+
+
+async def test_a_leader_whose_epoch_ends_during_a_read_in_a_thread_sends_nothing(pair: Pair) -> None:
+    """Its log may have records of the next leader by then."""
+    pair.round()
+    pair.append(0)
+    led = pair.led[0]
+    disk = led.log.disk
+    assert isinstance(disk, QuietDisk)
+
+    def lose_leadership(path: str) -> None:
+        disk.after_read = None
+        led.change_leader(FOLLOWER, 2, [LEADER, FOLLOWER], [FOLLOWER], 2)
+
+    disk.cold, disk.after_read = True, lose_leadership
+    answer = fetch.handle(pair.broker, RequestContext(PEER, 18, None), pair.ask().request)  # type: ignore[arg-type]
+    assert isinstance(answer, Deferred)
+    response = await answer
+    assert isinstance(response, FetchResponse)
+    (topic,) = response.responses
+    assert [(data.partition_index, data.error_code) for data in topic.partitions] == [
+        (0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    ]
 
 
 def test_the_leader_looks_at_no_other_partition(pair: Pair) -> None:

@@ -52,7 +52,7 @@ def partition(tmp_path: Path) -> Partition:
 
 @pytest.fixture
 def state(partition: Partition) -> FetchState:
-    state = FetchState(1, lambda: 11, FetchSettings(backoff_ms=100), lanes=2)
+    state = FetchState(1, lambda: 11, FetchSettings(backoff_ms=100), lanes=3)
     state.follow(partition)
     return state
 
@@ -193,6 +193,45 @@ def test_with_flush_messages_a_record_is_on_the_disk_before_the_next_is_asked_fo
     partition.log.on_flushed()
     assert woken == [True]
     assert asked(state).request.topics[0].partitions[0].fetch_offset == 2
+
+
+def test_partitions_that_flush_share_a_lane_which_waits_for_their_flushes(tmp_path: Path) -> None:
+    """If the lane asked for the others meanwhile, the flushed one would wait for the end of a long poll."""
+    state = FetchState(1, lambda: 11, FetchSettings(), lanes=3)
+    partitions = [new_partition(tmp_path, index) for index in range(4)]
+    for partition in partitions[2:]:
+        partition.log.config = LogConfig({"flush.messages": "1"})
+    for partition in partitions:
+        state.follow(partition)
+    ordinary, flushing = asked(state), asked(state)
+    assert [
+        [one.partition for one in poll.request.topics[0].partitions] for poll in (ordinary, flushing)
+    ] == [
+        [0, 1],
+        [2, 3],
+    ]
+    got = data(0, 2)
+    got.partition_index = 2
+    response = answer(got, PartitionData(partition_index=3))
+    response.session_id = 5
+    state.answered(flushing, response, 0, NOW_MS)
+    assert state.next_request(0) is None
+    partitions[2].log.flush()
+    again = asked(state)
+    assert again.lane is flushing.lane
+    assert [(one.partition, one.fetch_offset) for one in again.request.topics[0].partitions] == [(2, 2)]
+
+
+def test_a_lane_does_not_wait_for_a_partition_that_has_left_it(
+    state: FetchState, partition: Partition
+) -> None:
+    partition.log.config = LogConfig({"flush.messages": "1"})
+    state.answered(asked(state), answer(data(0, 2)), 0, NOW_MS)
+    assert state.next_request(0) is None
+    follow_leader(partition, 2)
+    state.follow(partition)
+    partition.log.flush()
+    assert asked(state).request.topics[0].partitions[0].current_leader_epoch == 2
 
 
 def test_who_is_out_of_range_asks_for_the_range(state: FetchState) -> None:

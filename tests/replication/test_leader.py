@@ -208,6 +208,7 @@ def test_who_is_fenced_leaving_or_another_process_is_not_proposed(
 def test_an_answer_counts_for_the_proposal_that_it_is_about(replica: Replica) -> None:
     replica.lead(1, 2)
     replica.fetch(3, 0)
+    replica.brokers[3] = registration(3, 13, True)  # so that no other proposal follows
     (proposal,) = replica.proposed
     partition = replica.partition
     partition.led().proposal_accepted(proposal, 2, [1, 2, 3], 2)  # of a later leader epoch
@@ -229,13 +230,31 @@ def test_metadata_that_is_older_than_an_answer_changes_nothing(replica: Replica)
     assert replica.partition.in_sync_replicas == [1, 2, 3]
 
 
-def test_a_refused_proposal_may_be_made_again(replica: Replica) -> None:
+def test_a_refused_proposal_is_made_again(replica: Replica) -> None:
+    """The follower has nothing to fetch, so it does not ask again by itself."""
     replica.lead(1, 2)
     replica.fetch(3, 0)
+    replica.brokers[3] = registration(3, 13, True)
     replica.partition.led().proposal_refused(replica.proposed[0])
-    assert replica.partition.led().counting == [1, 2]
+    assert (replica.partition.led().counting, len(replica.proposed)) == ([1, 2], 1)
+    replica.brokers[3] = registration(3, 13, False)
+    replica.partition.led().brokers_changed()
+    replica.partition.led().proposal_refused(replica.proposed[1])
+    assert [proposal.in_sync_replicas for proposal in replica.proposed] == [[1, 2, 3]] * 3
+
+
+@pytest.mark.parametrize("how", ["accepted", "told by the metadata"])
+def test_who_catches_up_while_a_proposal_is_under_way_comes_next(replica: Replica, how: str) -> None:
+    replica.lead(1)
+    replica.fetch(2, 0)
     replica.fetch(3, 0)
-    assert len(replica.proposed) == 2
+    (proposal,) = replica.proposed
+    assert proposal.in_sync_replicas == [1, 2]
+    if how == "accepted":
+        replica.partition.led().proposal_accepted(proposal, 1, [1, 2], 2)
+    else:
+        replica.lead(1, 2, partition_epoch=2)
+    assert replica.proposed[1].in_sync_replicas == [1, 2, 3]
 
 
 # Lag

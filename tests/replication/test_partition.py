@@ -20,7 +20,7 @@ from gralha.replication.subscriptions import HIGH_WATERMARK_MOVED, Subscriber
 from gralha.storage.config import LogConfig
 from gralha.storage.disk import RealDisk
 from gralha.storage.opening import open_log
-from tests.replication.parts import waiting_for_high_watermark
+from tests.replication.parts import following, waiting_for_high_watermark
 
 BROKER = 1
 NOW_MS = 1_700_000_000_000
@@ -116,6 +116,25 @@ def test_after_a_crash_a_log_that_must_flush_flushes_what_it_found(tmp_path: Pat
     assert again.log.on_flushed is not None
     again.log.on_flushed()
     assert again.log.high_watermark == 3
+
+
+@pytest.mark.parametrize("leads", [True, False])
+def test_a_log_that_must_flush_from_now_on_flushes_what_it_has(tmp_path: Path, leads: bool) -> None:
+    """A follower asks for no more records before that, and without records nobody else asks for a flush."""
+    partition = new_partition(tmp_path)
+    partition.change_leader(BROKER, 0, [BROKER, 2], [BROKER])
+    partition.led().append(batch(3), 1, NOW_MS)
+    if not leads:
+        partition.change_leader(2, 1, [BROKER, 2], [BROKER, 2])
+    asked: list[int] = []
+    partition.log.request_flush = lambda log, offset: asked.append(offset)
+    partition.configure(LogConfig({"flush.messages": "1"}))
+    assert (asked, partition.acknowledged_offset()) == ([3], 0)
+    told: list[bool] = []
+    if not leads:
+        following(partition).on_vouching = lambda: told.append(True)
+    partition.configure(LogConfig())
+    assert (asked, partition.acknowledged_offset(), bool(told)) == ([3], 3, not leads)
 
 
 def test_too_few_in_sync_replicas_refuse_acks_all_only(tmp_path: Path) -> None:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from gralha.metadata.image import ImageChange, PartitionImage, TopicImage
 from gralha.protocol.errors import NotEnoughReplicasError
+from gralha.protocol.primitives import RecordBytes
+from gralha.protocol.records import Record, encode_batch
 from gralha.replication.leading import ACKS_ALL
-from tests.replication.brokers import Brokers
+from tests.replication.brokers import NOW_MS, TOPIC_ID, Brokers
 
 
 @pytest.fixture
@@ -113,6 +116,25 @@ async def test_who_comes_after_the_leader_has_deleted_begins_where_it_begins(bro
     assert brokers.by_id[2].partition.log.log_start_offset == 7
 
 
+async def test_a_leader_that_starts_inside_of_a_batch_is_followed(brokers: Brokers) -> None:
+    """DeleteRecords stops inside of a batch. A new replica gets the whole batch (KAFKA-6975)."""
+    brokers.cut = {(3, 1)}
+    brokers.fence(3)
+    await brokers.place(1, (1, 2))
+    data = encode_batch([Record(b"k", b"v", NOW_MS) for _ in range(10)])
+    brokers.by_id[1].partition.led().append(RecordBytes(data, 0, len(data)), 1, NOW_MS)
+    brokers.by_id[1].append(3)
+    await brokers.until(lambda: brokers.by_id[2].partition.log.high_watermark == 13)
+    brokers.by_id[1].partition.led().delete_records(5)
+    brokers.cut = set()
+    brokers.registered[3] = brokers.registered[3]._replace(fenced=False)
+    brokers.tell((3,))
+    await brokers.until(lambda: 3 in brokers.by_id[1].partition.in_sync_replicas)
+    log = brokers.by_id[3].partition.log
+    assert (log.log_start_offset, log.log_end_offset) == (5, 13)
+    assert brokers.by_id[3].bytes_of_log() == brokers.by_id[1].bytes_of_log()
+
+
 async def test_a_partition_that_moves_away_leaves_no_log_and_one_that_comes_is_filled(
     brokers: Brokers, tmp_path: Path
 ) -> None:
@@ -127,6 +149,32 @@ async def test_a_partition_that_moves_away_leaves_no_log_and_one_that_comes_is_f
     assert not (tmp_path / "1" / "t-0").exists()
     brokers.by_id[3].append(1)
     await brokers.until(lambda: brokers.by_id[2].partition.log.high_watermark == 5)
+
+
+async def test_no_log_is_truncated_while_others_of_the_same_change_are_deleted(brokers: Brokers) -> None:
+    broker = brokers.by_id[3]
+    fetchers = broker.replicas._fetchers
+    assert fetchers is not None
+
+    def change(replicas: tuple[int, ...], partition_epoch: int) -> ImageChange:
+        placed = PartitionImage(replicas, (1, 2), 1, 1, partition_epoch)
+        return ImageChange([], [TopicImage("t", TOPIC_ID, {0: placed, 1: placed})], [], [], [], False, False)
+
+    brokers.cut = {(3, 1)}
+    broker.replicas.apply(change((1, 2, 3), 1))
+    await broker.replicas.settled()
+    assert len(fetchers._leaders) == 2
+    followed: list[int] = []
+    delete = broker.logs.delete_in_thread
+
+    async def delete_and_note(topic: str, partition: int, now_ms: int) -> None:
+        followed.append(len(fetchers._leaders))
+        await delete(topic, partition, now_ms)
+
+    broker.logs.delete_in_thread = delete_and_note  # type: ignore[method-assign]
+    broker.replicas.apply(change((1, 2), 2))
+    await broker.replicas.settled()
+    assert followed == [0, 0]
 
 
 async def test_a_log_of_a_partition_that_is_elsewhere_stays_if_it_was_not_served(

@@ -64,9 +64,11 @@ SHORTER += "|nonmonotonic-send|duplicate"
 DOWN = "not within"
 # The guards of the product itself stop a node.
 UNREADABLE = r"node \d ended: (CorruptMessageError|InvalidRecordError)"
+NOT_IN_SYNC = "not within 120 s: all replicas are in sync"
 METADATA_GOES_BACK = r"node \d ended: QuorumSafetyError"
 SNAPSHOT_REFUSED = (
     r"node \d ended: (OffsetOutOfRangeError\('Cannot increment the log start offset"
+    r"|OffsetOutOfRangeError\('Received request for offset \d+ for partition __cluster_metadata-0"
     r"|AssertionError\('(records must follow each other|leaders end their epochs with whole batches)"
     r"|MetadataError\('producer ids must grow)"
 )
@@ -113,6 +115,11 @@ THREE_NODES = [
         replication_bugs.let_fenced_replicas_be_in_sync,
         ("kill", "stop", "isolate", "freeze"),
         "fenced-in-sync",
+    ),
+    Bug(
+        replication_bugs.forget_who_catches_up_during_a_proposal,
+        ("kill", "stop"),
+        NOT_IN_SYNC,
     ),
     Bug(
         storage_bugs.forget_leader_epochs,
@@ -189,7 +196,15 @@ GROUPS = [
 ]
 FAULTS = ("kill", "stop", "partition", "isolate")
 COMPACTED = [Bug(storage_bugs.drop_the_last_value_of_a_key, FAULTS, "key-lost")]
-RETENTION = [Bug(storage_bugs.remove_segments_that_are_half_as_old, FAULTS, "deleted-too-early")]
+RETENTION = [
+    Bug(storage_bugs.remove_segments_that_are_half_as_old, FAULTS, "deleted-too-early"),
+    Bug(
+        storage_bugs.forget_segments_that_are_still_there,
+        ("failing_write", "kill"),
+        "offline: load-",
+        fault_interval_s=1,
+    ),
+]
 REASSIGNMENT = [
     Bug(
         replication_bugs.move_a_partition_before_its_new_replicas_have_it,

@@ -52,6 +52,13 @@ def never_truncate() -> None:
     patch(Leading, "diverging_epoch", lambda self, *args: None)
 
 
+def forget_who_catches_up_during_a_proposal() -> None:
+    """A follower that has caught up while a proposal was under way does not fetch again by itself."""
+    from gralha.replication.leading import Leading
+
+    patch(Leading, "_take_caught_up", lambda self: None)
+
+
 def let_fenced_replicas_be_in_sync() -> None:
     """KAFKA-13916: leader and controller do not ask whether a replica's broker is let in at all."""
     from gralha.metadata.controller import isr_changes

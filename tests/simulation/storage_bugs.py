@@ -65,10 +65,32 @@ def remove_what_metadata_does_not_mention() -> None:
 
 
 def forget_leader_epochs() -> None:
-    """The leader-epoch checkpoint is not written: a log that was closed cleanly does not know its epochs."""
+    """The leader-epoch checkpoint is not written: a log that was closed cleanly does not know its epochs.
+
+    The metadata log keeps its own. Its nodes would end before a partition shows the bug.
+    """
     from gralha.storage.leader_epochs import LeaderEpochs
 
-    patch(LeaderEpochs, "save", lambda self, log_end_offset: None)
+    save = LeaderEpochs.save
+
+    def save_metadata_only(self: Any, log_end_offset: int) -> None:
+        if "__cluster_metadata" in self.folder:
+            save(self, log_end_offset)
+
+    patch(LeaderEpochs, "save", save_metadata_only)
+
+
+def forget_segments_that_are_still_there() -> None:
+    """Retention forgets a segment before it renames its files. After a failed rename, it comes back."""
+    from gralha.storage.log_state import LogState
+
+    doom = LogState._doom
+
+    def forget_and_doom(self: Any, segment: Any, others: list[Any]) -> None:
+        self._set_segments(others)
+        doom(self, segment, others)
+
+    patch(LogState, "_doom", forget_and_doom)
 
 
 def drop_the_last_value_of_a_key() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gralha.protocol.primitives import Stored
 from gralha.storage.disk import Disk, DiskError, File, FolderLock, RealDisk
 
 
@@ -29,6 +30,9 @@ class WrappedFile(File):
         if self.disk.cold:
             return None
         return self.file.read_nowait(position, length)
+
+    def stored(self, position: int, length: int) -> Stored | None:
+        return None if self.disk.cold else self.file.stored(position, length)
 
     def write_at(self, position: int, data: bytes) -> None:
         self.file.write_at(position, data)

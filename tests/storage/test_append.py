@@ -12,6 +12,7 @@ from gralha.protocol.control_records import ABORT, control_key
 from gralha.protocol.errors import (
     CorruptMessageError,
     ErrorCode,
+    FencedLeaderEpochError,
     InvalidRecordError,
     KafkaError,
     KafkaStorageError,
@@ -235,6 +236,21 @@ def test_followers_keep_offsets_and_epochs(tmp_path: Path) -> None:
         with pytest.raises(KafkaError):
             follower.append_as_follower(RecordBytes(bad, 0, len(bad)))
     assert follower.log_end_offset == leader.log_end_offset
+
+
+def test_a_follower_leaves_out_records_of_a_later_leader(tmp_path: Path) -> None:
+    """They would hide that the two logs have parted before them."""
+    log = make_log(QuietDisk(), tmp_path)
+    data = b"".join(
+        batch(1, base_offset=offset, leader_epoch=epoch) for offset, epoch in enumerate((1, 1, 2, 1))
+    )
+    log.append_as_follower(RecordBytes(data, 0, len(data)), NOW, 1)
+    assert (log.log_end_offset, log.latest_epoch) == (2, 1)
+    later = batch(1, base_offset=2, leader_epoch=2)
+    with pytest.raises(FencedLeaderEpochError, match="leader of epoch 1 has sent records of leader epoch 2"):
+        log.append_as_follower(RecordBytes(later, 0, len(later)), NOW, 1)
+    log.append_as_follower(RecordBytes(later, 0, len(later)), NOW, 2)
+    assert (log.log_end_offset, log.latest_epoch) == (3, 2)
 
 
 def test_a_failed_write_changes_nothing(tmp_path: Path) -> None:

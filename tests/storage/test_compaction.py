@@ -272,6 +272,7 @@ async def test_replaced_files_are_removed_later() -> None:
     await log.manager.turn(NOW + 499)
     assert any(name.endswith(".log.deleted") for name in log.disk.list_folder(folder))
     await log.manager.turn(NOW + 500)
+    await log.manager.removals.done()
     names = log.disk.list_folder(folder)
     assert not any(name.endswith((".deleted", ".cleaned", ".swap")) for name in names)
     assert [name for name in names if name.endswith(".log")] == [

@@ -141,7 +141,7 @@ class TooFar:
     """A log whose recovery point is its end, synced or not."""
 
     def __init__(self, log: Log) -> None:
-        self.folder, self.segments = log.folder, log.segments
+        self.data_folder, self.base_offsets = log.data_folder, log.base_offsets
         self.recovery_point, self.log_start_offset = log.log_end_offset, log.log_start_offset
 
 

@@ -156,7 +156,10 @@ def test_idle_files_are_closed(tmp_path: Path) -> None:
     for file in files:
         file.append([b"record"])
     files[0].sync()
+    files[1].append([bytes(2 << 20)])
+    files[1].append([b"has room reserved ahead"])
     files[1].sync()
+    files[1].trim()
     disk.close_idle_files()
     assert len(disk.pool.open_files) == 3, "all were used since the start"
     assert files[0].read(0, 6) == b"record"
@@ -166,6 +169,6 @@ def test_idle_files_are_closed(tmp_path: Path) -> None:
     disk.close_idle_files()
     disk.close_idle_files()
     assert not disk.pool.open_files
-    for file in files:
+    for file in (files[0], files[2]):
         file.append([b"!"])
         assert file.read(0, 10) == b"record!"

@@ -39,6 +39,41 @@ def offset_index(folder: str, offsets: list[int]) -> OffsetIndex:
     return index
 
 
+def test_entries_that_were_dropped_are_not_found_again(tmp_path: Path) -> None:
+    """A reader has left a block of the file in memory. Then the segment is truncated and grows again."""
+    index = offset_index(str(tmp_path), list(range(400)))
+    index.save(sync=True)
+    index.release_memory()
+    index.load()
+    assert index.lookup(BASE + 50, True) == 5000
+    index.truncate_to(BASE + 20)
+    for offset in range(20, 400):
+        index.append(BASE + offset, offset * 33)
+    index.save(sync=True)
+    index.release_memory()
+    assert [index.lookup(BASE + offset, True) for offset in (19, 50, 399)] == [1900, 1650, 13167]
+
+
+def test_a_block_that_was_read_during_a_truncation_is_not_kept(tmp_path: Path) -> None:
+    index = offset_index(str(tmp_path), list(range(400)))
+    index.save(sync=True)
+    index.release_memory()
+    disk = index.disk
+    assert isinstance(disk, QuietDisk)
+
+    def truncate(path: str) -> None:
+        disk.after_read = None
+        index.truncate_to(BASE + 20)
+
+    disk.after_read = truncate
+    index.lookup(BASE + 50, True)
+    for offset in range(20, 400):
+        index.append(BASE + offset, offset * 33)
+    index.save(sync=True)
+    index.release_memory()
+    assert index.lookup(BASE + 50, True) == 1650
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     STEPS,

@@ -24,6 +24,7 @@ from tests.storage.logs import NOW, TOPIC_ID, append, idempotent, log_file
 
 NO_CONFIG: Callable[[str], Mapping[str, str]] = lambda _: {}  # noqa: E731
 FLUSH_EACH = LogConfig({"flush.messages": "1"})
+PATIENCE_S = 60
 
 
 def loaded(folder: Path, disk: QuietDisk | None = None, **options: int) -> LogManager:
@@ -312,7 +313,55 @@ class TestBackground:
         await manager.turn(NOW + 1499)
         assert all(path.exists() for path in deleted)
         await manager.turn(NOW + 1500)
+        await manager.removals.done()
         assert not any(path.exists() for path in deleted)
+        manager.close()
+
+    async def test_a_removal_that_takes_long_holds_up_nothing(self, tmp_path: Path) -> None:
+        disk = QuietDisk()
+        manager = loaded(tmp_path, disk, high_watermark_checkpoint_interval_ms=10)
+        make(manager, "a", config=LogConfig({"file.delete.delay.ms": "0"}))
+        append(make(manager, "b"))
+        manager.logs["b", 0].high_watermark = 1
+        await manager.delete_in_thread("a", 0, NOW)
+        manager.begin(NOW)
+        go_on = threading.Event()
+        waited: list[bool] = []
+
+        def wait_in(kind: str, path: str) -> None:
+            if kind == "remove" and path.endswith("-delete"):
+                waited.append(go_on.wait(PATIENCE_S))
+
+        disk.before = wait_in
+        for passed_ms in (10, 20):
+            await manager.turn(NOW + passed_ms)
+        assert (tmp_path / "replication-offset-checkpoint").read_text() == "0\n1\nb 0 1\n"
+        go_on.set()
+        await manager.removals.done()
+        assert waited == [True]
+        assert not list(tmp_path.glob("a-0*"))
+        manager.close()
+
+    async def test_what_cannot_be_removed_is_tried_again(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        disk = QuietDisk()
+        manager = loaded(tmp_path, disk)
+        make(manager, "a", config=LogConfig({"file.delete.delay.ms": "0"}))
+        await manager.delete_in_thread("a", 0, NOW)
+        manager.begin(NOW)
+        disk.before = failing("remove", "-delete")
+        await manager.turn(NOW)
+        await manager.removals.done()
+        assert "Cannot remove" in caplog.text
+        disk.before = None
+        for passed_ms in (1, 59_999):
+            await manager.turn(NOW + passed_ms)
+            await manager.removals.done()
+        assert list(tmp_path.glob("a-0*"))
+        await manager.turn(NOW + 60_000)
+        await manager.removals.done()
+        assert not list(tmp_path.glob("a-0*"))
         manager.close()
 
     async def test_checkpoints_are_written(self, tmp_path: Path) -> None:
@@ -425,6 +474,7 @@ class TestDeleting:
         await manager.turn(NOW + 99)
         assert (tmp_path / name).exists()
         await manager.turn(NOW + 100)
+        await manager.removals.done()
         assert not (tmp_path / name).exists()
         manager.close()
 
@@ -444,6 +494,7 @@ class TestDeleting:
         manager = loaded(tmp_path)
         assert manager.logs == {}
         await manager.turn(NOW)
+        await manager.removals.done()
         assert not any(name.endswith("-delete") for name in os.listdir(tmp_path))
         manager.close()
 

@@ -320,6 +320,50 @@ def test_leader_epochs_come_from_the_batches(disk: QuietDisk, tmp_path: Path) ->
     assert log.epochs.entries == expected  # epoch 9 has no record
 
 
+def test_epochs_of_truncated_batches_do_not_come_back(disk: QuietDisk, tmp_path: Path) -> None:
+    """The checkpoint still has epoch 5. A replica with batches of epoch 5 would be told that they agree."""
+    log = make_log(disk, tmp_path)
+    append(log, 10, epoch=4)
+    append(log, 5, epoch=5)
+    log.flush()
+    log.truncate_to(10)
+    follow = batch(5, base_offset=10, leader_epoch=4)
+    log.append_as_follower(RecordBytes(follow, 0, len(follow)))
+    assert log.epochs.entries == [(4, 0)]
+    log = crash(disk, log)
+    assert log.epochs.entries == [(4, 0)]
+    assert log.end_offset_for_epoch(5) == (-1, -1)
+
+
+def test_an_epoch_begins_where_its_batches_do_after_a_crash(disk: QuietDisk, tmp_path: Path) -> None:
+    """The checkpoint says offset 2 for epoch 1, but the log was truncated since."""
+    log = make_log(disk, tmp_path)
+    append(log, 1, epoch=0)
+    append(log, 1, epoch=0)
+    append(log, 1, epoch=1)
+    log.flush()
+    log.truncate_to(1)
+    append(log, 2, epoch=1)
+    log = crash(disk, log)
+    assert log.epochs.entries == [(0, 0), (1, 1)]
+
+
+@pytest.mark.parametrize("roll", [False, True])
+def test_an_epoch_keeps_its_start_if_its_first_batches_were_compacted(
+    disk: QuietDisk, tmp_path: Path, roll: bool
+) -> None:
+    log = make_log(disk, tmp_path, {"cleanup.policy": "compact"})
+    append(log, 2, epoch=0)
+    log.assign_epoch_start(1, 2)
+    if roll:
+        log.roll(NOW, 4)
+    follow = batch(1, base_offset=5, leader_epoch=1)
+    log.append_as_follower(RecordBytes(follow, 0, len(follow)))
+    log.flush()
+    log = crash(disk, log, recovery_point=0)
+    assert log.epochs.entries == [(0, 0), (1, 2)]
+
+
 @pytest.mark.parametrize("damage", ["none", "last", "all", "missing"])
 def test_producers_come_from_snapshots_and_batches(disk: QuietDisk, tmp_path: Path, damage: str) -> None:
     log = make_log(disk, tmp_path, SMALL)

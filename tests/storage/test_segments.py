@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -10,9 +11,10 @@ import pytest
 
 from gralha.protocol.errors import OffsetOutOfRangeError
 from gralha.protocol.primitives import RecordBytes
+from gralha.storage.disk import DiskError
 from gralha.storage.log import Log
-from tests.storage.disks import QuietDisk
-from tests.storage.logs import NOW, all_offsets, append, as_records, batch, make_log, reopen
+from tests.storage.disks import QuietDisk, failing
+from tests.storage.logs import NOW, all_offsets, append, as_records, batch, crash, make_log, reopen
 
 SIZE = len(batch(1))
 DAY = 86_400_000
@@ -138,6 +140,79 @@ def test_deleted_files_are_renamed_first_and_readable_still(tmp_path: Path) -> N
     found = first.read(0, 1000, int(first.size_bytes), True, True)
     assert found is not None
     assert found.size() == 2 * SIZE
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_retention_leaves_no_gap_if_a_rename_fails(tmp_path: Path, number: int) -> None:
+    """Behind a gap, recovery would take the newer segments for damaged and remove them."""
+    log = segmented(tmp_path, {"retention.ms": str(4 * DAY)})
+    log.flush()
+    log.high_watermark = 10
+    disk = log.disk
+    assert isinstance(disk, QuietDisk)
+    disk.before = failing("rename", f"{2 * number:020d}.log")
+    with pytest.raises(DiskError):
+        log.apply_retention(NOW)
+    disk.before = None
+    assert bases(log) == list(range(2 * number, 10, 2))
+    append(log)
+    log = crash(disk, log)
+    assert bases(log) == list(range(2 * number, 12, 2))
+    assert log.log_end_offset == 11
+    log.high_watermark = 10
+    assert log.apply_retention(NOW) == 3 - number
+    assert bases(log) == [6, 8, 10]
+
+
+def test_retention_forgets_a_segment_whose_index_cannot_be_renamed(tmp_path: Path) -> None:
+    log = segmented(tmp_path, {"retention.ms": str(5 * DAY)})
+    log.flush()
+    log.high_watermark = 10
+    disk = log.disk
+    assert isinstance(disk, QuietDisk)
+    disk.before = failing("rename", f"{0:020d}.index")
+    with pytest.raises(DiskError):
+        log.apply_retention(NOW)
+    disk.before = None
+    assert bases(log) == [2, 4, 6, 8]
+    assert all(os.path.exists(path) for path in log.doomed_files)
+    log = crash(disk, log)
+    assert bases(log) == [2, 4, 6, 8]
+    assert not (tmp_path / "t-0" / f"{0:020d}.index").exists()
+
+
+@pytest.mark.parametrize("how", ["truncation", "a new start"])
+@pytest.mark.parametrize("ending", [f"{number:020d}.log" for number in (8, 6, 4)])
+def test_a_truncation_that_fails_ends_the_broker(tmp_path: Path, how: str, ending: str) -> None:
+    """The log in memory is half truncated then. The next start finds a log without a gap."""
+    log = segmented(tmp_path)
+    log.flush()
+    disk = log.disk
+    assert isinstance(disk, QuietDisk)
+    disk.before = failing("rename", ending)
+    truncate = (
+        partial(log.truncate_to, 1) if how == "truncation" else partial(log.truncate_fully_and_start_at, 50)
+    )
+    with pytest.raises(DiskError) as raised:
+        truncate()
+    assert raised.value.is_fatal
+    disk.before = None
+    # `LogManager` lowers the recovery point before it truncates.
+    log = crash(disk, log, recovery_point=0)
+    end = int(ending[:20]) + 2
+    assert bases(log) == list(range(0, end, 2))
+    assert all_offsets(log) == [(offset, offset) for offset in range(end)]
+
+
+def test_a_truncation_succeeds_on_a_full_disk(tmp_path: Path) -> None:
+    log = segmented(tmp_path)
+    log.flush()
+    disk = log.disk
+    assert isinstance(disk, QuietDisk)
+    disk.before = failing("write", ".snapshot")
+    assert log.truncate_to(5)
+    assert log.log_end_offset == 5
+    assert log.save_error is not None
 
 
 @pytest.mark.parametrize("how", ["retention", "truncation", "a new start"])

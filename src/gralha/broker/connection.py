@@ -17,13 +17,16 @@ from typing import Final, cast
 from gralha.broker.pipeline import Api, Peer, Pipeline
 from gralha.broker.presence import Presence
 from gralha.broker.receive_buffer import SIZE_BYTES, ReceiveBuffer
+from gralha.broker.sending import Outbox
 from gralha.protocol.primitives import ProtocolError
 
 # A part of a frame up to this size is kept, and copied at the next read. A larger part gets its own buffer.
 # Otherwise a client that sends single bytes would make the broker copy it every time.
 MAX_KEPT_BYTES: Final = 256 * 1024
 FIRST_LARGE_BUFFER_BYTES: Final = 64 * 1024
+# How long a frame may take: this long, and longer the more of it has arrived.
 FRAME_DEADLINE_SECONDS: Final = 30.0
+FRAME_BYTES_PER_SECOND_MIN: Final = 16 * 1024
 
 log = logging.getLogger("gralha.broker")
 
@@ -86,7 +89,6 @@ class Connection(asyncio.BufferedProtocol):
         self._large_size = 0
         self._backlog = b""  # frames that have arrived and are not handled yet
         self._backlog_start = self._backlog_end = 0
-        self._write_paused = False
         self._reading = True
         self._closed = False
         self.active_at = loop.time()
@@ -106,6 +108,7 @@ class Connection(asyncio.BufferedProtocol):
             self._flush,
             self.close_because,
         )
+        self._outbox = Outbox(self._transport, self._resume, self._broken)
         settings.connections[self] = None
         if not self._limits.enter(host):
             self.close_because("too many connections (max.connections, max.connections.per.ip)")
@@ -117,6 +120,7 @@ class Connection(asyncio.BufferedProtocol):
         self._limits.leave(self.peer.host)
         self._limits.partial_bytes -= self._large_filled
         self._large, self._large_filled = None, 0
+        self._outbox.close()
         self._pipeline.close()
         presence = self._settings.presence
         if presence is not None and self.peer.node_id >= 0:
@@ -136,8 +140,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def overdue(self, now: float, max_idle_seconds: float) -> str | None:
         """The reason to close the connection now, or None."""
-        if self.frame_since is not None and now - self.frame_since > FRAME_DEADLINE_SECONDS:
-            return "its request did not arrive within 30 s"
+        if self.frame_since is not None:
+            received_bytes = len(self._partial) + self._large_filled
+            allowed_s = FRAME_DEADLINE_SECONDS + received_bytes / FRAME_BYTES_PER_SECOND_MIN
+            if now - self.frame_since > allowed_s:
+                return f"its request did not arrive within {allowed_s:.0f} s"
         if now - self.active_at > max_idle_seconds and not self._pipeline.slots:
             # A client that waits for an answer is not idle.
             return "it was idle (connections.max.idle.ms)"
@@ -186,20 +193,23 @@ class Connection(asyncio.BufferedProtocol):
         try:
             position = pipeline.feed(data, start, end)
         except ProtocolError as error:
-            self._write(pipeline.take_out())
+            self._write_out()
             self.close_because(str(error))
             return
         except Exception:
             log.exception("a request of %s:%s failed", self.peer.host, self.peer.port)
             self.close_because("a request failed")
             return
-        if pipeline.out:
-            self._write(pipeline.take_out())
-        if pipeline.is_full() or self._write_paused:
+        was_full = pipeline.is_full()
+        if pipeline.out and not self._write_out():
+            return
+        if was_full or pipeline.is_full() or self._outbox.is_full:
             # From now on the broker waits for the client to read, not for the rest of a frame.
             self._backlog, self._backlog_start, self._backlog_end = data, position, end
             self.frame_since = None
             self._pause()
+            # The socket may have taken everything at once. Other connections get their turn first.
+            self._loop.call_soon(self._resume)
         else:
             self._keep_partial(data, position, end)
 
@@ -228,18 +238,26 @@ class Connection(asyncio.BufferedProtocol):
             return
         self.active_at = self._loop.time()
         if self._pipeline.out:
-            self._write(self._pipeline.take_out())
+            self._write_out()
         self._resume()
 
-    def _write(self, chunks: list[bytes | memoryview]) -> None:
-        self._transport.writelines(chunks)
+    def _write_out(self) -> bool:
+        """Writes the answers that are ready. Returns False if the connection had to be ended."""
+        has_stored = self._pipeline.out_has_stored
+        self._outbox.write(self._pipeline.take_out(), has_stored)
+        return not self._closed
+
+    def _broken(self, error: Exception) -> None:
+        if not self._closed:
+            log.info("aborting the connection of %s:%s: %s", self.peer.host, self.peer.port, error)
+            self.abort()
 
     def pause_writing(self) -> None:
-        self._write_paused = True
+        self._outbox.transport_is_full()
 
     def resume_writing(self) -> None:
-        self._write_paused = False
         self.active_at = self._loop.time()
+        self._outbox.transport_has_room()
         self._resume()
 
     def _pause(self) -> None:
@@ -248,7 +266,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.pause_reading()
 
     def _resume(self) -> None:
-        if self._reading or self._write_paused or self._closed or self._pipeline.is_full():
+        if self._reading or self._outbox.is_full or self._closed or self._pipeline.is_full():
             return
         data, start, end = self._backlog, self._backlog_start, self._backlog_end
         self._backlog, self._backlog_start, self._backlog_end = b"", 0, 0

@@ -203,7 +203,7 @@ class _Connection(asyncio.BufferedProtocol):
         request.encode(writer, version)
         writer.end_frame()
         assert self._transport is not None
-        self._transport.writelines(writer.finish())
+        self._transport.writelines(writer.finish_in_memory())
         deadline = None
         if timeout_ms is not None:
             deadline = self._loop.time() + timeout_ms / 1000

@@ -21,7 +21,7 @@ from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import i32, i64
 
 from gralha.protocol.message import Message
-from gralha.protocol.primitives import ProtocolError, Reader, Writer
+from gralha.protocol.primitives import Chunk, ProtocolError, Reader, Stored, Writer
 
 API_VERSIONS: Final = 18
 MAX_WEIGHT_INSIDE: Final = 256
@@ -179,7 +179,7 @@ class Slot:
         self.api = api
         self.version = version
         self.correlation_id = correlation_id
-        self.chunks: list[bytes | memoryview] | None = None
+        self.chunks: list[Chunk] | None = None
         self.size_bytes: i64 = 0
         self.future: asyncio.Future[Message | None] | None = None
         self.deferred: Deferred | None = None
@@ -208,8 +208,9 @@ class Pipeline:
         self.max_request_bytes: i64 = max_request_bytes
         self.on_ready = on_ready
         self.on_broken = on_broken
-        self.out: list[bytes | memoryview] = []
+        self.out: list[Chunk] = []
         self.out_bytes: i64 = 0
+        self.out_has_stored: bool = False
         self.held_bytes: i64 = 0  # of answers that wait for an earlier one
         self.kept_bytes: i64 = 0  # of requests that wait
         self.weight_inside: i64 = 0
@@ -246,10 +247,11 @@ class Pipeline:
             position = end
         return position
 
-    def take_out(self) -> list[bytes | memoryview]:
+    def take_out(self) -> list[Chunk]:
         out = self.out
         self.out = []
         self.out_bytes = 0
+        self.out_has_stored = False
         return out
 
     def close(self) -> None:
@@ -361,7 +363,7 @@ class Pipeline:
         self.slots.append(slot)
         self.weight_inside += slot.api.weight
 
-    def _hold(self, slot: Slot, chunks: list[bytes | memoryview]) -> None:
+    def _hold(self, slot: Slot, chunks: list[Chunk]) -> None:
         slot.chunks = chunks
         for chunk in chunks:
             slot.size_bytes += len(chunk)
@@ -369,7 +371,7 @@ class Pipeline:
 
     def slot_finished(self, slot: Slot, future: "asyncio.Future[Message | None]") -> None:
         slot.future = None
-        chunks: list[bytes | memoryview] = []
+        chunks: list[Chunk] = []
         if not future.cancelled():
             try:
                 response = future.result()
@@ -388,7 +390,7 @@ class Pipeline:
     def resolved(self, slot: Slot, response: Message | None, at_once: bool) -> None:
         slot.deferred = None
         self.kept_bytes -= slot.kept_bytes
-        chunks: list[bytes | memoryview] = []
+        chunks: list[Chunk] = []
         try:
             if response is not None:
                 chunks = self._encode(slot.api, slot.version, slot.correlation_id, response)
@@ -464,14 +466,14 @@ class Pipeline:
             self.held_bytes -= slot.size_bytes
             self._leave(chunks)
 
-    def _leave(self, chunks: list[bytes | memoryview]) -> None:
+    def _leave(self, chunks: list[Chunk]) -> None:
         for chunk in chunks:
             self.out_bytes += len(chunk)
             self.out.append(chunk)
+            if isinstance(chunk, Stored):
+                self.out_has_stored = True
 
-    def _encode(
-        self, api: Api, version: i64, correlation_id: i64, response: Message
-    ) -> list[bytes | memoryview]:
+    def _encode(self, api: Api, version: i64, correlation_id: i64, response: Message) -> list[Chunk]:
         writer = Writer()
         writer.begin_frame()
         writer.write_int32(i32(correlation_id))

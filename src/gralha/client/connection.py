@@ -260,7 +260,7 @@ class Connection:
         writer.end_frame()
         deadline = time.monotonic() + begun.timeout_ms / 1000
         # Record batches are separate chunks and are sent without copying.
-        for chunk in writer.finish():
+        for chunk in writer.finish_in_memory():
             self._socket.settimeout(_remaining(deadline))
             self._socket.sendall(chunk)
 

@@ -2,8 +2,8 @@
 
 `Reader` reads one `bytes` object between two bounds. Every length is checked against the remaining bytes
 before memory is allocated. Wrong input raises `ProtocolError`, never IndexError. `Writer` collects bytes.
-Large record batches are kept by reference in the list of chunks that `finish` returns, so that they go from
-the page cache to the socket without a copy.
+Large record batches are kept by reference in the list of chunks that `finish` returns: as a range of a bytes
+object, or as a range of a file (`Stored`) that goes from the page cache to the socket without a copy.
 
 This is the hottest code of all: mypyc compiles it, and it also runs as plain Python.
 """
@@ -23,7 +23,7 @@ from librt.strings import (
     write_i32_be,
     write_i64_be,
 )
-from mypy_extensions import i64
+from mypy_extensions import i64, mypyc_attr
 
 # A tagged field that this release does not know: its tag and its bytes, kept to be written back (KIP-482).
 TaggedField = tuple[int, bytes]
@@ -55,26 +55,66 @@ def uuid_from_string(text: str) -> bytes:
     return uuid
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Stored:
+    """A range of a file. Its bytes are not in the memory of this process."""
+
+    def __init__(self, size_bytes: int) -> None:
+        self.size_bytes = size_bytes
+
+    def __len__(self) -> int:
+        return self.size_bytes
+
+    def send(self, socket_number: int, skip_bytes: int) -> int:
+        """Have the kernel send the range from `skip_bytes` on. Returns how many bytes the socket took."""
+        raise NotImplementedError
+
+    def read(self, skip_bytes: int = 0, max_bytes: int | None = None) -> bytes:
+        """Read the range from `skip_bytes` on, or a part of it. May wait."""
+        raise NotImplementedError
+
+    def read_nowait(self, skip_bytes: int, max_bytes: int) -> bytes | None:
+        """As `read`, but returns None if the page cache lacks the bytes."""
+        raise NotImplementedError
+
+
+# A part of a message on its way to a socket.
+Chunk = bytes | memoryview | Stored
+
+
+def in_memory(chunks: list[Chunk]) -> list[bytes | memoryview]:
+    """The chunks, with those in files read into memory. May wait."""
+    return [chunk.read() if isinstance(chunk, Stored) else chunk for chunk in chunks]
+
+
 @final
 class RecordBytes:
-    """Record batches inside a larger bytes object. It is a reference, never a copy."""
+    """Record batches inside a larger bytes object, or in a file. It is a reference, never a copy."""
 
-    __slots__ = ("data", "end", "start")
+    __slots__ = ("data", "end", "start", "stored")
 
-    def __init__(self, data: bytes, start: i64, end: i64) -> None:
-        if start < 0 or end < start or end > len(data):
-            raise ValueError(f"there is no range {start} to {end} in {len(data)} bytes")
+    def __init__(self, data: bytes, start: i64, end: i64, stored: Stored | None = None) -> None:
+        limit: i64 = len(data) if stored is None else stored.size_bytes
+        if start < 0 or end < start or end > limit:
+            raise ValueError(f"there is no range {start} to {end} in {limit} bytes")
         self.data: bytes = data
         self.start: i64 = start
         self.end: i64 = end
+        # If this is not None, `data` is empty. Only who asks for it gets such records: see `Log.read`.
+        self.stored: Stored | None = stored
 
     def size(self) -> int:
         return self.end - self.start
 
     def view(self) -> memoryview:
+        if self.stored is not None:
+            return memoryview(self.to_bytes())
         return memoryview(self.data)[self.start : self.end]
 
     def to_bytes(self) -> bytes:
+        """The batches as bytes. Records in a file are read, which may wait."""
+        if self.stored is not None:
+            return self.stored.read()[self.start : self.end]
         # Python does not copy if the slice is the whole bytes object.
         return self.data[self.start : self.end]
 
@@ -334,7 +374,7 @@ class Writer:
 
     def __init__(self) -> None:
         self._buffer: BytesWriter = BytesWriter()
-        self._chunks: list[bytes | memoryview] = []
+        self._chunks: list[Chunk] = []
         self._chunks_size: i64 = 0
         self._frame_chunk: i64 = 0
         self._frame_start: i64 = 0
@@ -342,19 +382,23 @@ class Writer:
     def size(self) -> int:
         return self._chunks_size + len(self._buffer)
 
-    def finish(self) -> list[bytes | memoryview]:
-        """All chunks in order, for `writelines` or `writev`. The writer is empty afterwards."""
+    def finish(self) -> list[Chunk]:
+        """All chunks in order. The writer is empty afterwards."""
         self._close_chunk()
         chunks = self._chunks
         self._chunks = []
         self._chunks_size = 0
         return chunks
 
+    def finish_in_memory(self) -> list[bytes | memoryview]:
+        """As `finish`, for `writelines`. Chunks in files are read, which may wait."""
+        return in_memory(self.finish())
+
     def to_bytes(self) -> bytes:
         """All bytes as one object. Records are copied, too."""
         if len(self._chunks) == 0:
             return self._buffer.getvalue()
-        return b"".join([*self._chunks, self._buffer.getvalue()])
+        return b"".join([*in_memory(self._chunks), self._buffer.getvalue()])
 
     def _close_chunk(self) -> None:
         size: i64 = len(self._buffer)
@@ -383,6 +427,7 @@ class Writer:
             return
         # Records were added by reference, so the chunk with the size is closed. It is small: make a new one.
         head = self._chunks[self._frame_chunk]
+        assert isinstance(head, bytes)
         size = len(self._buffer) - start - 4
         for chunk in self._chunks[self._frame_chunk :]:
             size += len(chunk)
@@ -529,7 +574,10 @@ class Writer:
             self._buffer.write(value.to_bytes())
             return
         self._close_chunk()
-        self._chunks.append(value.data if size == len(value.data) else value.view())
+        if value.stored is not None and size == value.stored.size_bytes:
+            self._chunks.append(value.stored)
+        else:
+            self._chunks.append(value.data if size == len(value.data) else value.view())
         self._chunks_size += size
 
     # Arrays

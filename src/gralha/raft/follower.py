@@ -84,6 +84,10 @@ class Follower(RoleState):
             or context.is_fetching_snapshot
         ):
             return
+        if any(batch.epoch > context.epoch for batch in response.batches):
+            # The leader has lost its epoch while it was reading, and has sent records of the next leader.
+            # This log may have parted from the next leader's before them (KAFKA-18723).
+            return
         self.deadline_ms = context.fetch_deadline()
         self._trusts_leader = True
         context.elections_lost = 0

@@ -6,6 +6,10 @@ No I/O but appends to logs, which never wait. A partition is in one of two state
                being truncated, or not flushed yet (where flush.messages wants that).
     asked      A lane has it: its present request, or the next one, asks for the partition.
 
+A request vouches for the records before its offsets. Where flush.messages is set, they must be flushed first.
+So the last lane is for partitions with flush.messages, and asks again when all of them are flushed. If it
+asked for the others meanwhile, a flushed partition would have to wait for the end of that long poll.
+
 A lane is a fetch session with the leader (KIP-227). Its requests name only partitions that have changed since
 the last request, and its answers only those that have news. So a request costs as much as has changed, not as
 much as is followed. If the leader has lost the session, or has no room for one, a request names
@@ -31,7 +35,8 @@ from gralha.protocol.messages.fetch import (
     PartitionData,
     ReplicaState,
 )
-from gralha.replication.partition import Partition
+from gralha.protocol.primitives import RecordBytes
+from gralha.replication.partition import NEVER, Partition
 from gralha.replication.quota import ReplicationQuota
 from gralha.storage.disk import DiskError
 
@@ -84,10 +89,15 @@ class FetchedPartition:
         self.is_in_sync: bool = False  # according to the last answer
 
     def may_be_asked_for(self, now_ms: int) -> bool:
-        """A request for the next record vouches for the last one, which may have to be flushed first."""
-        if self.is_working or self.resume_ms > now_ms:
-            return False
+        return not self.is_working and self.resume_ms <= now_ms and self.is_flushed()
+
+    def is_flushed(self) -> bool:
+        """Whether this replica vouches for all its records. Some may have to be flushed first."""
         return self.partition.acknowledged_offset() >= self.partition.log.log_end_offset
+
+    def must_flush(self) -> bool:
+        """Whether the topic has flush.messages."""
+        return self.partition.log.config.flush_messages != NEVER
 
     def has_news(self) -> bool:
         """Whether the leader does not know yet where the log starts or ends."""
@@ -102,8 +112,9 @@ class FetchedPartition:
 class Lane:
     """One fetch session. It has at most one request under way."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, is_last: bool) -> None:
         self.number = number
+        self.is_last = is_last
         self.session_id: int = NO_SESSION
         self.epoch: int = INITIAL_EPOCH
         self.is_polling: bool = False
@@ -111,7 +122,23 @@ class Lane:
         self.partitions: dict[PartitionKey, FetchedPartition] = {}
         self.touched: dict[PartitionKey, None] = {}
         self.forgotten: dict[PartitionKey, None] = {}
+        # The partitions that must be flushed before the next request.
+        self.unflushed: dict[PartitionKey, FetchedPartition] = {}
         self.checked_ms: int = 0
+
+    def is_free(self) -> bool:
+        """Whether the next request may leave now."""
+        if self.is_polling:
+            return False
+        if self.unflushed:
+            for key, fetched in list(self.unflushed.items()):
+                if fetched.is_flushed() or self.partitions.get(key) is not fetched:
+                    del self.unflushed[key]
+        return not self.unflushed
+
+    def fits(self, fetched: FetchedPartition) -> bool:
+        """Whether the partition may join. With a single lane, all may."""
+        return self.is_last == fetched.must_flush() or (self.is_last and self.number == 0)
 
     def reset(self) -> None:
         """Begin a new session. The old id tells the leader which session it may forget."""
@@ -145,7 +172,18 @@ class FindRange(NamedTuple):
     fetched: FetchedPartition
 
 
-Work = Truncate | FindRange
+class BeginInside(NamedTuple):
+    """The leader's log starts inside of a batch (DeleteRecords), and this log is empty.
+
+    It has to begin with that batch, before its own start, and gets these records again after that.
+    """
+
+    fetched: FetchedPartition
+    offset: int
+    data: PartitionData
+
+
+Work = Truncate | FindRange | BeginInside
 
 
 class FetchState:
@@ -163,7 +201,7 @@ class FetchState:
         self._quota = ReplicationQuota() if quota is None else quota
         self.partitions: dict[PartitionKey, FetchedPartition] = {}
         self.loose: dict[PartitionKey, FetchedPartition] = {}
-        self.lanes: list[Lane] = [Lane(number) for number in range(lanes)]
+        self.lanes: list[Lane] = [Lane(number, number == lanes - 1) for number in range(lanes)]
 
     # Which partitions
 
@@ -206,18 +244,15 @@ class FetchState:
     def free_lane(self, now_ms: int) -> Lane | None:
         """A lane that has something to ask for, preferably one with a session."""
         found: Lane | None = None
-        has_ready = self.has_loose(now_ms)
+        ready = [one for one in self.loose.values() if one.may_be_asked_for(now_ms)]
         for lane in self.lanes:
-            if lane.is_polling or not (lane.partitions or has_ready):
+            if not lane.is_free():
                 continue
             if lane.partitions:
                 return lane
-            if found is None:
+            if found is None and any(lane.fits(one) for one in ready):
                 found = lane
         return found
-
-    def has_loose(self, now_ms: int) -> bool:
-        return any(one.may_be_asked_for(now_ms) for one in self.loose.values())
 
     def has_ready(self, now_ms: int) -> bool:
         return self.free_lane(now_ms) is not None
@@ -234,7 +269,7 @@ class FetchState:
         """A request for all partitions that are ready; None if there are none, or if no lane is free."""
         if lane is None:
             lane = self.free_lane(now_ms)
-        if lane is None or lane.is_polling:
+        if lane is None or not lane.is_free():
             return None
         self._review(lane, now_ms)
         named = self._named(lane)
@@ -301,7 +336,7 @@ class FetchState:
         if not self.loose:
             return
         for one in [one for one in self.loose.values() if one.may_be_asked_for(now_ms)]:
-            if self._is_throttled(one, now_ms):
+            if not lane.fits(one) or self._is_throttled(one, now_ms):
                 continue
             del self.loose[one.key]
             lane.partitions[one.key] = one
@@ -393,6 +428,8 @@ class FetchState:
                 elif fetched.partition.log.log_end_offset != fetched.asked_offset:
                     # A partition that got records goes last, so that all get their turn.
                     lane.partitions[key] = lane.partitions.pop(key)
+                    if not fetched.is_flushed():
+                        lane.unflushed[key] = fetched
         if was_full:
             self._miss(lane, answered, now_ms)
         return work
@@ -425,6 +462,9 @@ class FetchState:
             partition.log.truncate_to(offset)
             return None
         try:
+            offset = following.offset_to_begin_at(data.records)
+            if offset >= 0:
+                return BeginInside(fetched, offset, _copy(data))
             following.append(data.records, data.high_watermark, data.log_start_offset, clock_ms)
         except (KafkaError, DiskError) as error:
             if isinstance(error, DiskError) and error.is_fatal:
@@ -437,6 +477,13 @@ class FetchState:
         if partition.is_follower_throttled and data.records is not None:
             self._quota.record(data.records.end - data.records.start, now_ms)
         return None
+
+    def begun_inside(self, work: BeginInside, clock_ms: int) -> None:
+        """The log begins with the batch now: append the records."""
+        following = work.fetched.partition.following
+        if following is not None and self.is_current(work.fetched):
+            data = work.data
+            following.append(data.records, data.high_watermark, data.log_start_offset, clock_ms)
 
     def _log_failure(self, fetched: FetchedPartition, error: Exception) -> None:
         """Log the first failure, and one now and then while they go on."""
@@ -466,6 +513,17 @@ def _forgotten_topics(keys: list[PartitionKey]) -> list[ForgottenTopic]:
             topic = topics[topic_id] = ForgottenTopic(topic_id=topic_id, partitions=[])
         topic.partitions.append(index)
     return list(topics.values())
+
+
+def _copy(data: PartitionData) -> PartitionData:
+    """What a log needs of a response, without the buffer of the response."""
+    assert data.records is not None
+    records = data.records.to_bytes()
+    return PartitionData(
+        high_watermark=data.high_watermark,
+        log_start_offset=data.log_start_offset,
+        records=RecordBytes(records, 0, len(records)),
+    )
 
 
 def truncation_to_range(

@@ -27,6 +27,7 @@ from gralha.protocol.messages.list_offsets import (
 from gralha.protocol.peers import PeerError, Peers
 from gralha.protocol.special_timestamps import EARLIEST, LATEST
 from gralha.replication.fetch_state import (
+    BeginInside,
     FetchedPartition,
     FetchSettings,
     FetchState,
@@ -45,7 +46,7 @@ from gralha.storage.manager import LogManager
 
 log = logging.getLogger("gralha.replication")
 
-LANES: Final = ("fetch-0", "fetch-1", "fetch-2")
+LANES: Final = ("fetch-0", "fetch-1", "fetch-2", "fetch-flushed")
 QUESTIONS_LANE: Final = "fetch-offsets"
 
 
@@ -136,8 +137,10 @@ class LeaderFetcher:
         if self._closed:
             return
         now_ms = _now_ms()
-        lane = self.state.free_lane(now_ms)
-        if lane is not None:
+        for _ in LANES:
+            lane = self.state.free_lane(now_ms)
+            if lane is None:
+                break
             self._poll(lane, now_ms)
         self._set_timer()
 
@@ -197,6 +200,8 @@ class LeaderFetcher:
     def _begin(self, work: Work) -> None:
         if isinstance(work, Truncate):
             self._begin_truncation(work.fetched, work.offset, False)
+        elif isinstance(work, BeginInside):
+            self._begin_truncation(work.fetched, work.offset, True, work)
         else:
             self._keep(self._guard(self._find_range(work)))
 
@@ -206,13 +211,19 @@ class LeaderFetcher:
         task.add_done_callback(self._work.discard)
         return task
 
-    def _begin_truncation(self, fetched: FetchedPartition, offset: int, fully: bool) -> None:
+    def _begin_truncation(
+        self, fetched: FetchedPartition, offset: int, fully: bool, then: BeginInside | None = None
+    ) -> None:
         """There must be no await between the check that the leader is the same and this call."""
         truncations = self._fetchers.truncations
         assert fetched.key not in truncations
-        truncations[fetched.key] = asyncio.ensure_future(self._guard(self._truncate(fetched, offset, fully)))
+        truncations[fetched.key] = asyncio.ensure_future(
+            self._guard(self._truncate(fetched, offset, fully, then))
+        )
 
-    async def _truncate(self, fetched: FetchedPartition, offset: int, fully: bool) -> None:
+    async def _truncate(
+        self, fetched: FetchedPartition, offset: int, fully: bool, then: BeginInside | None
+    ) -> None:
         partition = fetched.partition
         logs = self._fetchers.logs
         end_before = partition.log.log_end_offset
@@ -222,23 +233,31 @@ class LeaderFetcher:
                 await logs.truncate_fully_in_thread(partition.log, offset)
             else:
                 await logs.truncate_in_thread(partition.log, offset)
+            if then is not None:
+                self.state.begun_inside(then, self._fetchers.clock())
+            else:
+                self._log_truncation(partition, offset, end_before)
             succeeded = True
-            log.info(
-                "%s-%d: removed the records from offset %d to %d, which leader %d does not have",
-                partition.topic,
-                partition.index,
-                min(offset, partition.log.log_end_offset),
-                end_before - 1,
-                self._leader_id,
-            )
-        except DiskError as error:
-            if error.is_fatal:
+        except (DiskError, KafkaError) as error:
+            if isinstance(error, DiskError) and error.is_fatal:
                 raise
             log.error("%s", error)
         finally:
             del self._fetchers.truncations[fetched.key]
             self.state.resumed(fetched, _now_ms(), succeeded)
             self.wake()
+
+    def _log_truncation(self, partition: Partition, offset: int, end_before: int) -> None:
+        first = min(offset, int(partition.log.log_end_offset))
+        if first < end_before:
+            log.info(
+                "%s-%d: removed the records from offset %d to %d, which leader %d does not have",
+                partition.topic,
+                partition.index,
+                first,
+                end_before - 1,
+                self._leader_id,
+            )
 
     async def _find_range(self, work: FindRange) -> None:
         fetched = work.fetched

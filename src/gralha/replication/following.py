@@ -7,7 +7,7 @@ two logs part, the follower truncates its log there (KIP-595), and never at the 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gralha.protocol.batches import NO_LEADER_EPOCH
+from gralha.protocol.batches import HEADER_SIZE, NO_LEADER_EPOCH, read_header
 from gralha.protocol.primitives import RecordBytes
 
 if TYPE_CHECKING:
@@ -29,13 +29,26 @@ class Following:
         partition = self.partition
         log = partition.log
         if records is not None and records.end > records.start:
-            log.append_as_follower(records, now_ms)
+            log.append_as_follower(records, now_ms, partition.leader_epoch)
             partition.untold_bytes += records.end - records.start
         offset = min(high_watermark, log.log_end_offset)
         if offset > log.high_watermark:
             partition.set_high_watermark(offset)
         if log_start_offset > log.log_start_offset:
             log.increment_log_start_offset(min(log_start_offset, log.high_watermark))
+
+    def offset_to_begin_at(self, records: RecordBytes | None) -> int:
+        """The offset of the first batch, if an empty log has to begin there. Otherwise -1.
+
+        DeleteRecords may move the start of the leader's log into a batch. An empty log begins at that start,
+        and cannot take a batch that begins before it (KAFKA-6975).
+        """
+        log = self.partition.log
+        end_offset = log.log_end_offset
+        if records is None or log.log_start_offset < end_offset or records.end - records.start < HEADER_SIZE:
+            return -1
+        header = read_header(records.data, records.start)
+        return header.base_offset if header.base_offset < end_offset <= header.last_offset else -1
 
     def truncation_offset(self, epoch: int, end_offset: int) -> int:
         """Where to truncate this log, after the leader said that its epoch ends at that offset (KIP-279).

@@ -86,6 +86,7 @@ class Leading:
             self.proposal = None
         self._know_followers()
         self._count_replicas()
+        self._take_caught_up()
         self.advance_high_watermark()
 
     def _know_followers(self) -> None:
@@ -336,7 +337,16 @@ class Leading:
         )
 
     def brokers_changed(self) -> None:
-        """A broker was unfenced or fenced, so other replicas may count now.
+        """A broker was unfenced or fenced, so other replicas may count now."""
+        self._take_caught_up()
+        self.advance_high_watermark()
+        self.partition.tell_of_start()
+
+    def _take_caught_up(self) -> None:
+        """Propose to add all followers that have caught up.
+
+        A follower may have caught up while a proposal was under way. It does not say so again if nothing is
+        written: a fetch session names only partitions that have changed.
 
         A follower that has just been removed because it did not fetch does not join here. It may be past the
         high watermark, but only because it has held the high watermark back.
@@ -349,8 +359,6 @@ class Leading:
             if follower.is_caught_up(partition.log.log_end_offset, now_ms, cluster.lag_time_max_ms):
                 caught_up.append(follower)
         self._expand_in_sync_replicas(caught_up)
-        self.advance_high_watermark()
-        partition.tell_of_start()
 
     def shrink_in_sync_replicas(self) -> None:
         """Propose to remove the followers that have not caught up for replica.lag.time.max.ms."""
@@ -395,6 +403,7 @@ class Leading:
             partition.partition_epoch = partition_epoch
             partition.in_sync_replicas = in_sync_replicas
             self._count_replicas()
+            self._take_caught_up()
             self.advance_high_watermark()
 
     def proposal_refused(self, proposal: IsrProposal) -> None:
@@ -402,6 +411,7 @@ class Leading:
         if self.proposal is proposal:
             self.proposal = None
             self._count_replicas()
+            self._take_caught_up()
             self.advance_high_watermark()
 
     # Deleting

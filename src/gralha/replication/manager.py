@@ -203,9 +203,12 @@ class ReplicaManager:
     async def _work_on_files(self, change: ImageChange) -> None:
         for topic in change.deleted_topics:
             self._unlist(topic)
-        await self._finish(self._being_truncated(change))
-        for topic, index in self._leaving(change):
+        leaving = self._leaving(change)
+        # All of them before the first is deleted: nobody may begin to truncate a log that will be deleted.
+        for topic, index in leaving:
             self._retire(topic, index)
+        await self._finish(self._being_truncated(change))
+        for topic, index in leaving:
             await self._logs.delete_in_thread(topic.name, index, self._clock())
         missing = self._missing(change)
         # The logs of a topic share one config. If it changes meanwhile, a later change tells.
@@ -363,10 +366,8 @@ class ReplicaManager:
         if partitions:
             config = self._config_for(name)
             for partition in partitions.values():
-                partition.log.config = config
+                partition.configure(config)
                 self._throttle(partition)
-                if partition.leading is not None:
-                    partition.leading.advance_high_watermark()
 
 
 class LoopClock:

@@ -29,6 +29,7 @@ from gralha.replication.subscriptions import (
     Subscriber,
     Subscribers,
 )
+from gralha.storage.config import LogConfig
 from gralha.storage.log import Log
 
 NEVER: Final = (1 << 63) - 1  # flush.messages when the operating system decides
@@ -116,6 +117,13 @@ class Partition:
             self.leading = Leading(self)
         elif self.leader_id != NO_LEADER:
             self.following = Following(self)
+
+    def configure(self, config: LogConfig) -> None:
+        """The topic's settings have changed."""
+        self.log.config = config
+        # With flush.messages a follower fetches on only after a flush, which nobody else would ask for.
+        self._flush_what_is_owed()
+        self.flushed()
 
     def _flush_what_is_owed(self) -> None:
         """With flush.messages, what was acknowledged before a crash waits for a flush to be seen again."""

@@ -29,6 +29,9 @@ from gralha.simulation.producer import Producer
 from gralha.storage.disk import DiskError
 
 TOPIC: Final = "load"
+# A topic that nobody writes to. Its replicas must be in sync as well.
+IDLE_TOPIC: Final = "idle"
+IDLE_PARTITIONS: Final = 6
 DATA_FOLDER: Final = "/data"
 CLIENT_PORT: Final = 9092
 CONTROLLER_PORT: Final = 9093
@@ -256,8 +259,8 @@ class SimulatedCluster:
         """Run a client on its own host."""
         return self.client_loop().create_task(work())
 
-    def new_client(self, name: str) -> Client:
-        return Client(name, self.bootstrap(), TOPIC, self.world.random(name))
+    def new_client(self, name: str, topic: str = TOPIC) -> Client:
+        return Client(name, self.bootstrap(), topic, self.world.random(name))
 
     def new_producer(self, name: str) -> Producer:
         producer = Producer(
@@ -312,6 +315,18 @@ class SimulatedCluster:
     @property
     def all_ready(self) -> bool:
         return all(node.is_ready for node in self.nodes.values())
+
+    @property
+    def all_in_sync(self) -> bool:
+        """Whether every replica of every partition is in sync, as far as all nodes know."""
+        controllers = [node.node._controller for node in self.nodes.values() if node.node is not None]
+        return all(
+            len(partition.isr) == len(partition.replicas)
+            for controller in controllers
+            if controller is not None
+            for topic in controller.image.topics.values()
+            for partition in topic.partitions.values()
+        )
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,16 @@
 
 from typing import Final
 
-from gralha.simulation.cluster import FINISHING_S, STARTING_S, Report, Settings, SimulatedCluster, quiet
+from gralha.simulation.cluster import (
+    FINISHING_S,
+    IDLE_PARTITIONS,
+    IDLE_TOPIC,
+    STARTING_S,
+    Report,
+    Settings,
+    SimulatedCluster,
+    quiet,
+)
 from gralha.simulation.consumer import Consumer
 from gralha.simulation.groups import SimulatedGroups
 from gralha.simulation.history import Anomaly, Send, check
@@ -33,15 +42,12 @@ def _run(cluster: SimulatedCluster, invariants: Invariants) -> Report:
     cluster.format()
     for node in cluster.nodes.values():
         node.start()
-    admin = cluster.new_client("admin")
-    topic_made = cluster.run_client(
-        lambda: admin.create_topic(settings.partitions, settings.replication_factor, settings.topic_configs)
-    )
+    topics_made = cluster.run_client(lambda: _create_topics(cluster))
     struck: dict[str, int] = {}
     producers = [cluster.new_producer(f"p{number}") for number in range(settings.producers)]
     consumers = [cluster.new_consumer(f"c{number}") for number in range(settings.consumers)]
     groups = SimulatedGroups(cluster)
-    if cluster.run_until(topic_made.done, STARTING_S, "the topic is made"):
+    if cluster.run_until(topics_made.done, STARTING_S, "the topics are made"):
         struck = _load(cluster, producers, consumers, groups)
     if not settings.may_lose:
         invariants.look_at_everything()
@@ -59,6 +65,14 @@ def _run(cluster: SimulatedCluster, invariants: Invariants) -> Report:
         world.trace.lines(),
         groups.commits,
     )
+
+
+async def _create_topics(cluster: SimulatedCluster) -> None:
+    settings = cluster.settings
+    factor = settings.replication_factor
+    await cluster.new_client("admin").create_topic(settings.partitions, factor, settings.topic_configs)
+    if settings.brokers > 1:
+        await cluster.new_client("idle admin", IDLE_TOPIC).create_topic(IDLE_PARTITIONS, factor, {})
 
 
 def _judge(cluster: SimulatedCluster, starts: Starts) -> list[Anomaly]:
@@ -98,6 +112,7 @@ def _load(
         consumer.is_stopping = True
     cluster.run_until(lambda: all(task.done() for task in reading), FINISHING_S, "the consumers finish")
     groups.finish()
+    cluster.run_until(lambda: cluster.all_in_sync, FINISHING_S, "all replicas are in sync")
     final = cluster.new_consumer(FINAL_READER)
     final.is_stopping = True
     reading.append(cluster.run_client(final.run))

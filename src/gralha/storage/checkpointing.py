@@ -37,6 +37,7 @@ _FILES: Final = (RECOVERY_POINT_FILE, LOG_START_OFFSET_FILE, HIGH_WATERMARK_FILE
 class Checkpoints:
     def __init__(self, disk: Disk, folders: list[str]) -> None:
         self.disk = disk
+        self._folders = folders
         # Set when the files list a partition that does not exist any more.
         self.outdated = False
         # Partitions that are offline. Their entries in the files stay.
@@ -75,16 +76,23 @@ class Checkpoints:
         """Collect the recovery points and start offsets. Returns a function that writes them."""
         self.outdated = False
         offsets = self._of_offline_partitions()
+        points = self._by_folder(offsets, RECOVERY_POINT_FILE)
+        starts = self._by_folder(offsets, LOG_START_OFFSET_FILE)
         for key, log in logs.items():
-            folder = log.folder.rpartition("/")[0]
             point = int(log.recovery_point)
-            offsets[f"{folder}/{RECOVERY_POINT_FILE}"][key] = min(point, self.lowered.get(key, point))
+            points[log.data_folder][key] = min(point, self.lowered.get(key, point))
             # Without an entry the log starts at its first segment.
-            if log.log_start_offset > log.segments[0].base_offset:
-                offsets[f"{folder}/{LOG_START_OFFSET_FILE}"][key] = int(log.log_start_offset)
+            if log.log_start_offset > log.base_offsets[0]:
+                starts[log.data_folder][key] = int(log.log_start_offset)
         return self._writer(offsets, (RECOVERY_POINT_FILE, LOG_START_OFFSET_FILE))
 
+    def _by_folder(self, offsets: dict[str, _Offsets], name: str) -> dict[str, _Offsets]:
+        """The entries of one file, by data folder."""
+        return {folder: offsets[f"{folder}/{name}"] for folder in self._folders}
+
     def _of_offline_partitions(self) -> dict[str, _Offsets]:
+        if not self.offline:
+            return {path: {} for path in self._written}
         return {
             path: {key: offset for key, offset in entries.items() if key in self.offline}
             for path, entries in self._written.items()
@@ -92,17 +100,17 @@ class Checkpoints:
 
     def collect_high_watermarks(self, logs: Mapping[PartitionKey, Log]) -> Callable[[], None]:
         offsets = self._of_offline_partitions()
+        high_watermarks = self._by_folder(offsets, HIGH_WATERMARK_FILE)
         for key, log in logs.items():
-            folder = log.folder.rpartition("/")[0]
-            offsets[f"{folder}/{HIGH_WATERMARK_FILE}"][key] = int(log.high_watermark)
+            high_watermarks[log.data_folder][key] = int(log.high_watermark)
         return self._writer(offsets, (HIGH_WATERMARK_FILE,))
 
     def collect_first_dirty_offsets(self, logs: Mapping[PartitionKey, Log]) -> Callable[[], None]:
         offsets = self._of_offline_partitions()
+        first_dirty = self._by_folder(offsets, CLEANER_OFFSET_FILE)
         for key, log in logs.items():
             if log.first_dirty_offset > 0:
-                folder = log.folder.rpartition("/")[0]
-                offsets[f"{folder}/{CLEANER_OFFSET_FILE}"][key] = int(log.first_dirty_offset)
+                first_dirty[log.data_folder][key] = int(log.first_dirty_offset)
         return self._writer(offsets, (CLEANER_OFFSET_FILE,))
 
     def _writer(self, offsets: dict[str, _Offsets], names: tuple[str, ...]) -> Callable[[], None]:

@@ -22,7 +22,8 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
-from gralha.storage.system_calls import CAN_READ_DIRECTLY, read_directly, reserve
+from gralha.protocol.primitives import Stored
+from gralha.storage.system_calls import CAN_READ_DIRECTLY, is_cached, read_directly, reserve
 
 # A non-blocking read of at least this size goes straight into the bytes object that it returns.
 _DIRECT_READ_BYTES: Final = 16 * 1024
@@ -62,6 +63,10 @@ class File:
     def read_nowait(self, position: int, length: int) -> bytes | None:
         """As `read`, but returns None if the bytes are not in the page cache."""
         raise NotImplementedError
+
+    def stored(self, position: int, length: int) -> Stored | None:
+        """The range, to be sent without reading it. None if that is not possible, or would have to wait."""
+        return None
 
     def write_at(self, position: int, data: bytes) -> None:
         raise NotImplementedError
@@ -218,6 +223,19 @@ class _Descriptor:
         count = os.preadv(self.number, [buffer], position, os.RWF_NOWAIT)
         return bytes(buffer if count == length else buffer[:count])
 
+    def is_cached(self, position: int, length: int) -> bool:
+        # The kernel counts pages that it is still reading. It reads in order, so the last one tells.
+        return is_cached(self.number, position, length) and self._has_page(position + length - 1)
+
+    def _has_page(self, position: int) -> bool:
+        try:
+            return len(self.read_nowait(position, 1)) == 1
+        except OSError:
+            return False
+
+    def send(self, socket_number: int, position: int, length: int) -> int:
+        return os.sendfile(socket_number, self.number, position, length)
+
     def truncate(self, size_bytes: int) -> None:
         os.ftruncate(self.number, size_bytes)
 
@@ -226,6 +244,46 @@ class _Descriptor:
 
     def sync(self) -> None:
         os.fdatasync(self.number)
+
+
+class _StoredRange(Stored):
+    """A range of an open file. The file may be renamed or removed meanwhile."""
+
+    def __init__(self, descriptor: _Descriptor, path: str, position: int, length: int) -> None:
+        super().__init__(length)
+        self.descriptor = descriptor
+        self.path = path
+        self.position = position
+
+    def send(self, socket_number: int, skip_bytes: int) -> int:
+        count = self.descriptor.send(socket_number, self.position + skip_bytes, self.size_bytes - skip_bytes)
+        if count == 0:
+            raise self._ends_early()
+        return count
+
+    def read(self, skip_bytes: int = 0, max_bytes: int | None = None) -> bytes:
+        length = self.size_bytes - skip_bytes
+        if max_bytes is not None:
+            length = min(length, max_bytes)
+        try:
+            data = self.descriptor.read(self.position + skip_bytes, length)
+        except OSError as error:
+            raise DiskError("read", self.path, error.strerror) from error
+        if len(data) < length:
+            raise self._ends_early()
+        return data
+
+    def read_nowait(self, skip_bytes: int, max_bytes: int) -> bytes | None:
+        length = min(self.size_bytes - skip_bytes, max_bytes)
+        try:
+            data = self.descriptor.read_nowait(self.position + skip_bytes, length)
+        except OSError:
+            return None  # `read` tells why
+        return data if len(data) == length else None
+
+    def _ends_early(self) -> DiskError:
+        """The file was truncated meanwhile."""
+        return DiskError("read", self.path, f"it ends before {self.position + self.size_bytes}")
 
 
 class _DescriptorPool:
@@ -348,7 +406,12 @@ class RealFile(File):
 
     def trim(self) -> None:
         if self.reserved_bytes > self.size():
-            self.truncate(self.size_bytes)
+            try:
+                self._open().truncate(self.size_bytes)
+            except OSError as error:
+                raise DiskError("truncate", self.path, error.strerror) from error
+            # The file has the same content as before, so it needs no sync.
+            self.reserved_bytes = 0
 
     def _undo(self, descriptor: _Descriptor, size_bytes: int) -> None:
         """Cut the bytes of a failed write. If even that fails, nothing may be appended after them."""
@@ -376,6 +439,12 @@ class RealFile(File):
         if len(data) < length and position + len(data) < self.size():
             return None
         return data
+
+    def stored(self, position: int, length: int) -> Stored | None:
+        descriptor = self._open()
+        if not descriptor.is_cached(position, length):
+            return None
+        return _StoredRange(descriptor, self.path, position, length)
 
     def write_at(self, position: int, data: bytes) -> None:
         self.unsynced = True

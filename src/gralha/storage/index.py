@@ -53,6 +53,8 @@ class SparseIndex:
         self.file: File | None = None
         self.block = b""
         self.block_is_last = False
+        # How often entries were dropped. A block that a thread has read before that is out of date.
+        self.drops = 0
 
     def key_at(self, data: bytes, position: i64) -> i64:
         raise NotImplementedError
@@ -76,6 +78,7 @@ class SparseIndex:
 
     def start_empty(self) -> None:
         """Begin without entries in memory, whatever the file has."""
+        self._drop_block()
         self.memory = bytearray()
         self.file_bytes = 0
         self.saved_bytes = 0
@@ -221,6 +224,7 @@ class SparseIndex:
 
     def _load_block(self, key: i64, blocking: bool) -> bytes:
         """Read the block of entries around the key, with the entry after it if there is one."""
+        drops = self.drops
         low: i64 = 0
         in_memory = self.memory is not None
         count: i64 = self.file_bytes // self.entry_size if in_memory else self.count()
@@ -235,6 +239,8 @@ class SparseIndex:
         if end <= low:
             return b""
         block = self._read(low * self.entry_size, (end - low) * self.entry_size, blocking)
+        if self.drops != drops:
+            return block
         self.block = block
         # While the file grows, another block may become the last one.
         self.block_is_last = end == count and not in_memory
@@ -244,8 +250,13 @@ class SparseIndex:
         """Drop all entries after the first `count`. All must be in memory."""
         memory = self.memory
         assert memory is not None
+        self._drop_block()
         del memory[count * self.entry_size :]
         self.saved_bytes = min(self.saved_bytes, count * self.entry_size)
+
+    def _drop_block(self) -> None:
+        self.drops += 1
+        self.block = b""
 
 
 class OffsetIndex(SparseIndex):

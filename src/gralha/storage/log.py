@@ -19,6 +19,7 @@ from gralha.protocol.batches import HEADER_SIZE
 from gralha.protocol.control_records import coordinator_epoch
 from gralha.protocol.errors import (
     CorruptMessageError,
+    FencedLeaderEpochError,
     InvalidRecordError,
     KafkaStorageError,
     OffsetOutOfRangeError,
@@ -32,6 +33,7 @@ from gralha.protocol.records import (
     patched_header,
     timed_header,
 )
+from gralha.storage.config import LONG_MAX
 from gralha.storage.disk import DiskError, WouldBlock
 from gralha.storage.index import RELATIVE_OFFSET_MAX
 from gralha.storage.log_state import LogState
@@ -206,11 +208,27 @@ class Log(LogState):
             segment = self.active
         return segment
 
-    def append_as_follower(self, records: RecordBytes, now_ms: i64 = 0) -> None:
-        """Write batches with the leader's offsets and epochs. A cut batch at the end is left out."""
+    def append_as_follower(
+        self, records: RecordBytes, now_ms: i64 = 0, leader_epoch_max: i64 = LONG_MAX
+    ) -> None:
+        """Write batches with the leader's offsets and epochs. A cut batch at the end is left out.
+
+        Batches of a leader epoch above `leader_epoch_max` are left out, too, and what comes after them. A
+        leader that has lost its epoch while it was reading may send records of the next leader (KAFKA-18723).
+        This log may have parted from the next leader's before them.
+        """
         self._check_open()
         data = records.data
         found = batches(data, records.start, records.end)
+        for number, (_, header) in enumerate(found):
+            if header.partition_leader_epoch > leader_epoch_max:
+                del found[number:]
+                if number == 0:
+                    raise FencedLeaderEpochError(
+                        f"The leader of epoch {leader_epoch_max} has sent records of leader epoch "
+                        f"{header.partition_leader_epoch} for {self.name}"
+                    )
+                break
         next_offset = self.log_end_offset
         for position, header in found:
             if not crc_is_valid(data, position, header):
@@ -266,13 +284,20 @@ class Log(LogState):
     # Reading
 
     def read(
-        self, offset: i64, max_bytes: i64, end_offset: i64, min_one_batch: bool, blocking: bool
+        self,
+        offset: i64,
+        max_bytes: i64,
+        end_offset: i64,
+        min_one_batch: bool,
+        blocking: bool,
+        to_send: bool = False,
     ) -> RecordBytes:
         """Read batches from the one with the offset on. All of them are below `end_offset`.
 
         Reads at most `max_bytes`, but with `min_one_batch` always the first batch. The last batch may be cut.
         Raises OFFSET_OUT_OF_RANGE. Without `blocking` a read never waits: it raises `WouldBlock` if the page
-        cache lacks the bytes. With `blocking` it may wait, so call it in a thread.
+        cache lacks the bytes. With `blocking` it may wait, so call it in a thread. With `to_send` (and not
+        `blocking`) the result may be a range of a file, for a socket.
         """
         if self.closed:
             raise KafkaStorageError(f"The log of {self.name} is closed")
@@ -297,7 +322,7 @@ class Log(LogState):
                     bound = segment.position_of(end_offset, blocking)
                     if bound >= 0:
                         end_position = bound
-                found = segment.read(offset, max_bytes, end_position, min_one_batch, blocking)
+                found = segment.read(offset, max_bytes, end_position, min_one_batch, blocking, to_send)
             except DiskError:
                 # While this runs in a thread, retention, compaction or deletion may have removed the files.
                 if self.closed:
@@ -306,7 +331,7 @@ class Log(LogState):
                     raise self._out_of_range(offset) from None
                 if segments is self.segments:
                     raise
-                return self.read(offset, max_bytes, end_offset, min_one_batch, blocking)
+                return self.read(offset, max_bytes, end_offset, min_one_batch, blocking, to_send)
             if found is not None:
                 return found
         return _EMPTY

@@ -48,6 +48,7 @@ class LogState:
     ) -> None:
         self.disk = disk
         self.folder = folder
+        self.data_folder = folder.rpartition("/")[0]
         self.topic = topic
         self.partition = partition
         self.topic_id = topic_id
@@ -168,12 +169,15 @@ class LogState:
         self.folder_unsynced = True
         self._set_segments([*self.segments, segment])
         self.producers.end_offset = base_offset
+        self._take_snapshot()
+        self._ask_flush(base_offset)
+
+    def _take_snapshot(self) -> None:
         try:
             self.producers.take_snapshot()
         except DiskError as error:
             # Recovery can begin with an older snapshot.
             self._note_unsaved(error)
-        self._ask_flush(base_offset)
 
     def _jitter_ms(self) -> int:
         limit = min(self.config.segment_jitter_ms, self.config.segment_ms)
@@ -249,7 +253,7 @@ class LogState:
         self.disk.sync_file(f"{self.folder}/{PARTITION_METADATA_FILE}")
         self.disk.sync_folder(self.folder)
         if self.parent_unsynced:
-            self.disk.sync_folder(self.folder.rpartition("/")[0])
+            self.disk.sync_folder(self.data_folder)
             self.parent_unsynced = False
 
     def _segment_number(self, offset: i64) -> int:
@@ -309,16 +313,25 @@ class LogState:
             return 0
         if count == len(self.segments):
             self.roll(now_ms)
-        doomed = self.segments[:count]
         self.increment_log_start_offset(self.segments[count].base_offset)
-        self._set_segments(self.segments[count:])
-        self._doom(doomed)
+        for segment in self.segments[:count]:
+            self._doom(segment, self.segments[1:])
         return count
 
-    def _doom(self, segments: list[Segment]) -> None:
-        for segment in segments:
-            self.doomed_files += segment.rename_deleted()
-            self.producers.remove_snapshot(segment.base_offset)
+    def _doom(self, segment: Segment, others: list[Segment]) -> None:
+        """Rename the files of a segment at one end of the log. The log then has the other segments.
+
+        If the file of the records cannot be renamed, the segment stays in the log. A segment that the log
+        has forgotten, but the folder has not, would leave a gap between two segments after a crash. Recovery
+        removes what comes after a gap.
+        """
+        self.doomed_files.append(segment.rename_records())
+        self._set_segments(others)
+        self._doom_indexes(segment)
+
+    def _doom_indexes(self, segment: Segment) -> None:
+        self.doomed_files += segment.rename_indexes()
+        self.producers.remove_snapshot(segment.base_offset)
 
     def replace_segments(self, replaced: list[Segment], segment: Segment) -> None:
         """Replace neighbouring segments by the one segment that compaction has written from them.
@@ -341,8 +354,11 @@ class LogState:
             self.epochs.truncate_from_end(self.log_end_offset)
             return False
         start = min(self.log_start_offset, offset)
-        if offset < self.segments[0].base_offset or self._truncate_segments(offset) < start:
-            self.truncate_fully_and_start_at(start)
+        try:
+            if offset < self.segments[0].base_offset or self._truncate_segments(offset) < start:
+                self._start_anew_at(start)
+        except DiskError as error:
+            raise _ending_the_broker(error) from None
         return True
 
     def _truncate_segments(self, offset: int) -> i64:
@@ -350,8 +366,11 @@ class LogState:
         with self.flush_lock:
             keep = self._segment_number(offset) + 1
             doomed = self.segments[keep:]
-            self._set_segments(self.segments[:keep])
-            self._doom(doomed)
+            # The newest first, so that a crash leaves no gap.
+            for segment in reversed(doomed):
+                self._doom(segment, self.segments[:-1])
+            # A new list in any case: a reader in a thread that finds the file too short tries again.
+            self._set_segments(list(self.segments))
             self.active.truncate_to(offset)
             self.log_start_offset = min(self.log_start_offset, offset)
             self._set_end(self.active.read_next_offset())
@@ -368,6 +387,7 @@ class LogState:
                 0,
                 self.producer_expiration_ms,
             )
+            self._take_snapshot()
         return self.log_end_offset
 
     def _set_end(self, offset: i64) -> None:
@@ -380,13 +400,24 @@ class LogState:
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop all batches. The log is then empty and begins at the offset. May wait."""
+        try:
+            self._start_anew_at(offset)
+        except DiskError as error:
+            raise _ending_the_broker(error) from None
+
+    def _start_anew_at(self, offset: int) -> None:
         with self.flush_lock:
-            self._doom(self.segments)
-            segment = Segment(self.disk, self.folder, offset, 0, self._jitter_ms(), False)
-            segment.create()
+            # The newest first, so that a crash leaves no gap.
+            for segment in reversed(self.segments[1:]):
+                self._doom(segment, self.segments[:-1])
+            first = self.segments[0]
+            self.doomed_files.append(first.rename_records())
+            new = Segment(self.disk, self.folder, offset, 0, self._jitter_ms(), False)
+            new.create()
+            self._set_segments([new])
+            self._doom_indexes(first)
             self.folder_unsynced = True
             self.disk.sync_folder(self.folder)
-            self._set_segments([segment])
             self.log_start_offset = offset
             self._set_end(offset)
             self._high_watermark = offset
@@ -443,3 +474,9 @@ class LogState:
         self.closed = True
         for segment in self.segments:
             segment.close()
+
+
+def _ending_the_broker(error: DiskError) -> DiskError:
+    """A truncation has failed. The log in memory is half truncated, and only the next start can mend it."""
+    error.is_fatal = True
+    return error

@@ -34,6 +34,7 @@ from gralha.storage.disk import Disk, DiskError, FolderLock
 from gralha.storage.flusher import Flusher
 from gralha.storage.log import Log
 from gralha.storage.opening import PRODUCER_EXPIRATION_MS, open_log
+from gralha.storage.removals import Removals
 
 logger: Final = logging.getLogger(__name__)
 
@@ -100,10 +101,9 @@ class LogManager:
             self._remove_later,
         )
         self._locks: list[FolderLock] = []
-        # How many logs are being created in each folder now.
-        self._being_made = dict.fromkeys(folders, 0)
-        # The files and folders to remove: the time, the path, and whether it is a folder.
-        self._doomed: list[tuple[int, str, bool]] = []
+        # How many logs each folder has, with those that are being created.
+        self._counts = dict.fromkeys(folders, 0)
+        self.removals = Removals(disk)
         self._flushed_ms: dict[PartitionKey, int] = {}
         self._retention_due_ms = LONG_MAX
         self._checkpoint_due_ms = LONG_MAX
@@ -154,7 +154,7 @@ class LogManager:
         configs: dict[str, LogConfig],
     ) -> None:
         if _DELETED_FOLDER.fullmatch(name):
-            self._doomed.append((now_ms, f"{folder}/{name}", True))
+            self.removals.add(f"{folder}/{name}", now_ms, is_folder=True)
             return
         match = _FOLDER.fullmatch(name)
         if match is None or name.startswith(METADATA_TOPIC + "-"):
@@ -201,6 +201,7 @@ class LogManager:
     def _add(self, log: Log) -> None:
         log.request_flush = self._flusher.request
         self.logs[log.topic, log.partition] = log
+        self._counts[log.data_folder] += 1
 
     # Creating and deleting
 
@@ -224,13 +225,13 @@ class LogManager:
         if log is None:
             folder = self._emptiest_folder()
             forget = self._checkpoints.forget(folder, (topic, partition), self.logs)
-            self._being_made[folder] += 1
+            self._counts[folder] += 1
             try:
                 log = await asyncio.get_running_loop().run_in_executor(
                     None, self._create, folder, (topic, partition), topic_id, config, now_ms, forget
                 )
             finally:
-                self._being_made[folder] -= 1
+                self._counts[folder] -= 1
             self._add(log)
         return log
 
@@ -257,26 +258,21 @@ class LogManager:
         return self._open(folder, key, topic_id, config, False, now_ms)
 
     def _emptiest_folder(self) -> str:
-        if len(self.folders) == 1:
-            return self.folders[0]
-        counts = dict(self._being_made)
-        for log in self.logs.values():
-            counts[folder_of(log)] += 1
-        return min(self.folders, key=counts.__getitem__)
+        return min(self.folders, key=self._counts.__getitem__)
 
     def delete(self, topic: str, partition: int, now_ms: int) -> None:
         """Delete a partition: rename its folder now, and remove it after file.delete.delay.ms. May wait."""
         left = self._leave(topic, partition, "delete")
         if left is not None:
             left.move()
-            self._doomed.append((now_ms + left.delay_ms, left.path, True))
+            self.removals.add(left.path, now_ms + left.delay_ms, is_folder=True)
 
     async def delete_in_thread(self, topic: str, partition: int, now_ms: int) -> None:
         """As `delete`, but a thread renames the folder, which may wait for a flush."""
         left = self._leave(topic, partition, "delete")
         if left is not None:
             await self._in_thread(left.move)
-            self._doomed.append((now_ms + left.delay_ms, left.path, True))
+            self.removals.add(left.path, now_ms + left.delay_ms, is_folder=True)
 
     async def set_aside_in_thread(self, topic: str, partition: int) -> str | None:
         """Rename the folder of a partition that does not belong here, and keep it. Returns the new path."""
@@ -293,6 +289,8 @@ class LogManager:
         folder = self._offline_folders.pop(key, None) if log is None else log.folder
         if folder is None:
             return None
+        if log is not None:
+            self._counts[log.data_folder] -= 1
         self.offline.pop(key, None)
         self._checkpoints.offline.discard(key)
         self._checkpoints.outdated = True
@@ -377,7 +375,7 @@ class LogManager:
     async def turn(self, now_ms: int) -> None:
         """Do the work that is due at that time."""
         self._flush_overdue(now_ms)
-        await self._remove_doomed(now_ms)
+        self.removals.begin_due(now_ms)
         if now_ms >= self._retention_due_ms:
             self._retention_due_ms = now_ms + self._retention_check_interval_ms
             await self.apply_retention(now_ms)
@@ -442,21 +440,9 @@ class LogManager:
 
     def _remove_later(self, log: Log, now_ms: int) -> None:
         due_ms = now_ms + log.config.file_delete_delay_ms
-        self._doomed += [(due_ms, path, False) for path in log.doomed_files]
+        for path in log.doomed_files:
+            self.removals.add(path, due_ms)
         log.doomed_files = []
-
-    async def _remove_doomed(self, now_ms: int) -> None:
-        due = [(path, is_folder) for due_ms, path, is_folder in self._doomed if due_ms <= now_ms]
-        if due:
-            self._doomed = [entry for entry in self._doomed if entry[0] > now_ms]
-            await self._in_thread(lambda: self._remove(due))
-
-    def _remove(self, paths: list[tuple[str, bool]]) -> None:
-        for path, is_folder in paths:
-            if is_folder:
-                self.disk.remove_folder(path)
-            else:
-                self.disk.remove(path)
 
     # Stopping
 
@@ -511,8 +497,3 @@ def _load_timestamps(logs: list[Log]) -> None:
             # The files of a deleted log have moved.
             if not log.deleted:
                 raise
-
-
-def folder_of(log: Log) -> str:
-    """The data folder that has the log."""
-    return log.folder.rpartition("/")[0]

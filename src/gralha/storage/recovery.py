@@ -91,6 +91,10 @@ class LogLoader:
         self.without_index: list[Segment] = []
         # The base offset of the first segment that recovery walked over after a crash.
         self.recovered_base = 0
+        # The start offset of each leader epoch in the checkpoint file.
+        self.saved_epochs: dict[int, int] = {}
+        # The end of the last batch that recovery walked over.
+        self.walked_to: i64 = 0
 
     def load(self) -> LoadedLog:
         names = finish_swaps(self.disk, self.folder, self.disk.list_folder(self.folder))
@@ -199,6 +203,7 @@ class LogLoader:
             self.now_ms,
             self.producer_expiration_ms,
         )
+        self.producers.take_snapshot()
 
     # After a crash
 
@@ -213,6 +218,10 @@ class LogLoader:
             return self.log_start_offset
         start = self.segments[first].base_offset
         self.recovered_base = start
+        self.walked_to = start
+        # The checkpoint may have epochs of batches that a truncation removed before the crash.
+        self.saved_epochs = dict(self.epochs.entries)
+        self.epochs.truncate_from_end(self.recovery_point)
         for segment in self.without_index:
             if segment.base_offset < start:
                 self._rebuild_indexes(segment)
@@ -224,6 +233,7 @@ class LogLoader:
             self.now_ms,
             self.producer_expiration_ms,
         )
+        self.producers.take_snapshot()
         end_offset: int = start
         for number in range(first, len(self.segments)):
             segment = self.segments[number]
@@ -299,6 +309,7 @@ class LogLoader:
             if header is None or not self._is_sound(chunk, position, header, segment, next_offset):
                 break
             next_offset = header.next_offset
+            self._note_epoch(header)
             self._note(segment, chunk, position, header)
         return next_offset, size - segment.size_bytes
 
@@ -309,9 +320,16 @@ class LogLoader:
         in_range = header.last_offset - segment.base_offset <= RELATIVE_OFFSET_MAX
         return in_order and in_range and crc_is_valid(chunk, position, header)
 
+    def _note_epoch(self, header: BatchHeader) -> None:
+        epoch = header.partition_leader_epoch
+        if epoch > self.epochs.latest:
+            # If compaction has removed the first batches of the epoch, only the checkpoint has its start.
+            saved: i64 = self.saved_epochs.get(epoch, -1)
+            in_gap = self.walked_to <= saved <= header.base_offset
+            self.epochs.assign(epoch, saved if in_gap else header.base_offset)
+        self.walked_to = header.next_offset
+
     def _note(self, segment: Segment, chunk: bytes, position: i64, header: BatchHeader) -> None:
-        if header.partition_leader_epoch > self.epochs.latest:
-            self.epochs.assign(header.partition_leader_epoch, header.base_offset)
         replay_producer(self.producers, segment, chunk, position, header)
         segment.note_batch(
             header.size_bytes, header.last_offset, header.max_timestamp, self.config.index_interval_bytes
@@ -339,7 +357,8 @@ class LogLoader:
         segment.seal_indexes()
 
     def _remove_segments(self, first: int) -> None:
-        for segment in self.segments[first:]:
+        # The newest first, so that a crash leaves no gap.
+        for segment in reversed(self.segments[first:]):
             for path in segment.rename_deleted():
                 self.disk.remove(path)
             self.producers.remove_snapshot(segment.base_offset)
@@ -435,7 +454,6 @@ def rebuild_producers(
             if ends > producers.end_offset:
                 _replay_segment(producers, segment, end_offset)
     producers.end_offset = end_offset
-    producers.take_snapshot()
 
 
 def _replay_segment(producers: ProducerState, segment: Segment, end_offset: i64) -> None:

@@ -38,6 +38,10 @@ _PROBE_BYTES: Final[i64] = 8192
 _TRIM_BATCHES_MAX: Final[i64] = 256
 _REMEMBERED_MAX: Final[i64] = 16
 _SCAN_BYTES: Final[i64] = 64 * 1024
+# Ranges of at least this size are sent from the file. For smaller ones a copy is cheaper.
+_SEND_BYTES_MIN: Final[i64] = 64 * 1024
+# A range with fewer batches than this has large ones.
+_WALKED_BATCHES_MAX: Final[i64] = 8
 _UNKNOWN: Final[i64] = -2
 
 
@@ -103,6 +107,10 @@ class Segment:
         self.file = self.disk.open(self.file_path(LOG_SUFFIX), create=True)
         if self.file.size() > 0:
             self.file.truncate(0)
+        # A deleted segment with the same base offset may have left its index. The other indexes are written
+        # in any case.
+        self.disk.remove(self.transaction_index.path)
+        self.transaction_index.exists = False
         self.offset_index.exists = False
         self.time_index.exists = False
         self.start_empty()
@@ -307,9 +315,18 @@ class Segment:
         No descriptor stays open, because the file system frees the space of a removed file after its last
         close.
         """
-        paths = [self.file_path(LOG_SUFFIX) + DELETED_SUFFIX]
-        self.file.rename(paths[0])
+        return [self.rename_records(), *self.rename_indexes()]
+
+    def rename_records(self) -> str:
+        """The first step of `rename_deleted`. After it, the next start does not find the segment any more."""
+        path = self.file_path(LOG_SUFFIX) + DELETED_SUFFIX
+        self.file.rename(path)
         self.file.retire()
+        return path
+
+    def rename_indexes(self) -> list[str]:
+        """The second step of `rename_deleted`. If it fails, the next start removes the files."""
+        paths: list[str] = []
         if self.transaction_index.exists:
             paths.append(self.transaction_index.path + DELETED_SUFFIX)
         self.transaction_index.rename(self.transaction_index.path + DELETED_SUFFIX)
@@ -374,12 +391,19 @@ class Segment:
         return size
 
     def read(
-        self, offset: i64, max_bytes: i64, end_position: i64, min_one_batch: bool, blocking: bool
+        self,
+        offset: i64,
+        max_bytes: i64,
+        end_position: i64,
+        min_one_batch: bool,
+        blocking: bool,
+        to_send: bool = False,
     ) -> RecordBytes | None:
         """Read batches from the one with the offset up to `end_position`. None if the offset is not here.
 
         The last batch may be cut, but not the first. If the first batch is larger than `max_bytes`, it is
-        read only with `min_one_batch`. A thread may call this with `blocking`.
+        read only with `min_one_batch`. A thread may call this with `blocking`. With `to_send` the result may
+        be a range of the file.
         """
         remembered = self.remembered
         start = self.position_of(offset, blocking)
@@ -388,6 +412,10 @@ class Segment:
         length = min(max(max_bytes, HEADER_SIZE), end_position - start)
         if length < HEADER_SIZE:
             return RecordBytes(b"", 0, 0)
+        if to_send and length >= _SEND_BYTES_MIN:
+            range_of_file = self._range_to_send(start, min(length, max_bytes), remembered)
+            if range_of_file is not None:
+                return range_of_file
         if not blocking:
             shared = shared_reads.find(remembered, start, length)
             if shared is not None:
@@ -406,6 +434,34 @@ class Segment:
                 shared_reads.keep(remembered, start, data)
             self.last_start = start
         return RecordBytes(data, 0, self._end_of_whole_batches(data, 0, len(data), start, remembered))
+
+    def _range_to_send(self, start: i64, length: i64, remembered: dict[int, int]) -> RecordBytes | None:
+        """A range of the file that begins with a whole batch. None if it has to be read."""
+        length = self._end_of_large_batches(start, start + length, remembered) - start
+        stored = self.file.stored(start, length) if length > 0 else None
+        return None if stored is None else RecordBytes(b"", 0, length, stored)
+
+    def _end_of_large_batches(self, start: i64, end: i64, remembered: dict[int, int]) -> i64:
+        """The end of the last whole batch before `end` if there are few batches, otherwise `end`.
+
+        If batches are large, the reader would have to fetch many bytes of a cut one again.
+        """
+        at = start
+        next_offset: i64 = -1
+        for number in range(_WALKED_BATCHES_MAX):
+            size: i64 = 0
+            if end - at >= HEADER_SIZE:
+                head = self._read(at, HEADER_SIZE, False)
+                size = self._batch_size(head, 0, at)
+            if size == 0 or size > end - at:
+                if at > start:
+                    _remember(remembered, next_offset, at)
+                return at
+            if number == 0 and size * _WALKED_BATCHES_MAX <= end - start:
+                break  # there are probably many
+            next_offset = read_i64_be(head, 0) + i64(read_i32_be(head, 23)) + 1
+            at += size
+        return end
 
     def _part_of(
         self, shared: SharedRead, start: i64, length: i64, remembered: dict[int, int]

@@ -22,7 +22,7 @@ from gralha.metadata.delta import ImageDelta
 from gralha.metadata.records import decode_record, encode_record
 from gralha.protocol import apis
 from gralha.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from gralha.protocol.primitives import Reader, RecordBytes, Writer
+from gralha.protocol.primitives import Reader, RecordBytes, Writer, in_memory
 from gralha.protocol.records import Record, encode_batch
 from gralha.replication.manager import ReplicaManager
 from gralha.storage.config import LogConfig
@@ -143,10 +143,10 @@ class Client:
 
         pipeline = self._pipeline(answered.set, on_broken)
         assert pipeline.feed(data, 0, len(data)) == len(data)
-        out = b"".join(pipeline.take_out())
+        out = b"".join(in_memory(pipeline.take_out()))
         if not out:
             await answered.wait()
-            out = b"".join(pipeline.take_out())
+            out = b"".join(in_memory(pipeline.take_out()))
         assert not broken, broken
         assert len(out) == 4 + int.from_bytes(out[:4])
         return out

@@ -1,8 +1,8 @@
 """Clusters of several brokers for tests, with given replicas and brokers that fail and come back."""
 
-from tests.metadata.cluster import cluster, context, introduction, replay
+from tests.metadata.cluster import cluster, context, introduction, replay, unfence_broker
 
-from gralha.metadata.controller.brokers import fence_broker, register_broker, unfence_broker
+from gralha.metadata.controller.brokers import fence_broker, register_broker
 from gralha.metadata.controller.isr_changes import alter_partition
 from gralha.metadata.controller.topics import create_topics
 from gralha.metadata.features import BOOTSTRAP_FEATURES

@@ -1,10 +1,10 @@
 """Brokers register, are unfenced, start again cleanly and after a crash; producer ids."""
 
 import pytest
-from tests.metadata.cluster import cluster, context, introduction, replay
+from tests.metadata.cluster import cluster, context, introduction, replay, unfence_broker
 from tests.metadata.controller.test_topics import with_topics
 
-from gralha.metadata.controller.brokers import register_broker, unfence_broker
+from gralha.metadata.controller.brokers import register_broker
 from gralha.metadata.controller.producer_ids import BLOCK_SIZE, allocate_producer_ids
 from gralha.metadata.features import BOOTSTRAP_FEATURES
 from gralha.metadata.image import EMPTY_IMAGE, NO_LEADER

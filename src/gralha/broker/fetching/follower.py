@@ -13,7 +13,7 @@ from gralha.broker.fetching.session import FollowerSession
 from gralha.broker.fetching.sessions import Plan
 from gralha.broker.fetching.wanted import Wanted, replica_of
 from gralha.broker.pipeline import RequestContext
-from gralha.protocol.errors import KafkaError
+from gralha.protocol.errors import KafkaError, NotLeaderOrFollowerError
 from gralha.protocol.messages.fetch import EpochEndOffset, FetchRequest, FetchResponse, PartitionData
 from gralha.replication.followers import FetchTimes
 from gralha.replication.partition import Partition
@@ -100,6 +100,9 @@ class FollowerFetch(Fetch):
                 self.left_out(wanted)
             else:
                 records = self.records_of(partition, wanted, end_offset, left_bytes, blocking)
+                if partition.leading is not leading:
+                    # Beside this thread the epoch has ended. These may be records of the next leader.
+                    raise NotLeaderOrFollowerError()
             self.note_read(partition, end_offset, leader_epoch)
             if partition.is_leader_throttled:
                 self._throttled_bytes += records.end - records.start

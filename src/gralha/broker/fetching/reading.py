@@ -153,7 +153,12 @@ class Fetch:
             self.left_out(wanted)
             return EMPTY
         max_bytes = min(wanted.max_bytes, left_bytes)
-        return partition.log.read(wanted.fetch_offset, max_bytes, end_offset, is_first, blocking)
+        records = partition.log.read(
+            wanted.fetch_offset, max_bytes, end_offset, is_first, blocking, not blocking
+        )
+        if records.end == records.start and wanted.fetch_offset < end_offset:
+            self.left_out(wanted)  # the first batch does not fit
+        return records
 
     def note_read(self, partition: Partition, end_offset: int, leader_epoch: int) -> None:
         """Remember what the partition was when it was read."""

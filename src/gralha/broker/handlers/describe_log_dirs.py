@@ -21,7 +21,6 @@ from gralha.protocol.messages.describe_log_dirs import (
 )
 from gralha.storage.disk import DiskError
 from gralha.storage.log import Log
-from gralha.storage.manager import folder_of
 
 
 def handle(
@@ -50,7 +49,7 @@ def _describe(broker: Broker, folder: str, wanted: list[Log]) -> DescribeLogDirs
     cordoned = broker.config.items("cordoned.log.dirs")
     return DescribeLogDirsResult(
         log_dir=path,
-        topics=_topics([log for log in wanted if folder_of(log) == folder]),
+        topics=_topics([log for log in wanted if log.data_folder == folder]),
         total_bytes=total_bytes,
         usable_bytes=usable_bytes,
         is_cordoned="*" in cordoned or folder in cordoned,

@@ -201,16 +201,6 @@ def fencing_records(
     return records
 
 
-def unfence_broker(
-    image: MetadataImage, broker_id: int, broker_epoch: int, context: ControllerContext
-) -> Decision[None]:
-    """Unfences a broker that is ready. It leads the partitions that waited for it."""
-    registration = checked_registration(image, broker_id, broker_epoch)
-    if not registration.fenced:
-        return Decision(None, [])
-    return Decision(None, unfencing_records(image, registration, context))
-
-
 def unfencing_records(
     image: MetadataImage, registration: BrokerRegistration, context: ControllerContext
 ) -> list[Message]:
