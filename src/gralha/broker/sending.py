@@ -131,7 +131,7 @@ class Outbox:
 
     def _was_read(self, reading: "asyncio.Future[bytes]") -> None:
         self._reading = None
-        if self._is_closed:
+        if self._is_closed or reading.cancelled():
             return
         error = reading.exception()
         if isinstance(error, Exception):
