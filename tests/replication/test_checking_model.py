@@ -138,7 +138,7 @@ class World:
         for _ in range(1000):
             self.threads.run_one(0)
             await asyncio.sleep(0)
-            if not self.checks._under_way and not self.checks._waiting and not self.threads.waiting:
+            if self.checks.is_idle() and not self.threads.waiting:
                 return
         raise AssertionError("it does not end")
 

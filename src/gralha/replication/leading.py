@@ -50,6 +50,8 @@ class QueuedBatch:
         self.leading = leading
         self.records = records
         self.check: BatchCheck | None = check  # None: not begun
+        # The check's error, until the batch is the first of its queue.
+        self.error: BaseException | None = None
 
     def append(self, check: BatchCheck, now_ms: int) -> None:
         """Append the batch. Called after its check and after the appends of the batches before it."""

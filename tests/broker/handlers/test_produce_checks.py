@@ -126,8 +126,7 @@ def is_at_rest(broker, partition):
     checks = broker.replicas.checks
     subscribers = (partition._high_watermark_subscribers, partition._end_subscribers)
     return (
-        not checks._under_way
-        and not checks._waiting
+        checks.is_idle()
         and (partition.leading is None or not partition.leading.queue)
         and not any(map(len, subscribers))
     )
@@ -426,13 +425,49 @@ async def test_requests_that_wait_keep_little(broker, client, partition, threads
     assert (pipeline.is_full(), pipeline.kept_bytes) == (False, 0)
 
 
-async def test_few_batches_are_decompressed_at_a_time(broker, client, partition, threads):
+async def test_few_threads_decompress_at_a_time(broker, client, partition, threads):
     asking = [await begun(produce(client, large(), index=index)) for index in range(6)]
-    assert len(threads.waiting) == checking.BATCHES_MAX == 4
-    for _ in asking:
+    assert len(threads.waiting) == checking.RUNS_MAX == 4
+    for _ in range(5):  # the fifth run has two batches
         threads.run_one()
         await turns()
     assert [outcome(await one) for one in asking] == [(0, 0)] * 6
+
+
+async def test_a_thread_takes_several_batches_of_a_partition(client, partition, threads):
+    asking = [await begun(produce(client, large())) for _ in range(checking.RUN_BATCHES + 2)]
+    for _ in range(3):  # one batch, then as many as a run may have, then the last one
+        assert len(threads.waiting) == 1
+        threads.run_one()
+        await turns()
+    assert [outcome(await one) for one in asking] == [(0, offset) for offset in range(len(asking))]
+
+
+async def test_a_run_ends_when_it_has_decompressed_much(client, partition, threads):
+    data = encode_batch([Record(b"key", bytes(checking.RUN_BYTES), NOW_MS)], compression=compression.ZSTD)
+    asking = [await begun(produce(client, data)) for _ in range(3)]
+    for count in range(1, 4):
+        threads.run_one()
+        await turns()
+        assert partition.log.log_end_offset == count
+    assert [outcome(await one) for one in asking] == [(0, 0), (0, 1), (0, 2)]
+
+
+async def test_busy_partitions_leave_a_turn_to_another(client, partition, threads):
+    """Four partitions get new batches all the time. Once the threads worked for these partitions only."""
+    asking = [await begun(produce(client, large(), index=index)) for index in range(checking.RUNS_MAX)]
+    patient = await begun(produce(client, large(), index=5))
+    while not patient.done():
+        assert len(asking) < 20
+        asking.append(await begun(produce(client, large(), index=len(asking) % checking.RUNS_MAX)))
+        threads.run_one()
+        await turns()
+    assert outcome(await patient) == (0, 0)
+    while threads.waiting:
+        threads.run_one()
+        await turns()
+    for one in asking:
+        assert (await one).error_code == 0
 
 
 async def test_one_huge_batch_is_in_memory_at_a_time(broker, client, partition, threads):
