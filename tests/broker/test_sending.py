@@ -1,18 +1,21 @@
 """Records that go from their files to the socket: in order, whole, also if the client is slow."""
 
 import asyncio
+import gc
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvloop
 
 from gralha.broker.connection import Connection
 from gralha.broker.pipeline import Api, RequestContext
-from gralha.broker.sending import PIECE_BYTES
+from gralha.broker.sending import PIECE_BYTES, TURN_BYTES, Outbox
 from gralha.broker.server import Server
 from gralha.protocol.message import Message
 from gralha.protocol.messages.fetch import (
@@ -23,7 +26,7 @@ from gralha.protocol.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
-from gralha.protocol.primitives import Reader, RecordBytes, Writer
+from gralha.protocol.primitives import Chunk, Reader, RecordBytes, Stored, Writer
 from gralha.storage.disk import File, RealDisk
 
 VERSION = 12
@@ -249,6 +252,7 @@ async def test_a_file_that_was_truncated_ends_the_connection(door: Door) -> None
     await client.send(frame(1, (50_000, 1 << 20)))
     with pytest.raises((ConnectionResetError, BrokenPipeError)):
         await client.records(1)
+    door.records.truncate_to = None
     await other.send(frame(2, (0, 90_000)))
     assert await other.records(2) == door.expected((0, 90_000))
 
@@ -262,3 +266,130 @@ async def test_a_client_that_leaves_early_harms_nobody(door: Door) -> None:
     for number in range(3):
         await other.send(frame(number, (number, 1 << 20)))
         assert await other.records(number) == door.expected((number, 1 << 20))
+
+
+@on_both_loops
+async def test_a_connection_that_is_closed_gets_its_answers_first(door: Door) -> None:
+    client = await door.connect(receive_bytes=4096)
+    await client.send(frame(1, (0, 6 << 20)))
+    (connection,) = await door.connections()
+    async with asyncio.timeout(PATIENCE_S):
+        while not connection._outbox.is_full:
+            await asyncio.sleep(0)
+    connection.close_because("the test says so")
+    assert await client.records(1) == door.expected((0, 6 << 20))
+    with pytest.raises(ConnectionResetError):
+        await client.read(1)
+
+
+class Pipe(asyncio.Transport):
+    """A transport that never has anything left to write."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        super().__init__({"socket": connection})
+        self.written = b""
+        self.closed: list[bool] = []
+
+    def get_write_buffer_size(self) -> int:
+        return 0
+
+    def writelines(self, chunks: Iterable[Any]) -> None:
+        self.written += b"".join(chunks)
+
+    def close(self) -> None:
+        self.closed.append(True)
+
+
+class Zeros(Stored):
+    """A range of zeros that a socket takes at once, unless it `is_cold`."""
+
+    def __init__(self, size_bytes: int, is_cold: bool = False) -> None:
+        super().__init__(size_bytes)
+        self.is_cold = is_cold
+        self.sent_bytes = 0
+        self.may_read = threading.Event()
+
+    def send(self, socket_number: int, skip_bytes: int, max_bytes: int) -> int:
+        if self.is_cold:
+            return 0
+        assert skip_bytes == self.sent_bytes
+        count = min(max_bytes, self.size_bytes - skip_bytes)
+        self.sent_bytes += count
+        return count
+
+    def read_nowait(self, skip_bytes: int, max_bytes: int) -> bytes | None:
+        return None
+
+    def read(self, skip_bytes: int = 0, max_bytes: int | None = None) -> bytes:
+        assert self.may_read.wait(PATIENCE_S)
+        return bytes(min(self.size_bytes - skip_bytes, max_bytes or self.size_bytes))
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    with ours, theirs:
+        yield ours, theirs
+
+
+def box(transport: Pipe, on_room: Callable[[], None] = lambda: None) -> Outbox:
+    def broken(error: Exception) -> None:
+        raise error
+
+    return Outbox(transport, on_room, broken)
+
+
+async def test_a_large_response_lets_other_connections_have_their_turn(
+    ends: tuple[socket.socket, socket.socket],
+) -> None:
+    emptied: list[bool] = []
+    outbox = box(Pipe(ends[0]), lambda: emptied.append(True))
+    zeros = Zeros(3 * TURN_BYTES)
+    outbox.write([zeros], True)
+    for turn in (1, 2, 3):
+        assert zeros.sent_bytes == turn * TURN_BYTES
+        assert outbox.is_full == (turn < 3)
+        outbox.transport_has_room()  # it does not get another turn by that
+        await asyncio.sleep(0)
+    assert emptied == [True]
+
+
+async def test_chunks_in_memory_leave_in_order_around_those_in_files(
+    ends: tuple[socket.socket, socket.socket],
+) -> None:
+    zeros = Zeros(10)
+    small = [b"%d," % number for number in range(3_000)]
+    chunks: list[Chunk] = [*small, b"", zeros, b"", memoryview(b"xyz")[1:2], b""]
+    box(Pipe(ends[0])).write(chunks, True)
+    expected = b"".join(small) + b"y"
+    assert ends[1].recv(len(expected) + 1, socket.MSG_WAITALL | socket.MSG_DONTWAIT) == expected
+    assert zeros.sent_bytes == 10
+
+
+async def test_an_outbox_that_is_forgotten_leaves_the_socket_alone(
+    ends: tuple[socket.socket, socket.socket],
+) -> None:
+    """If an event loop is closed, uvloop closes its sockets and tells nobody. Others get their numbers."""
+    outbox = box(Pipe(ends[0]))
+    outbox.write([b"head", Zeros(10)], True)
+    del outbox
+    gc.collect()
+    ends[0].send(b" and more")
+    assert ends[1].recv(100) == b"head and more"
+
+
+async def test_the_transport_is_closed_after_the_last_piece(
+    ends: tuple[socket.socket, socket.socket],
+) -> None:
+    transport = Pipe(ends[0])
+    outbox = box(transport)
+    zeros = Zeros(PIECE_BYTES, is_cold=True)
+    outbox.write([zeros], True)
+    outbox.end()
+    assert transport.closed == []
+    zeros.may_read.set()
+    async with asyncio.timeout(PATIENCE_S):
+        while not transport.closed:
+            await asyncio.sleep(0.001)
+    assert transport.written == bytes(PIECE_BYTES)

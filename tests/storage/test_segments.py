@@ -14,7 +14,18 @@ from gralha.protocol.primitives import RecordBytes
 from gralha.storage.disk import DiskError
 from gralha.storage.log import Log
 from tests.storage.disks import QuietDisk, failing
-from tests.storage.logs import NOW, all_offsets, append, as_records, batch, crash, make_log, reopen
+from tests.storage.logs import (
+    NOW,
+    all_offsets,
+    append,
+    as_records,
+    batch,
+    crash,
+    end_transaction,
+    idempotent,
+    make_log,
+    reopen,
+)
 
 SIZE = len(batch(1))
 DAY = 86_400_000
@@ -288,6 +299,22 @@ def test_truncation(tmp_path: Path) -> None:
     assert append(log).first_offset == 100
     assert log.truncate_to(50)
     assert (bases(log), log.log_start_offset, log.log_end_offset) == ([50], 50, 50)
+
+
+def test_a_log_may_start_anew_where_it_started_before(tmp_path: Path) -> None:
+    """The new segment has the names of the old one. The old one has aborted transactions in a file."""
+    log = make_log(QuietDisk(), tmp_path)
+    idempotent(log, 0, transactional=True)
+    end_transaction(log, 7, commit=False)
+    log.flush()
+    assert log.active.transaction_index.exists
+    log.truncate_fully_and_start_at(0)
+    assert (bases(log), log.log_end_offset) == ([0], 0)
+    assert all(os.path.exists(path) for path in log.doomed_files)
+    append(log, 2)
+    log = crash(log.disk, log)
+    assert all_offsets(log) == [(0, 1)]
+    assert log.aborted_transactions(0, 2, True) == []
 
 
 def test_truncation_inside_a_batch_drops_the_batch(tmp_path: Path) -> None:

@@ -161,7 +161,8 @@ def test_a_range_is_sent_and_read_from_any_place(file: File) -> None:
     expected = (bytes(range(256)) * 1024)[1000:6000]
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        assert stored.send(ours.fileno(), 4000) == 1000
+        assert stored.send(ours.fileno(), 4000, 700) == 700
+        assert stored.send(ours.fileno(), 4700, 9999) == 300
         assert theirs.recv(9999, socket.MSG_WAITALL | socket.MSG_DONTWAIT) == expected[4000:]
     assert stored.read() == expected
     assert stored.read(4000) == expected[4000:]
@@ -176,14 +177,33 @@ def test_a_range_outlives_its_file(file: File, tmp_path: Path) -> None:
     assert stored.read() == (bytes(range(256)) * 4)[:1000]
 
 
-def test_a_range_of_a_truncated_file_is_an_error(file: File) -> None:
+@pytest.mark.parametrize("grows_again", [False, True])
+def test_a_range_of_a_truncated_file_is_an_error(file: File, grows_again: bool) -> None:
+    """Otherwise a reader would get the rest of other records behind the beginning of the old ones."""
     stored = range_of(file, 0, 100_000)
     file.truncate(50_000)
+    if grows_again:
+        file.append([bytes(200_000)])
     ours, theirs = socket.socketpair()
-    with ours, theirs, pytest.raises(DiskError, match="it ends before 100000"):
-        stored.send(ours.fileno(), 50_000)
-    with pytest.raises(DiskError, match="it ends before 100000"):
+    with ours, theirs, pytest.raises(DiskError, match="up to position 100000 were truncated meanwhile"):
+        stored.send(ours.fileno(), 50_000, 50_000)
+    with pytest.raises(DiskError, match="up to position 100000 were truncated meanwhile"):
         stored.read()
+    assert file.stored(0, 50_000) is not None
+
+
+def test_a_part_that_the_page_cache_has_lost_is_not_sent(file: File, tmp_path: Path) -> None:
+    """The kernel would read it from the disk meanwhile, and the event loop would have to wait."""
+    stored = range_of(file, 0, 200_000)
+    file.sync()
+    with open(tmp_path / "f", "rb") as opened:
+        os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        assert stored.send(ours.fileno(), 100_000, 50_000) == 0
+        assert stored.read_nowait(100_000, 50_000) is None
+        stored.read(100_000, 50_000)
+        assert stored.send(ours.fileno(), 100_000, 50_000) == 50_000
 
 
 def test_a_writer_adds_a_range_by_reference(file: File) -> None:

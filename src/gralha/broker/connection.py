@@ -132,7 +132,8 @@ class Connection(asyncio.BufferedProtocol):
             log.info("closing the connection of %s:%s: %s", self.peer.host, self.peer.port, why)
             self._closed = True
             self.closing_since = self._loop.time()
-            self._transport.close()
+            self._pause()
+            self._outbox.end()
 
     def abort(self) -> None:
         self._closed = True

@@ -5,13 +5,15 @@ transport, but only if the transport has nothing left to write. If the socket is
 piece of the records and waits for the socket. After that the kernel goes on. So a client that reads slowly
 costs a piece of memory, and not the memory for its whole response.
 
-If the page cache has lost a piece meanwhile, a thread reads it.
+A client that reads fast could keep the event loop for the whole response. So other connections get their turn
+after each megabyte. If the page cache has lost a part meanwhile, a thread reads a piece of it.
 """
 
 import asyncio
 import socket
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
 from typing import Final, cast
 
 from gralha.protocol.primitives import Chunk, Stored
@@ -19,6 +21,9 @@ from gralha.storage.disk import DiskError
 
 # More than the transport's limit (64 KiB), so that it says when the piece is gone.
 PIECE_BYTES: Final = 128 * 1024
+TURN_BYTES: Final = 1024 * 1024
+# Linux takes no more buffers in one call (IOV_MAX).
+_BUFFERS_MAX: Final = 1024
 # Says that more follows, so that the head of a response does not leave in a packet of its own.
 _MORE: Final = socket.MSG_MORE if hasattr(socket, "MSG_MORE") else 0
 
@@ -40,7 +45,8 @@ class Outbox:
         self._sent_bytes = 0  # of the first chunk
         self._transport_is_full = False
         self._reading: asyncio.Future[bytes] | None = None
-        self._socket: socket.socket | None = None
+        self._next_turn: asyncio.Handle | None = None
+        self._is_ending = False
         self._is_closed = False
 
     @property
@@ -63,71 +69,106 @@ class Outbox:
         self._transport_is_full = False
         self._send()
 
+    def end(self) -> None:
+        """Close the transport when everything has left."""
+        self._is_ending = True
+        if not self._chunks:
+            self._transport.close()
+
     def close(self) -> None:
-        """The connection is lost. This must be called before the transport closes its socket."""
+        """The connection is lost."""
         self._is_closed = True
         self._chunks.clear()
-        if self._socket is not None:
-            self._socket.detach()
-            self._socket = None
+        if self._next_turn is not None:
+            self._next_turn.cancel()
 
     def _send(self) -> None:
+        """Send until the socket is full, a thread has to read, or it is the turn of other connections."""
+        left_bytes = TURN_BYTES
         try:
-            while self._chunks and not self._transport_is_full and self._reading is None:
+            while self._chunks and not self._is_waiting():
+                if left_bytes <= 0:
+                    self._next_turn = asyncio.get_running_loop().call_soon(self._take_turn)
+                    return
+                sent = 0
                 if self._transport.get_write_buffer_size() == 0:
-                    self._send_directly()
-                if self._chunks:
+                    sent = self._send_directly(left_bytes)
+                if sent:
+                    self._left(sent)
+                    left_bytes -= sent
+                else:
                     self._write_piece()
         except (OSError, DiskError) as error:
             self._chunks.clear()
             self._on_broken(error)
+            return
+        if self._is_ending and not self._chunks:
+            self._transport.close()
 
-    def _send_directly(self) -> None:
-        """Send as many bytes as the socket takes now."""
-        while self._chunks:
-            chunk = self._chunks[0]
+    def _is_waiting(self) -> bool:
+        return self._transport_is_full or self._reading is not None or self._next_turn is not None
+
+    def _take_turn(self) -> None:
+        self._next_turn = None
+        self._send_after_all()
+
+    def _send_after_all(self) -> None:
+        self._send()
+        if not self.is_full:
+            self._on_room()
+
+    def _send_directly(self, max_bytes: int) -> int:
+        """Send a part. Returns how many bytes the socket took; 0 if it is full, or a range must be read."""
+        # Asked for each time: nobody may use the number after the transport has closed the socket.
+        of_transport = self._transport.get_extra_info("socket")
+        number = of_transport.fileno()
+        first = self._chunks[0]
+        try:
+            if isinstance(first, Stored):
+                return first.send(number, self._sent_bytes, max_bytes)
+            chunks = self._first_in_memory()
+            flags = _MORE if len(chunks) < len(self._chunks) else 0
+            borrowed = socket.socket(of_transport.family, of_transport.type, of_transport.proto, number)
             try:
-                if isinstance(chunk, Stored):
-                    sent = chunk.send(self._direct_socket().fileno(), self._sent_bytes)
-                else:
-                    rest = memoryview(chunk)[self._sent_bytes :]
-                    sent = self._direct_socket().send(rest, _MORE if len(self._chunks) > 1 else 0)
-            except BlockingIOError:
-                return
-            self._left(sent)
+                return borrowed.sendmsg(chunks, (), flags)
+            finally:
+                borrowed.detach()
+        except BlockingIOError:
+            return 0
 
-    def _direct_socket(self) -> socket.socket:
-        if self._socket is None:
-            of_transport = self._transport.get_extra_info("socket")
-            self._socket = socket.socket(
-                of_transport.family, of_transport.type, of_transport.proto, fileno=of_transport.fileno()
-            )
-        return self._socket
+    def _first_in_memory(self) -> list[bytes | memoryview]:
+        """What is left of the chunks before the next one in a file."""
+        found: list[bytes | memoryview] = []
+        for chunk in islice(self._chunks, _BUFFERS_MAX):
+            if isinstance(chunk, Stored):
+                break
+            found.append(chunk)
+        found[0] = memoryview(found[0])[self._sent_bytes :]
+        return found
 
     def _left(self, sent_bytes: int) -> None:
-        """Bytes of the first chunk are on their way."""
+        """Bytes of the first chunks are on their way."""
         self._sent_bytes += sent_bytes
-        if self._sent_bytes == len(self._chunks[0]):
-            self._chunks.popleft()
-            self._sent_bytes = 0
+        while self._chunks and self._sent_bytes >= len(self._chunks[0]):
+            self._sent_bytes -= len(self._chunks.popleft())
 
     def _write_piece(self) -> None:
-        """Give the transport a piece of the first chunk. It writes the piece when the socket has room."""
-        chunk = self._chunks[0]
-        if not isinstance(chunk, Stored):
-            self._write(memoryview(chunk)[self._sent_bytes :])
+        """Give the transport a part. It writes the part when the socket has room."""
+        first = self._chunks[0]
+        if not isinstance(first, Stored):
+            self._write(self._first_in_memory())
             return
-        piece = chunk.read_nowait(self._sent_bytes, PIECE_BYTES)
+        piece = first.read_nowait(self._sent_bytes, PIECE_BYTES)
         if piece is not None:
-            self._write(piece)
+            self._write([piece])
             return
         loop = asyncio.get_running_loop()
-        self._reading = loop.run_in_executor(None, chunk.read, self._sent_bytes, PIECE_BYTES)
+        self._reading = loop.run_in_executor(None, first.read, self._sent_bytes, PIECE_BYTES)
         self._reading.add_done_callback(self._was_read)
 
-    def _write(self, data: bytes | memoryview) -> None:
-        self._transport.write(data)
-        self._left(len(data))
+    def _write(self, chunks: list[bytes | memoryview]) -> None:
+        self._transport.writelines(chunks)
+        self._left(sum(map(len, chunks)))
 
     def _was_read(self, reading: "asyncio.Future[bytes]") -> None:
         self._reading = None
@@ -138,7 +179,5 @@ class Outbox:
             self._chunks.clear()
             self._on_broken(error)
             return
-        self._write(reading.result())
-        self._send()
-        if not self.is_full:
-            self._on_room()
+        self._write([reading.result()])
+        self._send_after_all()

@@ -65,8 +65,11 @@ class Stored:
     def __len__(self) -> int:
         return self.size_bytes
 
-    def send(self, socket_number: int, skip_bytes: int) -> int:
-        """Have the kernel send the range from `skip_bytes` on. Returns how many bytes the socket took."""
+    def send(self, socket_number: int, skip_bytes: int, max_bytes: int) -> int:
+        """Have the kernel send a part, from `skip_bytes` on. Returns how many bytes the socket took.
+
+        Returns 0 if the part has to be read. Raises BlockingIOError if the socket is full.
+        """
         raise NotImplementedError
 
     def read(self, skip_bytes: int = 0, max_bytes: int | None = None) -> bytes:

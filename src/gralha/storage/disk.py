@@ -30,6 +30,8 @@ _DIRECT_READ_BYTES: Final = 16 * 1024
 # From the first size on a file reserves space ahead: a quarter of its size, up to the second size.
 _RESERVE_FROM_BYTES: Final = 1024 * 1024
 _RESERVE_BYTES_MAX: Final = 16 * 1024 * 1024
+# What the system says if a file system or the kernel lacks a call.
+_UNSUPPORTED: Final = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 class DiskError(Exception):
@@ -247,18 +249,33 @@ class _Descriptor:
 
 
 class _StoredRange(Stored):
-    """A range of an open file. The file may be renamed or removed meanwhile."""
+    """A range of an open file. The file may be renamed or removed meanwhile.
 
-    def __init__(self, descriptor: _Descriptor, path: str, position: int, length: int) -> None:
+    If the file is truncated meanwhile, the range is lost, also if the file grows again: it would have some
+    bytes of the records before, and some of the records after that.
+    """
+
+    def __init__(self, file: RealFile, descriptor: _Descriptor, position: int, length: int) -> None:
         super().__init__(length)
+        self.file = file
         self.descriptor = descriptor
-        self.path = path
         self.position = position
+        self.truncations = file.truncations
 
-    def send(self, socket_number: int, skip_bytes: int) -> int:
-        count = self.descriptor.send(socket_number, self.position + skip_bytes, self.size_bytes - skip_bytes)
+    def send(self, socket_number: int, skip_bytes: int, max_bytes: int) -> int:
+        self._check()
+        position = self.position + skip_bytes
+        length = min(self.size_bytes - skip_bytes, max_bytes)
+        if not self.descriptor.is_cached(position, length):
+            return 0
+        try:
+            count = self.descriptor.send(socket_number, position, length)
+        except OSError as error:
+            if error.errno in _UNSUPPORTED:
+                return 0
+            raise
         if count == 0:
-            raise self._ends_early()
+            raise self._is_lost()
         return count
 
     def read(self, skip_bytes: int = 0, max_bytes: int | None = None) -> bytes:
@@ -268,9 +285,10 @@ class _StoredRange(Stored):
         try:
             data = self.descriptor.read(self.position + skip_bytes, length)
         except OSError as error:
-            raise DiskError("read", self.path, error.strerror) from error
+            raise DiskError("read", self.file.path, error.strerror) from error
+        self._check()
         if len(data) < length:
-            raise self._ends_early()
+            raise self._is_lost()
         return data
 
     def read_nowait(self, skip_bytes: int, max_bytes: int) -> bytes | None:
@@ -279,11 +297,16 @@ class _StoredRange(Stored):
             data = self.descriptor.read_nowait(self.position + skip_bytes, length)
         except OSError:
             return None  # `read` tells why
+        self._check()
         return data if len(data) == length else None
 
-    def _ends_early(self) -> DiskError:
-        """The file was truncated meanwhile."""
-        return DiskError("read", self.path, f"it ends before {self.position + self.size_bytes}")
+    def _check(self) -> None:
+        if self.file.truncations != self.truncations:
+            raise self._is_lost()
+
+    def _is_lost(self) -> DiskError:
+        what = f"the records up to position {self.position + self.size_bytes}"
+        return DiskError("send", self.file.path, f"{what} were truncated meanwhile")
 
 
 class _DescriptorPool:
@@ -366,6 +389,8 @@ class RealFile(File):
         self.broken = False
         # Whether this process has written to the file since the last sync.
         self.unsynced = False
+        # How often the file may have lost bytes that a reader has seen.
+        self.truncations = 0
 
     def _open(self, flags: int = os.O_RDWR) -> _Descriptor:
         descriptor = self.descriptor
@@ -432,7 +457,7 @@ class RealFile(File):
         except OSError as error:
             if error.errno == errno.EAGAIN:
                 return None
-            if error.errno in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
+            if error.errno in _UNSUPPORTED:
                 # The file system or the kernel does not support this, so the read may have to wait.
                 return self.read(position, length)
             raise DiskError("read", self.path, error.strerror) from error
@@ -444,7 +469,7 @@ class RealFile(File):
         descriptor = self._open()
         if not descriptor.is_cached(position, length):
             return None
-        return _StoredRange(descriptor, self.path, position, length)
+        return _StoredRange(self, descriptor, position, length)
 
     def write_at(self, position: int, data: bytes) -> None:
         self.unsynced = True
@@ -456,6 +481,8 @@ class RealFile(File):
 
     def truncate(self, size_bytes: int) -> None:
         self.unsynced = True
+        # Before the bytes are lost: another thread may be sending them.
+        self.truncations += 1
         try:
             self._open().truncate(size_bytes)
         except OSError as error:

@@ -412,10 +412,11 @@ class LogState:
                 self._doom(segment, self.segments[:-1])
             first = self.segments[0]
             self.doomed_files.append(first.rename_records())
+            # Before the new segment is created: it may have the same base offset, and so the same names.
+            self._doom_indexes(first)
             new = Segment(self.disk, self.folder, offset, 0, self._jitter_ms(), False)
             new.create()
             self._set_segments([new])
-            self._doom_indexes(first)
             self.folder_unsynced = True
             self.disk.sync_folder(self.folder)
             self.log_start_offset = offset
