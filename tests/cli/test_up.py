@@ -129,7 +129,7 @@ def test_an_address_of_another_machine_is_one_clear_line(tmp_path: Path) -> None
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stdout) == (1, "")
     warning, complaint = done.stderr.splitlines()
-    assert warning.startswith("WARNING ANYBODY who reaches 192.0.2.1:0 can read and write everything: ")
+    assert warning.startswith("WARN ANYBODY who reaches 192.0.2.1:0 can read and write everything: ")
     assert complaint.startswith("Cannot listen on 192.0.2.1:0: ")
     assert complaint.endswith(" Use an address of this machine with --host.")
 

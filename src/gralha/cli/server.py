@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from gralha.cli.arguments import ProgramParser
+from gralha.cli.log_lines import log_to
 from gralha.cli.program import CommandError, run
 from gralha.cli.text_file import read_text
 
@@ -43,7 +44,7 @@ def _serve(arguments: list[str]) -> int:
 
 def log_to_stderr() -> None:
     """The log of a node that runs for long: one line for each event, with its time."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
+    log_to(sys.stderr, logging.INFO)
 
 
 def serve(

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 from gralha.cli import up_settings
 from gralha.cli.arguments import ProgramParser, port_number
 from gralha.cli.installed import installed_command
+from gralha.cli.log_lines import SHORT_FORMAT, log_to
 from gralha.cli.program import CommandError, run
-from gralha.cli.server import metrics_url, serve
+from gralha.cli.server import log_to_stderr, metrics_url, serve
 from gralha.cli.up_brokers import MAX_BROKERS, run_brokers
 from gralha.cli.up_folders import check_number, default_data_folder, earlier_settings, folder_for, prepare
 
@@ -108,8 +109,10 @@ def _up(arguments: list[str]) -> int:
 
 
 def _up_one(options: argparse.Namespace, data: Path, overrides: dict[str, str]) -> int:
-    level = logging.INFO if options.verbose else logging.WARNING
-    logging.basicConfig(format="%(levelname)s %(message)s", level=level, stream=sys.stderr)
+    if options.verbose:
+        log_to_stderr()
+    else:
+        log_to(sys.stderr, logging.WARNING, SHORT_FORMAT)
     port = DEFAULT_PORT if options.port is None else options.port
     settings = up_settings.single(data, options.host, port)
     settings |= up_settings.metrics_listener(1, port, options.metrics_port)

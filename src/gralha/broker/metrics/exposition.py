@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 # How many samples, or steps of work, are done at a time: less than half a millisecond.
-SLICE: Final = 100
+SLICE: Final = 50
 PAUSE: Final = ""
 
 Pieces = Iterator[str]

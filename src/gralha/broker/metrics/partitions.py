@@ -178,7 +178,7 @@ def _reassigning(image: MetadataImage, broker_id: int) -> Pieces:
             if partition.leader == broker_id and (partition.adding_replicas or partition.removing_replicas):
                 count += 1
             steps += 1
-            if steps % (10 * SLICE) == 0:
+            if steps % (4 * SLICE) == 0:
                 yield PAUSE
     yield from single(REASSIGNING, count)
 

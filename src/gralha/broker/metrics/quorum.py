@@ -114,7 +114,7 @@ def _partitions(image: MetadataImage) -> Pieces:
             count += 1
             offline += partition.leader == NO_LEADER
             imbalanced += partition.leader != partition.replicas[0]
-            if count % (10 * SLICE) == 0:
+            if count % (4 * SLICE) == 0:
                 yield PAUSE
     yield from single(PARTITIONS, count)
     yield from single(OFFLINE, offline)
