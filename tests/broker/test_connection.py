@@ -1,6 +1,7 @@
 """Connections on a real loop and real sockets: frames in pieces, clients that do not read, limits."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from gralha.broker.connection import FRAME_DEADLINE_SECONDS, MAX_KEPT_BYTES
 from gralha.broker.pipeline import Api, RequestContext
 from gralha.broker.receive_buffer import SIZE_BYTES
+from gralha.broker.request_meters import RequestMeters
 from gralha.broker.server import Server
 from gralha.protocol.message import Message
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -98,6 +100,7 @@ async def serve(max_connections: int = 10, per_ip: int = 10) -> Fixture:
         max_connections=max_connections,
         max_connections_per_ip=per_ip,
         max_idle_ms=IDLE_MS,
+        meters=RequestMeters(time.monotonic),
     )
     port = await server.bind("PLAINTEXT", "127.0.0.1", 0, APIS)
     await server.serve(None)

@@ -51,8 +51,8 @@ from gralha.testing import GralhaCluster
 from tests.apache.kafka import ApacheKafka
 
 TOPIC = "base"  # has three partitions
-TOPICS, BROKERS, GROUPS = 2, 4, 32
-SET, APPEND = 0, 2
+TOPICS, BROKERS, LOGGERS, GROUPS = 2, 4, 8, 32
+SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 UPGRADE, SAFE_DOWNGRADE = 1, 2
 TIMEOUT_MS = 20_000
 
@@ -256,6 +256,17 @@ CASES: dict[str, Case] = {
     "a setting of another broker": alter(BROKERS, "9", ("log.retention.ms", SET, "1")),
     "a setting of broker x": alter(BROKERS, "x", ("log.retention.ms", SET, "1")),
     "a setting of something else": alter(77, "x", ("a", SET, "1")),
+    "a logger that does not exist": alter(LOGGERS, "1", ("nowhere", SET, "INFO")),
+    "no logger's name": alter(LOGGERS, "1", ("", SET, "INFO")),
+    "a level that does not exist": alter(LOGGERS, "1", ("root", SET, "LOUD")),
+    "a level in lower case": alter(LOGGERS, "1", ("root", SET, "debug")),
+    "no level": alter(LOGGERS, "1", ("root", SET, None)),
+    "a level of root": alter(LOGGERS, "1", ("root", SET, "TRACE")),
+    "no level of root any more": alter(LOGGERS, "1", ("root", DELETE, None)),
+    "a level that is appended": alter(LOGGERS, "1", ("root", APPEND, "INFO")),
+    "a level that is subtracted": alter(LOGGERS, "1", ("root", SUBTRACT, "INFO")),
+    "a level of a logger twice": alter(LOGGERS, "1", ("root", SET, "INFO"), ("root", DELETE, None)),
+    "the loggers of no broker": alter(LOGGERS, "x", ("root", SET, "INFO")),
     "a group setting that is none": alter(GROUPS, "g", ("no.such.name", SET, "1")),
     "a group setting of no group": alter(GROUPS, "", ("consumer.session.timeout.ms", SET, "50000")),
     **{

@@ -1,6 +1,7 @@
 """Asking other nodes over real sockets: answers in order, time limits, nodes that die, move or never were."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from gralha.broker.peers import PeerConnections, look_for_life
 from gralha.broker.pipeline import Api, Handler, RequestContext
 from gralha.broker.presence import Address, Life, Presence
+from gralha.broker.request_meters import RequestMeters
 from gralha.broker.server import Server
 from gralha.protocol import apis
 from gralha.protocol.apis import ApiKey
@@ -52,6 +54,7 @@ class Node:
             max_connections=100,
             max_connections_per_ip=100,
             max_idle_ms=60_000,
+            meters=RequestMeters(time.monotonic),
         )
 
     async def start(self, port: int = 0) -> int:

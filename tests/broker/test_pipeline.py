@@ -1,6 +1,7 @@
 """The pipeline keeps the order of responses, and refuses requests that it cannot read."""
 
 import asyncio
+import time
 from collections.abc import Awaitable
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gralha.broker.pipeline import Api, Peer, Pipeline, RequestContext
+from gralha.broker.request_meters import RequestMeters
 from gralha.protocol.message import Message
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from gralha.protocol.primitives import ProtocolError, Reader, Writer, in_memory
@@ -37,12 +39,15 @@ class Door:
         self.broken: list[str] = []
         self.handled: list[str] = []
         self.written = b""
+        self.now = 5.0
         api = Api(API_KEY, "FindCoordinator", 0, 2, 3, FindCoordinatorRequest.decode, self.handle)
         in_turn = Api(
             IN_TURN_KEY, "InTurn", 0, 2, 3, FindCoordinatorRequest.decode, self.handle, in_turn=True
         )
         peer = Peer("127.0.0.1", 1, "PLAINTEXT", "User:ANONYMOUS", {API_KEY: api, IN_TURN_KEY: in_turn})
-        self.pipeline = Pipeline(None, peer, max_request_bytes, self.write, self.broken.append)
+        self.pipeline = Pipeline(
+            None, peer, max_request_bytes, self.write, self.broken.append, RequestMeters(lambda: self.now)
+        )
 
     def handle(
         self, node: object, context: RequestContext, request: FindCoordinatorRequest
@@ -175,7 +180,7 @@ async def test_answers_that_wait_for_an_earlier_one_count_as_well() -> None:
 async def test_a_request_of_very_many_tiny_parts_is_refused() -> None:
     api = Api(10, "FindCoordinator", 4, 4, 3, FindCoordinatorRequest.decode, lambda *_: None)
     peer = Peer("127.0.0.1", 1, "PLAINTEXT", "User:ANONYMOUS", {API_KEY: api})
-    pipeline = Pipeline(None, peer, 10_000_000, lambda: None, lambda why: None)
+    pipeline = Pipeline(None, peer, 10_000_000, lambda: None, lambda why: None, RequestMeters(time.monotonic))
     writer = Writer()
     writer.begin_frame()
     for value in (API_KEY, 4):

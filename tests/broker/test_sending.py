@@ -5,6 +5,7 @@ import gc
 import os
 import socket
 import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ import uvloop
 
 from gralha.broker.connection import Connection
 from gralha.broker.pipeline import Api, RequestContext
+from gralha.broker.request_meters import RequestMeters
 from gralha.broker.sending import PIECE_BYTES, TURN_BYTES, Outbox
 from gralha.broker.server import Server
 from gralha.protocol.message import Message
@@ -141,7 +143,11 @@ async def serve(folder: Path) -> AsyncIterator[Door]:
     file.append([content])
     records = Records(file, content)
     server = Server(
-        max_request_bytes=1 << 20, max_connections=10, max_connections_per_ip=10, max_idle_ms=600_000
+        max_request_bytes=1 << 20,
+        max_connections=10,
+        max_connections_per_ip=10,
+        max_idle_ms=600_000,
+        meters=RequestMeters(time.monotonic),
     )
     api = Api(1, "Fetch", VERSION, VERSION, VERSION, FetchRequest.decode, records.fetch)
     port = await server.bind("PLAINTEXT", "127.0.0.1", 0, {1: api})

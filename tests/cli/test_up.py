@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,12 +22,12 @@ PATIENCE_S = 30
 
 @contextmanager
 def up(data: Path, port: int, *options: str) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
-    """The running program, and the four lines that it prints when it is ready."""
+    """The running program, and the five lines that it prints when it is ready."""
     line = [GRALHA, "up", "--data", str(data), "--port", str(port), *options]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
             assert program.stdout is not None
-            yield program, [program.stdout.readline() for _ in range(4)]
+            yield program, [program.stdout.readline() for _ in range(5)]
         finally:
             program.kill()
 
@@ -56,12 +57,13 @@ def refused(*arguments: str) -> str:
 def test_a_table_shows_where_everything_is(tmp_path: Path) -> None:
     (port,) = free_ports(1)
     with up(tmp_path, port) as (_, table):
-        assert table[:3] == [
-            "Gralha is up\n",
-            f"  broker    localhost:{port}\n",
-            f"  data      {tmp_path}\n",
-        ]
-        stops, _, hint = table[3].partition(" Try: ")
+        assert table[:2] == ["Gralha is up\n", f"  broker    localhost:{port}\n"]
+        label, url = table[2].split()
+        assert label == "metrics"
+        with urllib.request.urlopen(url) as answer:
+            assert b'gralha_node_info{node_id="1"' in answer.read()
+        assert table[3] == f"  data      {tmp_path}\n"
+        stops, _, hint = table[4].partition(" Try: ")
         assert stops == "Ctrl-C stops it."
         tried = subprocess.run(shlex.split(hint), capture_output=True, text=True, timeout=PATIENCE_S)
         assert (tried.returncode, tried.stdout.strip(), tried.stderr) == (0, "", "")
@@ -93,9 +95,9 @@ def test_data_has_a_place_of_its_own_by_default(tmp_path: Path, monkeypatch: pyt
     line = [GRALHA, "up", "--port", "0"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
-        table = [program.stdout.readline() for _ in range(4)]
+        table = [program.stdout.readline() for _ in range(5)]
         program.kill()
-    assert table[2] == f"  data      {tmp_path}/gralha\n"
+    assert table[3] == f"  data      {tmp_path}/gralha\n"
     assert (tmp_path / "gralha" / "broker-1" / "meta.properties").exists()
 
 
@@ -112,12 +114,22 @@ def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:
     assert complaint.endswith(" Stop the program that uses the port, or choose another one with --port.\n")
 
 
+def test_a_metrics_port_in_use_is_one_clear_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        complaint = refused("--data", str(tmp_path), "--port", "0", "--metrics-port", port)
+    assert complaint.startswith(f"Cannot listen on localhost:{port}: ")
+    assert complaint.endswith(
+        " Stop the program that uses the port, or choose another one with --metrics-port.\n"
+    )
+
+
 def test_an_address_of_another_machine_is_one_clear_line(tmp_path: Path) -> None:
     line = [GRALHA, "up", "--data", str(tmp_path), "--port", "0", "--host", "192.0.2.1"]
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stdout) == (1, "")
     warning, complaint = done.stderr.splitlines()
-    assert warning.startswith("WARNING ANYBODY who reaches 192.0.2.1:0 can read and write everything: ")
+    assert warning.startswith("WARN ANYBODY who reaches 192.0.2.1:0 can read and write everything: ")
     assert complaint.startswith("Cannot listen on 192.0.2.1:0: ")
     assert complaint.endswith(" Use an address of this machine with --host.")
 

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,7 +54,7 @@ def refused(*arguments: str) -> str:
 
 @contextmanager
 def up(data: Path, port: int, *options: str) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
-    """The running program, and the six lines that it prints when all three are ready."""
+    """The running program, and the nine lines that it prints when all three are ready."""
     line = [
         str(SCRIPTS / "gralha"),
         "up",
@@ -68,7 +69,7 @@ def up(data: Path, port: int, *options: str) -> Iterator[tuple["subprocess.Popen
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
             assert program.stdout is not None
-            yield program, [program.stdout.readline() for _ in range(6)]
+            yield program, [program.stdout.readline() for _ in range(9)]
         finally:
             if program.poll() is None:
                 program.send_signal(signal.SIGTERM)  # not SIGKILL: it has to stop its children
@@ -113,13 +114,17 @@ def test_the_lines_of_a_tutorial(tmp_path: Path) -> None:
     port = first_port()
     second = f"localhost:{port + PORT_STEP}"
     with up(tmp_path, port) as (program, table):
-        assert table[:5] == [
+        assert table[:4] == [
             "Gralha is up\n",
             f"  broker 1  localhost:{port}\n",
             f"  broker 2  localhost:{port + PORT_STEP}\n",
             f"  broker 3  localhost:{port + 2 * PORT_STEP}\n",
-            f"  data      {tmp_path}\n",
         ]
+        assert [line.split()[:2] for line in table[4:7]] == [["metrics", str(number)] for number in (1, 2, 3)]
+        for number, line in enumerate(table[4:7], start=1):
+            with urllib.request.urlopen(line.split()[2]) as answer:
+                assert f'gralha_node_info{{node_id="{number}"'.encode() in answer.read()
+        assert table[7] == f"  data      {tmp_path}\n"
         server = f"--bootstrap-server {second}"
         run(f"kafka-topics --create {server} --replication-factor 3 --partitions 3 --topic meutopico")
         described = run(f"kafka-topics --describe {server} --topic meutopico").splitlines()

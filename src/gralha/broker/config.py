@@ -35,6 +35,7 @@ HARMLESS_SECURITY: Final = (
     ("security.inter.broker.protocol", "plaintext"),
     ("allow.everyone.if.no.acl.found", "true"),
 )
+METRICS_LISTENER: Final = "gralha.metrics.listener"
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
@@ -81,6 +82,7 @@ class NodeConfig:
         self.voters = parse_voters(self.items("controller.quorum.voters"))
         self.quorum_servers = parse_servers(self.items("controller.quorum.bootstrap.servers"))
         self.advertised = self._advertised(protocols, hostname)
+        self.metrics_listener = parse_metrics_listener(self.text(METRICS_LISTENER))
 
     def number(self, name: str) -> int:
         value = self.values[name]
@@ -346,6 +348,16 @@ def parse_listeners(items: list[str], protocols: Mapping[str, str], key: str) ->
             raise ConfigError(key, item, f"no security protocol is known for {name}", known)
         listeners.append(Listener(name.upper(), host.strip("[]"), int(port), protocol))
     return listeners
+
+
+def parse_metrics_listener(text: str | None) -> Listener | None:
+    if not text:
+        return None
+    scheme, separator, address = text.partition("://")
+    host, colon, port = address.removesuffix("/").rpartition(":")
+    if scheme.lower() != "http" or not separator or not colon or not port.isdecimal() or int(port) > 65535:
+        raise ConfigError(METRICS_LISTENER, text, "not of the form http://host:port", "http://localhost:9308")
+    return Listener("METRICS", host.strip("[]"), int(port), "HTTP")
 
 
 def parse_voters(items: list[str]) -> list[Voter]:

@@ -17,6 +17,7 @@ from typing import Final, cast
 from gralha.broker.pipeline import Api, Peer, Pipeline
 from gralha.broker.presence import Presence
 from gralha.broker.receive_buffer import SIZE_BYTES, ReceiveBuffer
+from gralha.broker.request_meters import RequestMeters
 from gralha.broker.sending import Outbox
 from gralha.protocol.primitives import ProtocolError
 
@@ -65,12 +66,17 @@ class ConnectionSettings:
         listener: str,
         max_request_bytes: int,
         limits: ConnectionLimits,
+        meters: RequestMeters,
     ) -> None:
         self.broker: object = None
         self.apis = apis
         self.listener = listener
         self.max_request_bytes = max_request_bytes
         self.limits = limits
+        self.meters = meters
+        # How many connections there were, and how many of them were closed.
+        self.created = 0
+        self.closed = 0
         self.buffer = ReceiveBuffer()
         # It is told when a connection with another node ends.
         self.presence: Presence | None = None
@@ -107,9 +113,11 @@ class Connection(asyncio.BufferedProtocol):
             settings.max_request_bytes,
             self._flush,
             self.close_because,
+            settings.meters,
         )
         self._outbox = Outbox(self._transport, self._resume, self._broken)
         settings.connections[self] = None
+        settings.created += 1
         if not self._limits.enter(host):
             self.close_because("too many connections (max.connections, max.connections.per.ip)")
 
@@ -117,6 +125,7 @@ class Connection(asyncio.BufferedProtocol):
         closed_here = self._closed
         self._closed = True
         self._settings.connections.pop(self, None)
+        self._settings.closed += 1
         self._limits.leave(self.peer.host)
         self._limits.partial_bytes -= self._large_filled
         self._large, self._large_filled = None, 0
@@ -150,6 +159,10 @@ class Connection(asyncio.BufferedProtocol):
             # A client that waits for an answer is not idle.
             return "it was idle (connections.max.idle.ms)"
         return None
+
+    def waiting_requests(self) -> list[str]:
+        """The APIs of the requests that are in the broker and have no response yet."""
+        return [slot.api.name for slot in self._pipeline.slots if slot.chunks is None]
 
     # Receiving
 

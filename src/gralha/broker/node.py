@@ -21,6 +21,8 @@ from gralha.broker.config import Listener, NodeConfig
 from gralha.broker.controller_channel import ControllerChannel
 from gralha.broker.handlers import APIS, CONTROLLER_APIS
 from gralha.broker.lifecycle import Lifecycle, RegistrationRefusedError
+from gralha.broker.metrics.node_metrics import NodeMetrics
+from gralha.broker.metrics.process import ProcessUsage
 from gralha.broker.neighbours import Neighbours
 from gralha.broker.part_settings import (
     cleaner_settings,
@@ -71,6 +73,7 @@ PLAINTEXT: Final = 0
 # What a `StartError` is about.
 PORT: Final = "port"
 HOST: Final = "host"
+METRICS: Final = "metrics"
 FOLDER: Final = "folder"
 CONTROLLED_SHUTDOWN_S: Final = 30.0
 
@@ -96,6 +99,8 @@ class Node:
         clock: Callable[[], int],
         random: Random,
         cleaning_worker: CleaningWorker | None = None,
+        stopwatch: Callable[[], float] = lambda: asyncio.get_running_loop().time(),
+        process_usage: Callable[[], ProcessUsage] = ProcessUsage,
     ) -> None:
         self.config = config
         # The addresses for clients, and those of the controller, once the node runs.
@@ -130,6 +135,13 @@ class Node:
         self._duties: ActiveDuties | None = None
         self._lifecycle: Lifecycle | None = None
         self._loading: asyncio.Future[None] | None = None  # of opening the logs, in a thread
+        self.metrics = NodeMetrics(
+            config,
+            stopwatch,
+            process_usage,
+            lambda: self._broker,
+            lambda: self._server.listeners + self._controller_server.listeners,
+        )
         # One server for clients and other brokers, one for controller requests.
         self._server = self._new_server()
         self._controller_server = self._new_server()
@@ -178,6 +190,7 @@ class Node:
         await self._bind(
             self._controller_server, config.controller_listeners, CONTROLLER_APIS, self.controller_addresses
         )
+        await self._bind_metrics()
         folders = await loop.run_in_executor(None, self._take_folders)
         self._controller = self._new_controller(folders[config.metadata_log_dir])
         try:
@@ -191,6 +204,8 @@ class Node:
         presence = self._neighbours.presence
         self._duties = ActiveDuties(self._controller, lambda: presence.dead, self._fail)
         await self._controller_server.serve(self._broker, presence)
+        if self.metrics.address is not None:
+            self._watch(self.metrics.run())
         self._watch(self._controller_server.sweep())
         if config.is_broker:
             await self._join(self._controller, self._broker, folders)
@@ -240,6 +255,7 @@ class Node:
             max_connections=config.number("max.connections"),
             max_connections_per_ip=config.number("max.connections.per.ip"),
             max_idle_ms=config.number("connections.max.idle.ms"),
+            meters=self.metrics.requests,
         )
 
     async def _bind(
@@ -249,13 +265,17 @@ class Node:
             try:
                 port = await server.bind(listener.name, listener.host, listener.port, apis)
             except OSError as error:
-                address = f"{listener.host or '*'}:{listener.port}"
                 is_used = error.errno == errno.EADDRINUSE
-                raise StartError(
-                    f"Cannot listen on {address}: {error.strerror or error}", PORT if is_used else HOST
-                ) from None
+                raise _not_bound(listener, error, PORT if is_used else HOST) from None
             advertised = next((one for one in self.config.advertised if one.name == listener.name), listener)
             addresses.append(advertised._replace(port=advertised.port or port))
+
+    async def _bind_metrics(self) -> None:
+        try:
+            await self.metrics.bind()
+        except OSError as error:
+            assert self.config.metrics_listener is not None
+            raise _not_bound(self.config.metrics_listener, error, METRICS) from None
 
     def _new_broker(
         self, controller: ControllerService, cluster_id: str, channel: ControllerChannel
@@ -500,6 +520,7 @@ class Node:
 
     async def _close(self) -> None:
         """Closes in order: clients, metadata (no more decisions), work on files, logs."""
+        await self.metrics.close()
         await self._server.close()
         if self._broker is not None:
             self._broker.groups.close()
@@ -540,6 +561,7 @@ class Node:
 
     async def _abandon(self, error: BaseException) -> None:
         """After a failure: closes everything, without the marks of a clean stop."""
+        await self.metrics.close()
         await self._server.close()
         await self._controller_server.close()
         if self._broker is not None:
@@ -562,6 +584,11 @@ class Node:
 
     def _folders(self) -> list[str]:
         return sorted({*self.config.log_dirs, self.config.metadata_log_dir})
+
+
+def _not_bound(listener: Listener, error: OSError, setting: str) -> StartError:
+    address = f"{listener.host or '*'}:{listener.port}"
+    return StartError(f"Cannot listen on {address}: {error.strerror or error}", setting)
 
 
 async def _cancel(tasks: "list[asyncio.Future[Any]]") -> None:

@@ -20,6 +20,7 @@ from typing import Any, Final
 from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import i32, i64
 
+from gralha.broker.request_meters import ApiMeter, RequestMeters
 from gralha.protocol.message import Message
 from gralha.protocol.primitives import Chunk, ProtocolError, Reader, Stored, Writer
 
@@ -174,11 +175,15 @@ class Deferred:
 class Slot:
     """A request's place in the order of responses."""
 
-    def __init__(self, pipeline: "Pipeline", api: Api, version: int, correlation_id: int) -> None:
+    def __init__(
+        self, pipeline: "Pipeline", api: Api, version: int, correlation_id: int, meter: ApiMeter
+    ) -> None:
         self.pipeline = pipeline
         self.api = api
         self.version = version
         self.correlation_id = correlation_id
+        self.meter = meter
+        self.received_s: float = pipeline.received_s
         self.chunks: list[Chunk] | None = None
         self.size_bytes: i64 = 0
         self.future: asyncio.Future[Message | None] | None = None
@@ -201,8 +206,10 @@ class Pipeline:
         max_request_bytes: int,
         on_ready: Callable[[], None],
         on_broken: Callable[[str], None],
+        meters: RequestMeters,
     ) -> None:
         self.node = node
+        self.meters = meters
         self.apis = peer.apis
         self.peer = peer
         self.max_request_bytes: i64 = max_request_bytes
@@ -219,6 +226,10 @@ class Pipeline:
         self.timer_at: float = 0.0
         self.leaving_soon: bool = False
         self.turn_soon: bool = False
+        # When the requests that are being handled have arrived; 0 means now.
+        self.received_s: float = 0.0
+        # The meters of the requests of this read that leave with it.
+        self.leaving: list[ApiMeter] = []
 
     def is_full(self) -> bool:
         """Returns True if the client must read its answers before the broker reads from it again."""
@@ -232,8 +243,25 @@ class Pipeline:
         """Handles the complete frames in a range of `data`. Returns the position of the first unhandled
         frame.
         """
-        position: i64 = start
-        received: i64 = stop
+        clock = self.meters.clock
+        # Requests of an earlier read may have waited until there was room.
+        if self.received_s == 0.0:
+            self.received_s = clock()
+        try:
+            position = self._feed(data, start, stop)
+        finally:
+            now = clock()
+            for meter in self.leaving:
+                meter.total.add(now - self.received_s)
+            self.leaving.clear()
+        if position == stop or not self.is_full():
+            self.received_s = 0.0
+        return position
+
+    def _feed(self, data: bytes, start: i64, stop: i64) -> i64:
+        position = start
+        received = stop
+        is_first = True
         while received - position >= 4 and not self.is_full():
             size = i64(read_i32_be(data, position))
             if size < SMALLEST_FRAME or size > self.max_request_bytes:
@@ -243,7 +271,9 @@ class Pipeline:
             end = position + 4 + size
             if end > received:
                 break
-            self._request(data, position + 4, end)
+            # The first request did not wait for another one, so there is no need to look at the clock.
+            self._request(data, position + 4, end, 0.0 if is_first else self.meters.clock() - self.received_s)
+            is_first = False
             position = end
         return position
 
@@ -269,7 +299,7 @@ class Pipeline:
             self.timer.cancel()
             self.timer = None
 
-    def _request(self, data: bytes, start: i64, end: i64) -> None:
+    def _request(self, data: bytes, start: i64, end: i64, queued_s: float) -> None:
         api_key = i64(read_i16_be(data, start))
         version = i64(read_i16_be(data, start + 2))
         correlation_id = i64(read_i32_be(data, start + 4))
@@ -294,23 +324,28 @@ class Pipeline:
             if version >= api.flexible_from:
                 reader.tagged_fields()
             request = api.decode(reader, version)
+        meter = self.meters.of(api.key, request)
+        meter.received(version, end - start)
         context = RequestContext(self.peer, version, client_id)
         if api.in_turn and self.slots:
-            self._postpone(Slot(self, api, version, correlation_id), context, request)
+            self._postpone(Slot(self, api, version, correlation_id, meter), context, request)
             return
+        meter.queue.add(queued_s)
         result = api.handle(self.node, context, request)
         if result is None:
+            self.leaving.append(meter)
             return
         if isinstance(result, Message):
-            chunks = self._encode(api, version, correlation_id, result)
+            chunks = self._encode(api, version, correlation_id, result, meter)
             if self.slots:
-                slot = Slot(self, api, version, correlation_id)
+                slot = Slot(self, api, version, correlation_id, meter)
                 self._enter(slot)
                 self._hold(slot, chunks)
             else:
+                self.leaving.append(meter)
                 self._leave(chunks)
             return
-        slot = Slot(self, api, version, correlation_id)
+        slot = Slot(self, api, version, correlation_id, meter)
         if isinstance(result, Deferred):
             slot.deferred = result
             result.slot = slot
@@ -342,12 +377,13 @@ class Pipeline:
         context = slot.context
         assert context is not None
         slot.context = None
+        slot.meter.queue.add(self.meters.clock() - slot.received_s)
         try:
             result = slot.api.handle(self.node, context, slot.request)
             assert result is not None
             assert not isinstance(result, Deferred)
             if isinstance(result, Message):
-                chunks = self._encode(slot.api, slot.version, slot.correlation_id, result)
+                chunks = self._encode_for(slot, result)
             else:
                 slot.future = asyncio.ensure_future(result)
                 slot.future.add_done_callback(slot.finished)
@@ -376,7 +412,7 @@ class Pipeline:
             try:
                 response = future.result()
                 if response is not None:
-                    chunks = self._encode(slot.api, slot.version, slot.correlation_id, response)
+                    chunks = self._encode_for(slot, response)
             except Exception as error:
                 log.error("%s failed", slot.api.name, exc_info=error)
                 self.on_broken(f"{slot.api.name} failed")
@@ -393,7 +429,7 @@ class Pipeline:
         chunks: list[Chunk] = []
         try:
             if response is not None:
-                chunks = self._encode(slot.api, slot.version, slot.correlation_id, response)
+                chunks = self._encode_for(slot, response)
         except Exception as error:
             self.failed(slot, error)
             return
@@ -452,6 +488,7 @@ class Pipeline:
 
     def _advance(self) -> None:
         slots = self.slots
+        now: float = 0.0
         while slots:
             slot = slots[0]
             chunks = slot.chunks
@@ -464,6 +501,9 @@ class Pipeline:
             slots.popleft()
             self.weight_inside -= slot.api.weight
             self.held_bytes -= slot.size_bytes
+            if now == 0.0:
+                now = self.meters.clock()
+            slot.meter.total.add(now - slot.received_s)
             self._leave(chunks)
 
     def _leave(self, chunks: list[Chunk]) -> None:
@@ -473,7 +513,13 @@ class Pipeline:
             if isinstance(chunk, Stored):
                 self.out_has_stored = True
 
-    def _encode(self, api: Api, version: i64, correlation_id: i64, response: Message) -> list[Chunk]:
+    def _encode_for(self, slot: Slot, response: Message) -> list[Chunk]:
+        return self._encode(slot.api, slot.version, slot.correlation_id, response, slot.meter)
+
+    def _encode(
+        self, api: Api, version: i64, correlation_id: i64, response: Message, meter: ApiMeter
+    ) -> list[Chunk]:
+        meter.answered(response)
         writer = Writer()
         writer.begin_frame()
         writer.write_int32(i32(correlation_id))

@@ -1,7 +1,7 @@
 """A node as a process: event loop, real disk, real clock, signals.
 
-Only this module uses the outside world. Everything that the node does goes through the loop, the disk, the
-clock and the random generator that it is given, so that a simulation can replace them.
+Only this module and `process_usage.py` use the outside world. Everything that the node does goes through the
+loop, the disk, the clock and the random generator that it is given, so that a simulation can replace them.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from collections.abc import Callable
 from gralha.broker.config import NodeConfig
 from gralha.broker.lifecycle import RegistrationRefusedError
 from gralha.broker.node import Node, StartError
+from gralha.broker.process_usage import process_usage
 from gralha.storage.cleaner_process import CleanerProcess
 from gralha.storage.disk import DiskError, RealDisk
 
@@ -54,7 +55,15 @@ async def _run(config: NodeConfig, on_ready: Callable[[Node], None]) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, _stop_or_exit, stop)
-    node = Node(config, RealDisk(), wall_clock_ms, random.Random(), CleanerProcess())
+    node = Node(
+        config,
+        RealDisk(),
+        wall_clock_ms,
+        random.Random(),
+        CleanerProcess(),
+        time.perf_counter,
+        process_usage,
+    )
 
     def ready(node: Node) -> None:
         # The objects of a started node stay, so the garbage collector need not look at them.

@@ -7,6 +7,7 @@ from typing import Final
 from gralha.broker.connection import Connection, ConnectionLimits, ConnectionSettings
 from gralha.broker.pipeline import Api
 from gralha.broker.presence import Presence
+from gralha.broker.request_meters import RequestMeters
 
 SWEEP_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 1.0
@@ -26,19 +27,22 @@ class Server:
         max_connections: int,
         max_connections_per_ip: int,
         max_idle_ms: int,
+        meters: RequestMeters,
     ) -> None:
+        self._meters = meters
         self._max_request_bytes = max_request_bytes
         self.limits = ConnectionLimits(
             max_connections, max_connections_per_ip, max(SMALLEST_PARTIAL_LIMIT_BYTES, 2 * max_request_bytes)
         )
         self._max_idle_seconds = max_idle_ms / 1000
-        self._settings: list[ConnectionSettings] = []
+        # The listeners.
+        self.listeners: list[ConnectionSettings] = []
         self._servers: list[asyncio.Server] = []
 
     async def bind(self, listener: str, host: str, port: int, apis: dict[int, Api]) -> int:
         """Binds an address without serving it yet. Returns the port, which matters if it was given as 0."""
         loop = asyncio.get_running_loop()
-        settings = ConnectionSettings(apis, listener, self._max_request_bytes, self.limits)
+        settings = ConnectionSettings(apis, listener, self._max_request_bytes, self.limits, self._meters)
         server = await loop.create_server(
             lambda: Connection(settings, loop),
             host or None,
@@ -47,13 +51,13 @@ class Server:
             reuse_address=True,
             start_serving=False,
         )
-        self._settings.append(settings)
+        self.listeners.append(settings)
         self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])
 
     async def serve(self, broker: object, presence: Presence | None = None) -> None:
         """Accepts clients. The handlers get `broker`. `presence` is told when nodes disconnect."""
-        for settings in self._settings:
+        for settings in self.listeners:
             settings.broker = broker
             settings.presence = presence
         for server in self._servers:
@@ -84,7 +88,7 @@ class Server:
                     connection.close_because(why)
 
     def connections(self) -> list[Connection]:
-        return [connection for settings in self._settings for connection in settings.connections]
+        return [connection for settings in self.listeners for connection in settings.connections]
 
     async def close(self) -> None:
         """Stops listening. Clients have a moment to read their answers."""

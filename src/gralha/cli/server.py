@@ -6,16 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from gralha.cli.arguments import ProgramParser
+from gralha.cli.log_lines import log_to
 from gralha.cli.program import CommandError, run
 from gralha.cli.text_file import read_text
 
 if TYPE_CHECKING:
     from gralha.broker.node import Node
 
+# In the line that says that a node is ready.
+METRICS_AT: Final = "metrics at "
 # What a person can do if a node does not start, by what it is about (`gralha.broker.node.StartError`).
 ADVICE: Final = {
     "port": "Stop the program that uses the port, or choose another port in listeners.",
     "host": "Use an address of this machine in listeners.",
+    "metrics": "Stop the program that uses the port, or choose another one in gralha.metrics.listener.",
     "folder": "Stop that one, or choose another folder in log.dirs.",
 }
 
@@ -40,7 +44,7 @@ def _serve(arguments: list[str]) -> int:
 
 def log_to_stderr() -> None:
     """The log of a node that runs for long: one line for each event, with its time."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO, stream=sys.stderr)
+    log_to(sys.stderr, logging.INFO)
 
 
 def serve(
@@ -69,6 +73,13 @@ def serve(
             listener.port,
             listener.name,
         )
+    metrics = config.metrics_listener
+    if metrics is not None and not metrics.is_loopback:
+        log.warning(
+            "Anybody who reaches %s:%s can read the names of topics and groups in the metrics",
+            metrics.host or "*",
+            metrics.port,
+        )
     try:
         run_node(config, announce)
     except NodeFailedError as error:
@@ -82,4 +93,15 @@ def announce_ready(node: "Node") -> None:
     found = node.addresses or node.controller_addresses
     addresses = ",".join(f"{one.host or '*'}:{one.port}" for one in found)
     role = "" if node.addresses else " as a controller"
-    print(f"ready: node {node.config.node_id} serves {addresses}{role}", flush=True)
+    url = metrics_url(node)
+    metrics = f", {METRICS_AT}{url}" if url else ""
+    print(f"ready: node {node.config.node_id} serves {addresses}{role}{metrics}", flush=True)
+
+
+def metrics_url(node: "Node") -> str | None:
+    """Where the node serves its metrics, if it does."""
+    address = node.metrics.address
+    if address is None:
+        return None
+    host = f"[{address.host}]" if ":" in address.host else address.host or "*"
+    return f"http://{host}:{address.port}/metrics"

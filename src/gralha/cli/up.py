@@ -4,14 +4,16 @@ import argparse
 import logging
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gralha.cli import up_settings
 from gralha.cli.arguments import ProgramParser, port_number
 from gralha.cli.installed import installed_command
+from gralha.cli.log_lines import SHORT_FORMAT, log_to
 from gralha.cli.program import CommandError, run
-from gralha.cli.server import serve
+from gralha.cli.server import log_to_stderr, metrics_url, serve
 from gralha.cli.up_brokers import MAX_BROKERS, run_brokers
 from gralha.cli.up_folders import check_number, default_data_folder, earlier_settings, folder_for, prepare
 
@@ -59,6 +61,12 @@ def _parser() -> ProgramParser:
         help=f"port for clients (default {DEFAULT_PORT}; {up_settings.FIRST_PORT}, 29092, 39092 for three)",
     )
     parser.add_argument(
+        "--metrics-port",
+        type=port_number,
+        metavar="P",
+        help="port for metrics, on this machine only (default 9308; 19308, 29308, 39308 for three)",
+    )
+    parser.add_argument(
         "--host",
         default=DEFAULT_HOST,
         metavar="H",
@@ -101,12 +109,17 @@ def _up(arguments: list[str]) -> int:
 
 
 def _up_one(options: argparse.Namespace, data: Path, overrides: dict[str, str]) -> int:
-    level = logging.INFO if options.verbose else logging.WARNING
-    logging.basicConfig(format="%(levelname)s %(message)s", level=level, stream=sys.stderr)
-    settings = up_settings.single(data, options.host, DEFAULT_PORT if options.port is None else options.port)
+    if options.verbose:
+        log_to_stderr()
+    else:
+        log_to(sys.stderr, logging.WARNING, SHORT_FORMAT)
+    port = DEFAULT_PORT if options.port is None else options.port
+    settings = up_settings.single(data, options.host, port)
+    settings |= up_settings.metrics_listener(1, port, options.metrics_port)
 
     def announce(node: "Node") -> None:
         rows = [("broker", f"{up_settings.in_address(one.host)}:{one.port}") for one in node.addresses]
+        rows.append(("metrics", metrics_url(node) or ""))
         _print_table(rows, data)
 
     return serve(
@@ -126,16 +139,19 @@ def _up_several(options: argparse.Namespace, data: Path, overrides: dict[str, st
     texts = [
         up_settings.as_text(
             up_settings.one_of(node_id, options.brokers, options.host, first_port, data)
+            | up_settings.metrics_listener(node_id, first_port, options.metrics_port)
             | replication
             | overrides
         )
         for node_id in node_ids
     ]
 
-    def announce() -> None:
+    def announce(metrics: Mapping[int, str]) -> None:
         host = socket.gethostname() if options.host in ANY_ADDRESS else up_settings.in_address(options.host)
         ports = {node_id: up_settings.client_port(node_id, first_port) for node_id in node_ids}
-        _print_table([(f"broker {node_id}", f"{host}:{port}") for node_id, port in ports.items()], data)
+        rows = [(f"broker {node_id}", f"{host}:{port}") for node_id, port in ports.items()]
+        rows += [(f"metrics {node_id}", url) for node_id, url in metrics.items()]
+        _print_table(rows, data)
 
     return run_brokers(data, texts, announce, is_verbose=options.verbose)
 

@@ -19,6 +19,7 @@ from typing import Final
 
 from gralha.cli.installed import installed_command
 from gralha.cli.program import CommandError, stop_on_terminate
+from gralha.cli.server import METRICS_AT
 
 MAX_BROKERS: Final = 5
 # A broker needs less time to hand over its leadership.
@@ -52,8 +53,12 @@ class BrokerProcesses:
                 preexec_fn=_end_with_parent() if sys.platform == "linux" else None,
             )
 
-    def wait_until_ready(self) -> None:
-        """Waits until each broker is ready. Raises CommandError if one ends instead."""
+    def wait_until_ready(self) -> dict[int, str]:
+        """Waits until each broker is ready. Raises CommandError if one ends instead.
+
+        Returns where each broker serves its metrics.
+        """
+        metrics: dict[int, str] = {}
         outputs = {process.stdout: node_id for node_id, process in self._processes.items() if process.stdout}
         waiting = set(self._processes)
         while waiting:
@@ -63,10 +68,12 @@ class BrokerProcesses:
                 said = os.read(output.fileno(), 4096)
                 if READY in said:
                     waiting.discard(node_id)
+                    metrics[node_id] = said.decode().partition(METRICS_AT)[2].strip()
                 elif not said:
                     file = self._file(node_id, "log")
                     reason = last_words(file, self._log_begins[node_id])
                     raise CommandError(f"Broker {node_id} ended: {reason} (more in {file})")
+        return {node_id: metrics[node_id] for node_id in sorted(metrics)}
 
     def show_logs(self) -> None:
         """Prints the new lines of all logs, each with the number of its broker. Never returns."""
@@ -133,7 +140,7 @@ class BrokerProcesses:
 
 
 def run_brokers(
-    data: Path, texts: Sequence[str], announce: Callable[[], None], *, is_verbose: bool = False
+    data: Path, texts: Sequence[str], announce: Callable[[dict[int, str]], None], *, is_verbose: bool = False
 ) -> int:
     """Runs brokers with these settings until Ctrl-C, SIGTERM or the end of the terminal."""
     processes = BrokerProcesses(data)
@@ -145,8 +152,7 @@ def run_brokers(
             processes.start(node_id, text)
         if is_verbose:
             threading.Thread(target=processes.show_logs, daemon=True).start()
-        processes.wait_until_ready()
-        announce()
+        announce(processes.wait_until_ready())
         processes.wait()
     except KeyboardInterrupt:
         return 0

@@ -1,5 +1,6 @@
 """The settings of the brokers that `gralha up` starts."""
 
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -9,7 +10,9 @@ from gralha.cli.program import CommandError
 FIRST_PORT: Final = 19092
 PORT_STEP: Final = 10_000
 CONTROLLER_PORT_OFFSET: Final = 1
+METRICS_PORT_OFFSET: Final = 216  # 9308 for 9092
 VOTERS: Final = "controller.quorum.voters"
+METRICS_LISTENER: Final = "gralha.metrics.listener"
 # With this many brokers a topic has three replicas unless somebody says otherwise.
 REPLICATED_FROM: Final = 3
 REPLICATION: Final = {"default.replication.factor": "3", "min.insync.replicas": "2"}
@@ -18,6 +21,7 @@ REPLICATION: Final = {"default.replication.factor": "3", "min.insync.replicas": 
 ADVICE: Final = {
     "port": "Stop the program that uses the port, or choose another one with --port.",
     "host": "Use an address of this machine with --host.",
+    "metrics": "Stop the program that uses the port, or choose another one with --metrics-port.",
     "folder": "Stop that one, or choose another folder with --data.",
 }
 # Settings that `gralha up` sets itself, and the option that changes them.
@@ -28,6 +32,7 @@ _OPTION_FOR: Final = {
     "log.dirs": "--data",
     "metadata.log.dir": "--data",
     "auto.create.topics.enable": "--no-auto-create",
+    METRICS_LISTENER: "--metrics-port",
 }
 _OWN: Final = (
     "broker.id",
@@ -43,6 +48,30 @@ _OWN: Final = (
 def client_port(node_id: int, first_port: int) -> int:
     """19092, 29092, 39092, ... as in many Kafka tutorials."""
     return first_port + (node_id - 1) * PORT_STEP
+
+
+def metrics_listener(node_id: int, first_port: int, wanted_port: int | None) -> dict[str, str]:
+    """Where a broker serves its metrics: on this machine only.
+
+    Without a wanted port it is 9308, 19308, 29308, ... If another program uses that port, any free port will
+    do, because the table shows it.
+    """
+    if wanted_port is not None:
+        port = wanted_port and client_port(node_id, wanted_port)
+    else:
+        port = _free_or_any(first_port and client_port(node_id, first_port) + METRICS_PORT_OFFSET)
+    return {METRICS_LISTENER: f"http://localhost:{port}"}
+
+
+def _free_or_any(port: int) -> int:
+    """The port if nobody uses it, otherwise 0."""
+    try:
+        with socket.socket() as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(("127.0.0.1", port))
+    except (OSError, OverflowError):
+        return 0
+    return port
 
 
 def single(data: Path, host: str, port: int) -> dict[str, str]:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Final, Generic
 
 from gralha.coordination.decision import Decision
-from gralha.coordination.runtime import Answer, AnyShard, CoordinatorPorts, Decide, Runtime
+from gralha.coordination.runtime import Answer, AnyShard, CoordinatorPorts, Decide, Runtime, State
 from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import CoordinatorNotAvailableError, KafkaError, NotCoordinatorError
 from gralha.replication.partition import Partition
@@ -61,6 +61,11 @@ class Coordinator(Generic[AnyShard]):
         """Let every shard decide on something that nobody waits for."""
         for runtime in self._runtimes.values():
             runtime.run(decide)
+
+    @property
+    def shards(self) -> list[AnyShard]:
+        """The shards that this broker coordinates and has loaded."""
+        return [runtime.shard for runtime in self._runtimes.values() if runtime.state is State.ACTIVE]
 
     def close(self) -> None:
         """Forget all state, and answer all clients that wait with NOT_COORDINATOR."""

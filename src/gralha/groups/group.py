@@ -1,7 +1,7 @@
 """A group of any kind, as offsets, listings and deletions see it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import Enum
 
 from gralha.groups.records import GroupRecord
@@ -19,6 +19,7 @@ class Group(ABC):
 
     group_id: str
     type: GroupType
+    members: Mapping[str, object]  # by member id
 
     @property
     @abstractmethod

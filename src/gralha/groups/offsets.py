@@ -8,7 +8,7 @@ name, together with the topic id, which tells a topic from a deleted topic of th
 stable: there are no commits in transactions yet.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from sys import intern
 from typing import Final, NamedTuple
 
@@ -101,6 +101,10 @@ class Offsets:
     def committed(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         """The offset of a group in a partition."""
         return self._offsets.get(group_id, {}).get(topic, {}).get(partition)
+
+    def all_of(self, group_id: str) -> Mapping[str, Mapping[int, CommittedOffset]]:
+        """All offsets of a group, by topic and partition."""
+        return self._offsets.get(group_id, {})
 
     # OffsetCommit
 

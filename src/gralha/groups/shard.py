@@ -6,7 +6,7 @@ groups and the timers. The runtime appends the records of their decisions to the
 replays them. It loads a shard by replaying the log.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Final, cast
 from uuid import UUID
@@ -24,7 +24,7 @@ from gralha.groups.consumer import ConsumerProtocol
 from gralha.groups.consumer_group import ConsumerGroup
 from gralha.groups.conversion import Conversion
 from gralha.groups.group import Group
-from gralha.groups.offsets import Offsets
+from gralha.groups.offsets import CommittedOffset, Offsets
 from gralha.groups.records import GROUP_CODEC, GroupDecision, GroupRecord
 from gralha.groups.topics import Topics
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -79,6 +79,10 @@ class GroupShard:
             self.groups, self.timers, config, topics, self._consumer, conversion, new_id
         )
         self._offsets = Offsets(self.groups, config, topics, ClassicGroup, self._classic.touch)
+
+    def committed_offsets(self, group_id: str) -> Mapping[str, Mapping[int, CommittedOffset]]:
+        """The offsets that a group has committed, by topic and partition."""
+        return self._offsets.all_of(group_id)
 
     # The classic protocol
 

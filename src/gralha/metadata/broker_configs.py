@@ -4,7 +4,7 @@ Names, types, defaults and limits are those of Apache Kafka 4.3; the sentences a
 on purpose: `max.connections` and `max.connections.per.ip` are finite. Settings that tune Kafka's threads are
 accepted, so that a Kafka user's file works unchanged, and their documentation says that they have no effect.
 `broker_log_configs` has the keys for logs and replicas, `broker_coordinator_configs` the keys for groups and
-transactions.
+transactions. Keys that Kafka does not have begin with `gralha.`.
 """
 
 from typing import Final
@@ -193,6 +193,12 @@ alter.config.policy.class.name: class; low
     Accepted without effect: a config never names code to load.
 """
 
+_GRALHA: Final = """
+gralha.metrics.listener: string
+    Where this node serves its metrics for Prometheus, as http://host:port. Without it the node serves none.
+    Kafka has no such setting: there an agent (JMX exporter) serves them.
+"""
+
 BROKER_CONFIGS: Final[dict[str, ConfigKey]] = read_keys(
-    _NODE + _QUORUM + _SOCKETS + _TOPIC_POLICY + _WITHOUT_EFFECT + LOG_KEYS + COORDINATOR_KEYS
+    _NODE + _QUORUM + _SOCKETS + _TOPIC_POLICY + _WITHOUT_EFFECT + LOG_KEYS + COORDINATOR_KEYS + _GRALHA
 )

@@ -469,6 +469,8 @@ class FetchState:
         except (KafkaError, DiskError) as error:
             if isinstance(error, DiskError) and error.is_fatal:
                 raise
+            following.has_failed = True
+            partition.counters.failed_follower_appends += 1
             self._log_failure(fetched, error)
             self.delay(fetched, now_ms)
             return None

@@ -21,6 +21,9 @@ class Following:
         self.partition = partition
         # Called when this replica vouches for more of its log than before, because it was flushed.
         self.on_vouching: Callable[[], None] | None = None
+        # What the leader said last, and whether this replica could not append it.
+        self.leader_high_watermark: int = 0
+        self.has_failed: bool = False
 
     def append(
         self, records: RecordBytes | None, high_watermark: int, log_start_offset: int, now_ms: int
@@ -28,14 +31,21 @@ class Following:
         """Write what the leader sent, and learn what it knows. The caller has checked whose answer it is."""
         partition = self.partition
         log = partition.log
+        self.leader_high_watermark = high_watermark
         if records is not None and records.end > records.start:
             log.append_as_follower(records, now_ms, partition.leader_epoch)
             partition.untold_bytes += records.end - records.start
+            partition.counters.replication_bytes_in += records.end - records.start
+        self.has_failed = False
         offset = min(high_watermark, log.log_end_offset)
         if offset > log.high_watermark:
             partition.set_high_watermark(offset)
         if log_start_offset > log.log_start_offset:
             log.increment_log_start_offset(min(log_start_offset, log.high_watermark))
+
+    def lag(self) -> int:
+        """How many offsets below the leader's high watermark this replica lacks."""
+        return max(self.leader_high_watermark - self.partition.log.log_end_offset, 0)
 
     def offset_to_begin_at(self, records: RecordBytes | None) -> int:
         """The offset of the first batch, if an empty log has to begin there. Otherwise -1.

@@ -62,6 +62,8 @@ class IsrChanges:
         self._waiting: dict[PartitionKey, IsrProposal] = {}
         self._sending: asyncio.Task[None] | None = None
         self._closed = False
+        # How many proposals the controller has refused, for whatever reason.
+        self.failed = 0
 
     def propose(self, topic_id: bytes, index: int, proposal: IsrProposal) -> None:
         """Take the newest proposal of a partition to the controller."""
@@ -159,7 +161,9 @@ class IsrChanges:
             leading.proposal_accepted(
                 proposal, decided.leader_epoch, list(decided.isr), decided.partition_epoch
             )
-        elif code in _REFUSED:
+            return True
+        self.failed += 1
+        if code in _REFUSED:
             # Not at once: the next fetch would propose the same again before this broker has the metadata.
             asyncio.get_running_loop().call_later(RETRY_S, leading.proposal_refused, proposal)
         elif code not in _WAIT_FOR_METADATA:

@@ -182,9 +182,16 @@ class Leading:
     def _appended(self, end_before: int, size_bytes: int) -> None:
         for follower in self.followers.values():
             follower.outgrown(end_before)
+        counters = self.partition.counters
+        counters.bytes_in += size_bytes
+        counters.messages_in += self.partition.log.log_end_offset - end_before
         self.partition.untold_bytes += size_bytes
         self.advance_high_watermark()
         self.partition.tell_of_end(size_bytes)
+
+    def is_under_replicated(self) -> bool:
+        """Whether a replica is not in sync."""
+        return len(self.partition.in_sync_replicas) < len(self.partition.replicas)
 
     def min_in_sync_replicas(self) -> int:
         """How many replicas must be in sync for a write with acks=all."""
@@ -403,6 +410,7 @@ class Leading:
         ):
             self.proposal = None
             partition.partition_epoch = partition_epoch
+            partition.counters.isr_changed(partition.in_sync_replicas, in_sync_replicas)
             partition.in_sync_replicas = in_sync_replicas
             self._count_replicas()
             self._take_caught_up()

@@ -22,6 +22,7 @@ from gralha.protocol.peers import Peers
 from gralha.protocol.primitives import ZERO_UUID
 from gralha.replication.checking import Checks
 from gralha.replication.cluster_view import ALONE, DEFAULT_LAG_TIME_MAX_MS, ClusterView
+from gralha.replication.counters import Counters
 from gralha.replication.fetch_state import FetchSettings
 from gralha.replication.fetchers import Fetchers
 from gralha.replication.isr_changes import IsrChanges
@@ -76,6 +77,7 @@ class ReplicaManager:
         self.leader_listeners: list[Callable[[Partition], None]] = []
         self.by_name: dict[str, dict[int, Partition]] = {}
         self.by_id: dict[bytes, dict[int, Partition]] = {}
+        self.counters = Counters()
         self.refusals = Refusals()
         self.checks = Checks(clock)
         self._lag_time_max_ms = DEFAULT_LAG_TIME_MAX_MS
@@ -147,6 +149,16 @@ class ReplicaManager:
     def is_offline(self, topic: str, index: int) -> bool:
         """Whether the partition is placed here, but its records are damaged."""
         return (topic, index) in self._logs.offline
+
+    @property
+    def offline_count(self) -> int:
+        """How many partitions are placed here whose records are damaged."""
+        return len(self._logs.offline)
+
+    @property
+    def failed_isr_updates(self) -> int:
+        """How many changes of in-sync replicas the controller has refused."""
+        return 0 if self._isr_changes is None else self._isr_changes.failed
 
     # Following the metadata
 
@@ -324,7 +336,15 @@ class ReplicaManager:
             return None
         if opened.topic_id == ZERO_UUID:
             opened.set_topic_id(topic.id)
-        partition = Partition(topic.name, topic.id, index, opened, self._broker_id, self._cluster)
+        partition = Partition(
+            topic.name,
+            topic.id,
+            index,
+            opened,
+            self._broker_id,
+            self._cluster,
+            self.counters.of(topic.name),
+        )
         self._throttle(partition)
         return partition
 
@@ -342,6 +362,7 @@ class ReplicaManager:
             return
         if self.by_name.get(topic.name) is partitions:
             del self.by_name[topic.name]
+            self.counters.retire(topic.name)
         for partition in partitions.values():
             self._end(partition)
 

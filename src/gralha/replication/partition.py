@@ -19,6 +19,7 @@ from gralha.protocol.errors import (
     UnknownLeaderEpochError,
 )
 from gralha.replication.cluster_view import ALONE, ClusterView
+from gralha.replication.counters import TopicCounters
 from gralha.replication.following import Following
 from gralha.replication.leading import Leading
 from gralha.replication.subscriptions import (
@@ -37,7 +38,14 @@ NEVER: Final = (1 << 63) - 1  # flush.messages when the operating system decides
 
 class Partition:
     def __init__(
-        self, topic: str, topic_id: bytes, index: int, log: Log, broker_id: int, cluster: ClusterView = ALONE
+        self,
+        topic: str,
+        topic_id: bytes,
+        index: int,
+        log: Log,
+        broker_id: int,
+        cluster: ClusterView = ALONE,
+        counters: TopicCounters | None = None,
     ) -> None:
         self.topic = topic
         self.topic_id = topic_id
@@ -45,6 +53,8 @@ class Partition:
         self.log = log
         self.broker_id = broker_id
         self.cluster = cluster
+        # Those of the topic: all its partitions on this broker share them.
+        self.counters: TopicCounters = TopicCounters() if counters is None else counters
         self.is_internal: bool = is_internal(topic)
         # What the metadata says.
         self.leader_id: int = NO_LEADER
@@ -94,8 +104,10 @@ class Partition:
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
         self.replicas = replicas
-        self.in_sync_replicas = in_sync_replicas
         led_before = self.leading
+        if led_before is not None and leader_id == self.broker_id:
+            self.counters.isr_changed(self.in_sync_replicas, in_sync_replicas)
+        self.in_sync_replicas = in_sync_replicas
         if epoch_is_new:
             # Also if this broker led before: another may have led in between, unseen, and had followers.
             self._begin_epoch()

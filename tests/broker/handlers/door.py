@@ -5,6 +5,7 @@ commits a decision in the moment it is made, so tests wait for no disk and can s
 """
 
 import asyncio
+import time
 from random import Random
 from typing import Any
 
@@ -14,6 +15,7 @@ from gralha.broker.broker import Broker
 from gralha.broker.config import NodeConfig
 from gralha.broker.handlers import APIS
 from gralha.broker.pipeline import Peer, Pipeline
+from gralha.broker.request_meters import RequestMeters
 from gralha.metadata.config_keys import BrokerConfigLayers, effective_topic_values
 from gralha.metadata.controller.decision import ControllerContext
 from gralha.metadata.controller.producer_ids import allocate_producer_ids
@@ -160,7 +162,8 @@ class Client:
 
     def _pipeline(self, on_ready, on_broken):
         peer = Peer("127.0.0.1", 50000, self.listener, "User:ANONYMOUS", APIS)
-        return Pipeline(self.broker, peer, self.max_request_bytes, on_ready, on_broken)
+        meters = RequestMeters(time.monotonic)
+        return Pipeline(self.broker, peer, self.max_request_bytes, on_ready, on_broken, meters)
 
 
 def frame(request, version):

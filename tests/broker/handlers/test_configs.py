@@ -217,7 +217,7 @@ async def test_a_logger_changes_not_at_all_if_one_change_is_wrong(client, logger
     ("change", "code"),
     [
         (("gralha.test.handlers", SET, "LOUD"), ErrorCode.INVALID_CONFIG),
-        (("gralha.test.handlers", SET, None), ErrorCode.INVALID_CONFIG),
+        (("gralha.test.handlers", SET, None), ErrorCode.INVALID_REQUEST),
         (("gralha.test.handlers", APPEND, "INFO"), ErrorCode.INVALID_REQUEST),
         (("root", DELETE, None), ErrorCode.INVALID_REQUEST),
         (("asyncio", SET, "INFO"), ErrorCode.INVALID_CONFIG),

@@ -17,7 +17,7 @@ from mypy_extensions import mypyc_attr
 
 from gralha.broker.broker import Broker
 from gralha.broker.fetching.sessions import Plan
-from gralha.broker.fetching.wanted import TOPIC_IDS_FROM_VERSION, Wanted
+from gralha.broker.fetching.wanted import TOPIC_IDS_FROM_VERSION, Wanted, replica_of
 from gralha.broker.handlers.current_leaders import current_leader, leader_nodes
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.image import TopicImage
@@ -31,6 +31,7 @@ from gralha.protocol.messages.fetch import (
     PartitionData,
 )
 from gralha.protocol.primitives import RecordBytes
+from gralha.replication.counters import TopicCounters
 from gralha.replication.partition import Partition
 from gralha.replication.subscriptions import Subscriber
 from gralha.storage.disk import DiskError, WouldBlock
@@ -41,6 +42,18 @@ LEADERS_FROM_VERSION: Final = 16
 EMPTY: Final = RecordBytes(b"", 0, 0)
 # What a response holds in memory. A client that wants more asks again.
 MAX_RESPONSE_BYTES: Final = 16 * 1024 * 1024
+# Errors that a client can expect. Kafka does not count them as failed requests either.
+EXPECTED_ERRORS: Final = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.UNKNOWN_LEADER_EPOCH,
+    ErrorCode.FENCED_LEADER_EPOCH,
+    ErrorCode.REPLICA_NOT_AVAILABLE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.INCONSISTENT_TOPIC_ID,
+    ErrorCode.OFFSET_OUT_OF_RANGE,
+)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -53,6 +66,7 @@ class Fetch:
         self.version: int = context.api_version
         self.listener: str = context.peer.listener
         self.by_id: bool = context.api_version >= TOPIC_IDS_FROM_VERSION
+        self.is_of_follower: bool = replica_of(request) >= 0
         self.max_wait_ms: int = request.max_wait_ms
         self.max_bytes: int = min(request.max_bytes, broker.config.fetch_max_bytes, MAX_RESPONSE_BYTES)
         self.min_bytes: int = min(request.min_bytes, self.max_bytes) if request.max_wait_ms > 0 else 0
@@ -63,6 +77,8 @@ class Fetch:
     def _begin_read(self) -> None:
         """Forget what an earlier read has found."""
         self.results: list[PartitionData] = []
+        # The counters of the results' topics; None if the partition is not here.
+        self.counters: list[TopicCounters | None] = []
         # Partitions that were read, and of each: up to where, and in which leader epoch.
         self.partitions: list[Partition] = []
         self.ends: list[int] = []
@@ -117,6 +133,7 @@ class Fetch:
         left_bytes = self.max_bytes
         for wanted in self.plan.wanted:
             partition = self.find(wanted)
+            self.counters.append(None if partition is None else partition.counters)
             if partition is None:
                 self._fail(wanted, self._why_missing(wanted), None)
                 continue
@@ -225,6 +242,7 @@ class Fetch:
         plan = self.plan
         if plan.is_stale():
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        self._count()
         session = plan.session
         topics: list[FetchableTopicResponse] = []
         served: list[Wanted] = []
@@ -246,6 +264,21 @@ class Fetch:
         if self.has_answer and self.version >= LEADERS_FROM_VERSION:
             response.node_endpoints = self._leaders()
         return response
+
+    def _count(self) -> None:
+        for counters, data in zip(self.counters, self.results, strict=True):
+            if counters is None:
+                continue
+            counters.fetch_requests += 1
+            if data.error_code and data.error_code not in EXPECTED_ERRORS:
+                counters.failed_fetch_requests += 1
+            records = data.records
+            if records is None:
+                continue
+            if self.is_of_follower:
+                counters.replication_bytes_out += records.end - records.start
+            else:
+                counters.bytes_out += records.end - records.start
 
     def _leaders(self) -> list[NodeEndpoint]:
         """Where the leaders are that the errors name (KIP-951)."""

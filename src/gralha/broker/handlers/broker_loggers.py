@@ -5,7 +5,7 @@ change lasts until the broker stops. If the level of a logger is deleted, it fol
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Final, NamedTuple
 
 from gralha.protocol.errors import InvalidConfigError, InvalidRequestError
@@ -22,6 +22,10 @@ LEVELS: Final = {
 }
 SET: Final = 0
 DELETE: Final = 1
+APPEND: Final = 2
+SUBTRACT: Final = 3
+
+log = logging.getLogger("gralha.broker")
 
 
 class LevelChange(NamedTuple):
@@ -38,26 +42,53 @@ def levels() -> dict[str, str]:
 
 
 def change(changes: Iterable[LevelChange], validate_only: bool) -> None:
-    """Change levels, all of them or none."""
+    """Change levels, all of them or none. The errors are Kafka's."""
     checked = list(changes)
+    _check_together(checked)
+    known = levels()
     for one in checked:
-        _check(one)
+        _check(one, known)
     if not validate_only:
         for one in checked:
-            _logger(one.logger).setLevel(LEVELS[one.level] if one.level is not None else logging.NOTSET)
+            _apply(one)
 
 
-def _check(one: LevelChange) -> None:
+def _check_together(changes: list[LevelChange]) -> None:
+    names = [one.logger for one in changes]
+    if len(set(names)) < len(names):
+        raise InvalidRequestError("Error due to duplicate config keys")
+    without_level = [one.logger for one in changes if one.operation != DELETE and one.level is None]
+    if without_level:
+        raise InvalidRequestError(f"Null value not supported for : {', '.join(without_level)}")
+
+
+def _check(one: LevelChange, known: Container[str]) -> None:
+    if one.operation in (APPEND, SUBTRACT):
+        name = "APPEND" if one.operation == APPEND else "SUBTRACT"
+        raise InvalidRequestError(f"{name} operation is not allowed for the BROKER_LOGGER resource")
     if one.operation not in (SET, DELETE):
-        raise InvalidRequestError("The level of a logger can only be set or deleted")
-    if one.logger not in levels():
+        raise InvalidRequestError(
+            f"Unknown operation type {one.operation} is not allowed for the BROKER_LOGGER resource"
+        )
+    if one.logger not in known:
         raise InvalidConfigError(f"Logger {one.logger} does not exist!")
     if one.operation == SET and one.level not in LEVELS:
         raise InvalidConfigError(
-            f"Cannot set the log level of {one.logger} to {one.level}: allowed: {', '.join(LEVELS)}"
+            f"Cannot set the log level of {one.logger} to {one.level} as it is not a supported log level. "
+            f"Valid log levels are {', '.join(sorted(LEVELS))}"
         )
     if one.operation == DELETE and one.logger == ROOT:
-        raise InvalidRequestError(f"The level of the {ROOT} logger can be changed, but not deleted")
+        raise InvalidRequestError(f"Removing the log level of the {ROOT} logger is not allowed")
+
+
+def _apply(one: LevelChange) -> None:
+    logger = _logger(one.logger)
+    if one.operation == SET and one.level is not None:
+        logger.setLevel(LEVELS[one.level])
+        log.warning("Updated the log level of %s to %s", one.logger, one.level)
+    else:
+        logger.setLevel(logging.NOTSET)
+        log.warning("Unset the log level of %s", one.logger)
 
 
 def _logger(name: str) -> logging.Logger:

@@ -66,6 +66,18 @@ WITHOUT_LOG_START: Final = (
 )
 
 
+# Errors that a client can expect. Kafka does not count them as failed requests either.
+EXPECTED_ERRORS: Final = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.MESSAGE_TOO_LARGE,
+    ErrorCode.RECORD_LIST_TOO_LARGE,
+    ErrorCode.CORRUPT_MESSAGE,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.INVALID_TOPIC_EXCEPTION,
+)
+
+
 def handle(broker: Broker, context: RequestContext, request: ProduceRequest) -> Message | Deferred | None:
     produce = Produce(broker, context, request)
     produce.append_all(request)
@@ -198,6 +210,7 @@ class Produce(Subscriber):
     def _append(self, partition: Partition, data: PartitionProduceData) -> PartitionProduceResponse:
         answer = PartitionProduceResponse(index=data.index, base_offset=-1)
         leading: Leading | None = None
+        partition.counters.produce_requests += 1
         try:
             records = self._one_batch(partition, data.records)
             leading = partition.led()
@@ -309,6 +322,11 @@ class Produce(Subscriber):
         error: KafkaError,
     ) -> None:
         self.failed = True
+        counters = partition.counters
+        if error.code not in EXPECTED_ERRORS:
+            counters.failed_produce_requests += 1
+        elif error.code == ErrorCode.MESSAGE_TOO_LARGE and records is not None:
+            counters.bytes_rejected += records.size()
         answer.error_code = error.code
         answer.error_message = error.message
         self.broker.replicas.refusals.note(self._named(partition), partition.index, records, error.code)
