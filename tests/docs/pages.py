@@ -7,6 +7,7 @@ A mark is a comment in the line above a block:
     <!-- order varies -->        the lines of the output may come in any order
     <!-- example: name -->       another test runs the block; it is still compiled
     <!-- file: name -->          the block is written to this file, for the blocks below it
+    <!-- the broker runs -->     `gralha up` in this block is a second one
     <!-- pytest -->              a Python block is run by pytest
     <!-- spark -->               a Python block is run in the Spark session of the tests (tests/spark)
     <!-- text of: file ... -->   a text block quotes messages of these source files
@@ -46,7 +47,8 @@ class Block(NamedTuple):
     @property
     def is_run(self) -> bool:
         """True if `sessions.Reader` runs it."""
-        return self.language in TESTED and not self.marks.keys() & {"not run", "example", "spark"}
+        is_tested = self.language in TESTED or "file" in self.marks
+        return is_tested and not self.marks.keys() & {"not run", "example", "spark"}
 
 
 class Command(NamedTuple):
@@ -106,7 +108,7 @@ def differences(expected: tuple[str, ...], real: list[str], marks: dict[str, str
     `...` in a line stands for any text, and as a whole line for any lines. Ids that Kafka makes up, and the
     width of columns, may differ.
     """
-    wanted = [_plain(line, marks) for line in _without_empty_ends(list(expected))]
+    wanted = [_plain(line, marks) for line in _joined(_without_empty_ends(list(expected)))]
     found = [_plain(line, marks) for line in _without_empty_ends(real)]
     if "order varies" in marks:
         wanted, found = sorted(wanted), sorted(found)
@@ -115,6 +117,11 @@ def differences(expected: tuple[str, ...], real: list[str], marks: dict[str, str
         return None
     shown = "\n  ".join(_without_empty_ends(real))
     return f"the page has\n  {chr(10).join(expected).strip()}\nthe command prints\n  {shown}"
+
+
+def _joined(lines: list[str]) -> list[str]:
+    """The lines of a page. A long line may be continued after a backslash."""
+    return "\n".join(lines).replace("\\\n", "").splitlines()
 
 
 def _plain(line: str, marks: dict[str, str]) -> str:

@@ -52,6 +52,8 @@ class Reader:
         if block.language == "python":
             return self._run_program(block)
         if block.language == "console":
+            if "the broker runs" in block.marks:
+                self._need_broker()
             return self._run_session(block)
         return []
 

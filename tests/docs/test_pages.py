@@ -10,11 +10,12 @@ from gralha.broker.config import NodeConfig
 from gralha.metadata.broker_configs import BROKER_CONFIGS
 from gralha.protocol.properties import parse_properties
 from gralha.spark import options, sink
+from tests.docs.messages import missing, quoted
 from tests.docs.pages import PAGES, ROOT, Block, blocks
 from tests.docs.sessions import Reader
 
 # The blocks of each page that are shown and not run, each with its reason above it.
-NOT_RUN = {"README.md": 2, "PIPELINES.md": 1, "SPARK.md": 2}
+NOT_RUN = {"README.md": 2, "PIPELINES.md": 1, "WHEN_SOMETHING_GOES_WRONG.md": 1, "SPARK.md": 2}
 BLOCKS = [block for page in PAGES for block in blocks(page)]
 CLIENT_SETTING = re.compile(r"^kafka\.[a-z.]+$")
 
@@ -74,6 +75,16 @@ def test_a_session_says_that_it_is_one() -> None:
     assert [
         block.place for block in BLOCKS if block.language != "console" and "\n$ " in f"\n{block.text}"
     ] == []
+
+
+QUOTED = [block for block in BLOCKS if "text of" in block.marks]
+
+
+@pytest.mark.parametrize("block", QUOTED, ids=names(QUOTED))
+def test_quoted_messages_are_those_of_the_code(block: Block) -> None:
+    files = block.marks["text of"].split()
+    found = {message: missing(message, files) for message in quoted(block)}
+    assert {message: part for message, part in found.items() if part is not None} == {}
 
 
 def test_goals_of_make_exist() -> None:
