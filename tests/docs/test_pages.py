@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from gralha.broker.config import NodeConfig
 from gralha.metadata.broker_configs import BROKER_CONFIGS
 from gralha.protocol.properties import parse_properties
 from gralha.spark import options, sink
+from gralha.spark.java import OLDEST_VERSION
 from tests.docs.messages import missing, quoted
 from tests.docs.pages import PAGES, ROOT, Block, blocks
 from tests.docs.sessions import Reader
@@ -85,6 +87,17 @@ def test_quoted_messages_are_those_of_the_code(block: Block) -> None:
     files = block.marks["text of"].split()
     found = {message: missing(message, files) for message in quoted(block)}
     assert {message: part for message, part in found.items() if part is not None} == {}
+
+
+def test_the_readme_names_the_versions_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    readme = (ROOT / "README.md").read_text()
+    oldest = project["requires-python"].removeprefix(">=")
+    assert f"| Python | {oldest} or later" in readme
+    (spark,) = [one for one in project["optional-dependencies"]["spark"] if one.startswith("pyspark")]
+    assert spark == "pyspark[sql]==4.3.*"
+    assert 'format("gralha")` | 4.3;' in readme
+    assert f"| Java, for Spark | {OLDEST_VERSION} or later |" in readme
 
 
 def test_goals_of_make_exist() -> None:
