@@ -33,6 +33,8 @@ def names(values: list[Block]) -> list[str]:
 RUN = [page for page in PAGES if any(block.is_run for block in blocks(page))]
 
 
+# A page starts dozens of programs, one after the other, which takes long on a busy machine.
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
 def test_a_reader_sees_what_the_page_says(page: Path, tmp_path: Path) -> None:
     with Reader(tmp_path) as reader:
