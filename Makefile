@@ -32,8 +32,9 @@ bench: setup ## Gralha beside Apache Kafka on this machine; one PART=records, gr
 soak: setup ## three brokers under faults for MINUTES=10, or SEEDS=n runs of each simulated cluster
 	@scripts/soak "$(MINUTES)" "$(SEEDS)"
 
-generate: setup ## message classes from their definitions
+generate: setup ## message classes and docs/CONFIGURATION.md from their definitions
 	@$(BIN)/python -m gralha.protocol.compiler
+	@$(BIN)/python -m scripts.configuration_page
 
 # What the platform needs to run.
 platform: $(STAMPS)/system $(STAMPS)/python $(STAMPS)/compiled

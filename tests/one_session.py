@@ -29,6 +29,7 @@ OF_THE_SESSION = (
     "test_source_batch.py",
     "test_source_pipelines.py",
     "test_source_stream.py",
+    "test_spark_page.py",
     "test_state.py",
     "test_testing.py",
 )

@@ -9,8 +9,8 @@ transactions. Keys that Kafka does not have begin with `gralha.`.
 
 from typing import Final
 
-from gralha.metadata.broker_coordinator_configs import COORDINATOR_KEYS
-from gralha.metadata.broker_log_configs import LOG_KEYS
+from gralha.metadata.broker_coordinator_configs import COORDINATOR_SECTIONS
+from gralha.metadata.broker_log_configs import LOG_SECTIONS
 from gralha.metadata.config_notation import read_keys
 from gralha.metadata.config_types import ConfigKey
 
@@ -32,7 +32,8 @@ advertised.listeners: list; distinct, not empty; high
     containers). Each must name a host. 0.0.0.0 is not allowed: nobody can connect to it.
 listener.security.protocol.map: string =
   SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT; low; per-broker
-    The security protocol of each listener name, as NAME:PROTOCOL pairs separated by commas.
+    The security protocol of each listener name, as NAME:PROTOCOL pairs separated by commas. Set it in the
+    file: a dynamic value has no effect yet.
 controller.listener.names: list required; distinct, not empty; high
     The names of the controllers' listeners. Other nodes connect to the first one. Brokers without the
     controller role need the name too, but must not list it under listeners.
@@ -42,7 +43,7 @@ inter.broker.listener.name: string
 security.inter.broker.protocol: string = PLAINTEXT; one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
     The security protocol between brokers if inter.broker.listener.name is not set.
 early.start.listeners: list; high
-    Listeners that open before authorization is ready. By default these are the controllers' listeners.
+    Accepted without effect: there is no authorization yet that a listener could wait for.
 """
 
 _QUORUM: Final = """
@@ -51,7 +52,7 @@ controller.quorum.voters: list =; distinct; high
 controller.quorum.bootstrap.servers: list =; distinct; high
     Addresses of controllers, if the voters are recorded in the metadata log (KIP-853).
 controller.quorum.auto.join.enable: boolean = false; low
-    Does a controller that is not a voter ask to become one?
+    Accepted without effect: a controller becomes a voter with kafka-metadata-quorum add-controller.
 controller.quorum.election.timeout.ms: int = 1000; at least 0; high
     How long a candidate collects votes before it tries again.
 controller.quorum.election.backoff.max.ms: int = 1000; at least 0; high
@@ -60,12 +61,12 @@ controller.quorum.fetch.timeout.ms: int = 2000; at least 0; high
     A voter that has not reached the leader for this long calls an election. A leader resigns if a majority
     has not fetched for one and a half times this long.
 controller.quorum.fetch.max.bytes: int = 1048576; at least 1; low
-    How many bytes of the metadata log a follower asks for in one fetch.
+    Accepted without effect: a follower asks for at most 8 MiB of the metadata log in one fetch.
 controller.quorum.fetch.snapshot.max.bytes: int = 1048576; at least 1; low
-    How many bytes of a snapshot a follower asks for in one request.
+    Accepted without effect: a follower asks for at most 8 MiB of a snapshot in one request.
 controller.quorum.append.linger.ms: int = 25; at least 0
-    How long the leader may hold metadata records back to write several at once. Gralha writes as soon as the
-    disk is free and collects records while it is busy, so it never waits.
+    Accepted without effect: the leader writes as soon as the disk is free. It collects records only while
+    the disk is busy.
 controller.quorum.request.timeout.ms: int = 2000; at least 0
     How long a voter waits for the answer of another voter.
 controller.quorum.retry.backoff.ms: int = 20; at least 0; low
@@ -95,7 +96,7 @@ broker.heartbeat.interval.ms: int = 2000
 broker.session.timeout.ms: int = 9000
     The controller fences a broker that sends no heartbeat for this long: other brokers lead its partitions.
 controlled.shutdown.enable: boolean = true
-    Does a broker hand leadership to other brokers before it stops?
+    Accepted without effect: a broker always hands its leadership to other brokers before it stops.
 leader.imbalance.check.interval.seconds: long = 300; at least 1; high
     How often the controller looks for partitions whose leader is not the preferred replica.
 auto.leader.rebalance.enable: boolean = true; high
@@ -108,15 +109,15 @@ _SOCKETS: Final = """
 socket.request.max.bytes: int = 104857600; at least 1; high
     The largest request that a client may send. The broker closes the connection of a larger one.
 socket.send.buffer.bytes: int = 102400; high
-    SO_SNDBUF of client connections; -1 leaves it to the operating system.
+    Accepted without effect: the operating system sizes the send buffers of connections.
 socket.receive.buffer.bytes: int = 102400; high
-    SO_RCVBUF of client connections; -1 leaves it to the operating system.
+    Accepted without effect: the operating system sizes the receive buffers of connections.
 socket.listen.backlog.size: int = 50; at least 1
-    How many connections may wait to be accepted on each listener.
+    Accepted without effect: 1024 connections may wait to be accepted on each listener.
 socket.connection.setup.timeout.ms: long = 10000
-    How long a connection to another node may take to open at first.
+    Accepted without effect: the time-out of a request to another node includes the time to connect.
 socket.connection.setup.timeout.max.ms: long = 30000
-    How long it may take after failures. The time doubles with each failure up to this limit.
+    Accepted without effect: see socket.connection.setup.timeout.ms.
 connections.max.idle.ms: long = 600000
     The broker closes a connection that has had no request for this long.
 max.connections: int = 10000; at least 0; cluster-wide
@@ -125,13 +126,14 @@ max.connections: int = 10000; at least 0; cluster-wide
 max.connections.per.ip: int = 5000; at least 0; cluster-wide
     How many connections one client address may have. Apache Kafka has no limit by default.
 max.connections.per.ip.overrides: string =; cluster-wide
-    Accepted, but without effect so far: other limits for certain addresses, as host:count.
+    Accepted without effect: all addresses have the limit of max.connections.per.ip.
 max.connection.creation.rate: int = max; at least 0; cluster-wide
-    Accepted, but without effect so far: how many new connections per second the broker accepts.
+    Accepted without effect: the rate of new connections is not limited.
 connection.failed.authentication.delay.ms: int = 100; at least 0; low
-    The pause before a connection that failed to authenticate is closed.
+    Accepted without effect: there is no authentication yet.
 request.timeout.ms: int = 30000; high
-    How long this node waits for the answer to a request it sent.
+    Accepted without effect: requests between nodes have time-outs of their own, such as
+    controller.quorum.request.timeout.ms and replica.socket.timeout.ms.
 fetch.max.bytes: int = 57671680; at least 1024
     The most bytes in the answer to one fetch. A single larger batch is still sent whole.
 max.incremental.fetch.session.cache.slots: int = 1000; at least 0
@@ -139,9 +141,10 @@ max.incremental.fetch.session.cache.slots: int = 1000; at least 0
 max.request.partition.size.limit: int = 2000; at least 1
     The most partitions in one DescribeTopicPartitions answer.
 queued.max.requests: int = 500; at least 1; high
-    How many requests the broker handles at once. It does not read from connections above that.
+    Accepted without effect: the broker stops reading from a connection that has 4 MiB of requests in it,
+    or 256 requests (8 if they are fetches).
 queued.max.request.bytes: long = -1
-    How many bytes of requests the broker holds before it stops reading; -1 sets no limit.
+    Accepted without effect: see queued.max.requests.
 """
 
 _TOPIC_POLICY: Final = """
@@ -155,12 +158,12 @@ delete.topic.enable: boolean = true; high
     May topics be deleted at all?
 min.insync.replicas: int = 1; at least 1; high; cluster-wide
     The default of the topic config of the same name: how many replicas must be in sync for a write with
-    acks=all.
+    acks=all. The file counts only when the cluster is created. Change it later for all brokers.
 unclean.leader.election.enable: boolean = false; high; cluster-wide
     The default of the topic config of the same name: may a replica that is not in sync become leader?
 """
 
-_WITHOUT_EFFECT: Final = """
+_THREADS: Final = """
 num.network.threads: int = 3; at least 1; high; cluster-wide
     Accepted without effect: one event loop serves all connections.
 num.io.threads: int = 8; at least 1; high; cluster-wide
@@ -168,25 +171,25 @@ num.io.threads: int = 8; at least 1; high; cluster-wide
 background.threads: int = 10; at least 1; high; cluster-wide
     Accepted without effect: background work runs on the event loop and a small pool of threads.
 num.replica.fetchers: int = 1; at least 1; high; cluster-wide
-    How many connections fetch from each leader.
+    Accepted without effect: a follower has up to four connections to each leader.
 num.replica.alter.log.dirs.threads: int; high
-    Accepted without effect: Kafka's threads for moving replicas between folders.
+    Accepted without effect: replicas cannot be moved between folders yet.
 num.recovery.threads.per.data.dir: int = 2; at least 1; high; cluster-wide
-    How many threads recover and flush the logs of one folder at start and stop.
+    Accepted without effect: Gralha chooses the number of threads itself.
 fetch.purgatory.purge.interval.requests: int = 1000
-    Accepted without effect: Gralha keeps waiting fetches differently.
+    Accepted without effect: a waiting fetch that is done leaves no trace.
 producer.purgatory.purge.interval.requests: int = 1000
-    Accepted without effect: Gralha keeps waiting writes differently.
+    Accepted without effect: a waiting write that is done leaves no trace.
 delete.records.purgatory.purge.interval.requests: int = 1
-    Accepted without effect: Gralha keeps waiting deletions differently.
+    Accepted without effect: a waiting deletion that is done leaves no trace.
 metric.reporters: list =; low; cluster-wide
     Accepted without effect: it names Java classes.
 metrics.num.samples: int = 2; at least 1; low
-    Accepted without effect: Gralha keeps metrics differently.
+    Accepted without effect: Gralha has no metrics of this kind.
 metrics.sample.window.ms: long = 30000; at least 1; low
-    Accepted without effect: Gralha keeps metrics differently.
+    Accepted without effect: Gralha has no metrics of this kind.
 metrics.recording.level: string = INFO; low
-    Accepted without effect: Gralha keeps metrics differently.
+    Accepted without effect: Gralha has no metrics of this kind.
 create.topic.policy.class.name: class; low
     Accepted without effect: a config never names code to load.
 alter.config.policy.class.name: class; low
@@ -199,6 +202,16 @@ gralha.metrics.listener: string
     Kafka has no such setting: there an agent (JMX exporter) serves them.
 """
 
-BROKER_CONFIGS: Final[dict[str, ConfigKey]] = read_keys(
-    _NODE + _QUORUM + _SOCKETS + _TOPIC_POLICY + _WITHOUT_EFFECT + LOG_KEYS + COORDINATOR_KEYS + _GRALHA
-)
+# docs/CONFIGURATION.md has a table for each section.
+BROKER_SECTIONS: Final[dict[str, str]] = {
+    "The node and its listeners": _NODE,
+    "The quorum and the metadata": _QUORUM,
+    "Connections and requests": _SOCKETS,
+    "New topics": _TOPIC_POLICY,
+    **LOG_SECTIONS,
+    **COORDINATOR_SECTIONS,
+    "Threads and metrics": _THREADS,
+    "Of Gralha alone": _GRALHA,
+}
+
+BROKER_CONFIGS: Final[dict[str, ConfigKey]] = read_keys("".join(BROKER_SECTIONS.values()))

@@ -8,13 +8,13 @@ offset.metadata.max.bytes: int = 4096; high
 offsets.commit.timeout.ms: int = 5000; at least 1; high
     How long a commit of offsets waits for its replicas.
 offsets.load.buffer.size: int = 5242880; at least 1; high
-    How many bytes of __consumer_offsets a coordinator reads at a time when it loads.
+    Accepted without effect: a coordinator reads 1 MiB of __consumer_offsets at a time when it loads.
 offsets.retention.check.interval.ms: long = 600000; at least 1; high
     How often the coordinator looks for expired offsets.
 offsets.retention.minutes: int = 10080; at least 1; high
     How long a group without members keeps its offsets.
 offsets.topic.compression.codec: int = 0; 0 to 4; high
-    The compression of __consumer_offsets: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
+    Accepted without effect: the records of __consumer_offsets are not compressed.
 offsets.topic.num.partitions: int = 50; at least 1; high
     The number of partitions of __consumer_offsets. Do not change it once the topic exists.
 offsets.topic.replication.factor: short = 3; at least 1; high
@@ -36,9 +36,9 @@ group.max.size: int = max; at least 1
 group.coordinator.rebalance.protocols: list = classic,consumer; some of consumer, classic, share, streams
     The group protocols that the broker serves.
 group.coordinator.append.linger.ms: int = -1; at least -1
-    How long the coordinator may hold records back to write several at once; -1 lets it decide.
+    Accepted without effect: the coordinator writes at once.
 group.coordinator.cached.buffer.max.bytes: int = 1048588; at least 524288; cluster-wide
-    Accepted without effect: Gralha keeps buffers differently.
+    Accepted without effect: the coordinator keeps no buffers between its writes.
 group.coordinator.threads: int = 4; at least 1; high
     Accepted without effect: the event loop coordinates groups.
 group.coordinator.background.threads: int = 2; at least 1; high
@@ -61,7 +61,8 @@ group.consumer.min.heartbeat.interval.ms: int = 5000; at least 1
 group.consumer.max.heartbeat.interval.ms: int = 15000; at least 1
     The largest value that a group may set as consumer.heartbeat.interval.ms.
 group.consumer.assignment.interval.ms: int = 1000; at least 0; cluster-wide
-    The shortest time between two assignments of one consumer group.
+    The shortest time between two assignments of one consumer group. Set it in the file, or for one group:
+    a dynamic value of the broker has no effect yet.
 group.consumer.min.assignment.interval.ms: int = 0; at least 0
     The smallest value that a group may set as consumer.assignment.interval.ms.
 group.consumer.max.assignment.interval.ms: int = 15000; at least 0
@@ -77,13 +78,14 @@ group.consumer.regex.refresh.interval.ms: int = 600000; at least 10000
 
 _TRANSACTIONS: Final = """
 producer.id.expiration.ms: int = 86400000; at least 1; low; cluster-wide
-    A partition forgets an idempotent producer that has not written for this long.
+    A partition forgets an idempotent producer that has not written for this long. Set it in the file: a
+    dynamic value has no effect yet.
 producer.id.expiration.check.interval.ms: int = 600000; at least 1; low
-    How often partitions look for idempotent producers to forget.
+    Accepted without effect: partitions look for idempotent producers to forget every ten minutes.
 transaction.max.timeout.ms: int = 900000; at least 1; high
-    The longest timeout that a producer may ask for its transactions.
+    Accepted without effect: there are no transactions yet.
 transactional.id.expiration.ms: int = 604800000; at least 1; high
-    The coordinator forgets a transactional id that was not used for this long.
+    Accepted without effect: there are no transactions yet.
 transaction.state.log.num.partitions: int = 50; at least 1; high
     The number of partitions of __transaction_state. Do not change it once the topic exists.
 transaction.state.log.replication.factor: short = 3; at least 1; high
@@ -93,19 +95,24 @@ transaction.state.log.min.isr: int = 2; at least 1; high
 transaction.state.log.segment.bytes: int = 104857600; at least 1; high
     The size of a segment of __transaction_state.
 transaction.state.log.load.buffer.size: int = 5242880; at least 1; high
-    How many bytes of __transaction_state a coordinator reads at a time when it loads.
+    Accepted without effect: there are no transactions yet.
 transaction.abort.timed.out.transaction.cleanup.interval.ms: int = 10000; at least 1; low
-    How often the coordinator looks for transactions to abort.
+    Accepted without effect: there are no transactions yet.
 transaction.remove.expired.transaction.cleanup.interval.ms: int = 3600000; at least 1; low
-    How often the coordinator looks for transactional ids to forget.
+    Accepted without effect: there are no transactions yet.
 transaction.partition.verification.enable: boolean = true; low; cluster-wide
-    Does a partition ask the coordinator whether the transaction is open before it appends its records?
+    Accepted without effect: there are no transactions yet.
 transaction.two.phase.commit.enable: boolean = false; low
-    May producers keep prepared transactions open without a timeout (KIP-939)?
+    Accepted without effect: there are no transactions yet.
 add.partitions.to.txn.retry.backoff.ms: int = 20; at least 1; high
-    The pause before the broker tries again to add a partition to a transaction.
+    Accepted without effect: there are no transactions yet.
 add.partitions.to.txn.retry.backoff.max.ms: int = 100; at least 0; high
-    How long the broker keeps trying to add a partition to a transaction.
+    Accepted without effect: there are no transactions yet.
 """
 
-COORDINATOR_KEYS: Final = _OFFSETS + _CLASSIC_GROUPS + _CONSUMER_GROUPS + _TRANSACTIONS
+COORDINATOR_SECTIONS: Final = {
+    "Offsets of consumer groups": _OFFSETS,
+    "Groups": _CLASSIC_GROUPS,
+    "Groups of the consumer protocol (KIP-848)": _CONSUMER_GROUPS,
+    "Producers and transactions": _TRANSACTIONS,
+}

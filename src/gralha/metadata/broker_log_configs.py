@@ -8,19 +8,20 @@ log.dir: list = /tmp/kafka-logs; distinct, not empty; high
 log.dirs: list; distinct, not empty; high
     The folders of the logs, separated by commas. A new partition goes to the one with the fewest.
 cordoned.log.dirs: list =; per-broker
-    Folders of log.dirs that get no new partitions, or * for all.
+    kafka-log-dirs shows these folders as cordoned, and * means all. Unlike in Kafka, new partitions may
+    still be put there.
 log.dir.failure.timeout.ms: long = 30000; at least 1; low
-    A broker stops if it cannot report a failed folder to the controller within this time.
+    Accepted without effect: a failed sync stops the broker at once, and it does not report failed folders.
 log.flush.offset.checkpoint.interval.ms: int = 60000; at least 0; high
     How often recovery points are written. Everything in a log below its recovery point is on disk.
 log.flush.start.offset.checkpoint.interval.ms: int = 60000; at least 0; high
-    How often the first offsets of the logs are written.
+    Accepted without effect: the first offsets of logs are written together with the recovery points.
 log.flush.scheduler.interval.ms: long = max; high
     How often the broker looks for logs whose flush.ms has passed.
 log.retention.check.interval.ms: long = 300000; at least 1
     How often the broker looks for segments to delete by the retention settings.
 log.initial.task.delay.ms: long = 30000; at least 0; low
-    How long after the start the broker checks retention and writes checkpoints for the first time.
+    Accepted without effect: background work begins 30 seconds after the start.
 """
 
 _TOPIC_DEFAULTS: Final = """
@@ -48,9 +49,9 @@ log.index.interval.bytes: int = 4096; at least 0; cluster-wide
 log.index.size.max.bytes: int = 10485760; at least 4; cluster-wide
     The default of segment.index.bytes.
 log.local.retention.bytes: long = -2; at least -2; cluster-wide
-    The default of local.retention.bytes.
+    Accepted without effect: there is no tiered storage.
 log.local.retention.ms: long = -2; at least -2; cluster-wide
-    The default of local.retention.ms.
+    Accepted without effect: there is no tiered storage.
 log.cleaner.max.compaction.lag.ms: long = max; at least 1; cluster-wide
     The default of max.compaction.lag.ms.
 message.max.bytes: int = 1048588; at least 0; high; cluster-wide
@@ -66,7 +67,7 @@ log.cleaner.min.cleanable.ratio: double = 0.5; 0 to 1; cluster-wide
 log.cleaner.min.compaction.lag.ms: long = 0; at least 0; cluster-wide
     The default of min.compaction.lag.ms.
 log.preallocate: boolean = false; cluster-wide
-    The default of preallocate.
+    Accepted without effect: see preallocate.
 log.retention.bytes: long = -1; high; cluster-wide
     The default of retention.bytes.
 log.retention.ms: long; high; cluster-wide
@@ -97,7 +98,7 @@ log.cleaner.backoff.ms: long = 15000; at least 0; cluster-wide
 log.cleaner.dedupe.buffer.size: long = 134217728; cluster-wide
     The memory for the keys of a compaction.
 log.cleaner.io.buffer.load.factor: double = 0.9; cluster-wide
-    Accepted without effect: compaction keeps its keys differently.
+    Accepted without effect: compaction uses all of log.cleaner.dedupe.buffer.size.
 log.cleaner.io.buffer.size: int = 524288; at least 0; cluster-wide
     How many bytes compaction reads at a time.
 log.cleaner.io.max.bytes.per.second: double = 1.7976931348623157E308; cluster-wide
@@ -123,27 +124,32 @@ replica.selector.class: string
     The replica that a consumer reads from: the leader by default, or a replica in the consumer's rack with
     the name of Kafka's RackAwareReplicaSelector (KIP-392). The name only selects; it loads no code.
 replica.socket.receive.buffer.bytes: int = 65536; high
-    SO_RCVBUF of connections to leaders; -1 leaves it to the operating system.
+    Accepted without effect: the operating system sizes the receive buffers of connections.
 replica.socket.timeout.ms: int = 30000; high
     How long a follower waits for a leader's answer.
 replication.quota.window.num: int = 11; at least 1; low
-    How many time windows the replication throttle counts.
+    Accepted without effect: the replication throttle counts 11 windows.
 replication.quota.window.size.seconds: int = 1; at least 1; low
-    The length of one window.
+    Accepted without effect: a window of the replication throttle is one second long.
 leader.replication.throttled.rate: long = max; at least 0; cluster-wide
     Bytes per second that this broker sends for throttled replicas.
 follower.replication.throttled.rate: long = max; at least 0; cluster-wide
     Bytes per second that this broker fetches for throttled replicas.
 replica.alter.log.dirs.io.max.bytes.per.second: long = max; at least 0; cluster-wide
-    Bytes per second for moving replicas between this broker's folders.
+    Accepted without effect: replicas cannot be moved between folders yet.
 quota.window.num: int = 11; at least 1; low
-    How many time windows the client quotas count.
+    Accepted without effect: there are no client quotas yet.
 quota.window.size.seconds: int = 1; at least 1; low
-    The length of one window.
+    Accepted without effect: there are no client quotas yet.
 controller.quota.window.num: int = 11; at least 1; low
-    How many time windows the quota on topic changes counts.
+    Accepted without effect: there is no quota on topic changes yet.
 controller.quota.window.size.seconds: int = 1; at least 1; low
-    The length of one window.
+    Accepted without effect: there is no quota on topic changes yet.
 """
 
-LOG_KEYS: Final = _FOLDERS + _TOPIC_DEFAULTS + _CLEANER + _REPLICAS
+LOG_SECTIONS: Final = {
+    "Folders and checkpoints": _FOLDERS,
+    "Defaults of topic settings": _TOPIC_DEFAULTS,
+    "Compaction": _CLEANER,
+    "Replicas and throttles": _REPLICAS,
+}

@@ -12,6 +12,8 @@ from typing import Final
 ConfigValue = bool | int | float | str | list[str] | None
 
 LONG_MAX: Final = 2**63 - 1
+# The documentation of a key begins with this if nothing reads its value. The reason follows after a colon.
+WITHOUT_EFFECT: Final = "Accepted without effect"
 
 
 class ConfigType(IntEnum):
@@ -129,6 +131,11 @@ class ConfigKey:
     def read_only(self) -> bool:
         """True if a broker config needs a restart to change."""
         return self.update_mode is UpdateMode.READ_ONLY
+
+    @property
+    def has_effect(self) -> bool:
+        """False for a setting that is accepted only so that a Kafka user's file works unchanged."""
+        return not self.documentation.startswith(WITHOUT_EFFECT)
 
     @property
     def allowed(self) -> str:

@@ -44,9 +44,9 @@ internal.segment.bytes: int; internal
 leader.replication.throttled.replicas: list =; throttled replicas
     Replicas that a leader serves at a throttled rate, as partition:broker pairs, or * for all.
 local.retention.bytes: long = -2; at least -2; from log.local.retention.bytes
-    With tiered storage: how many bytes of a partition stay on local disk; -2 follows retention.bytes.
+    Accepted without effect: there is no tiered storage.
 local.retention.ms: long = -2; at least -2; from log.local.retention.ms
-    With tiered storage: how long segments stay on local disk; -2 follows retention.ms.
+    Accepted without effect: there is no tiered storage.
 max.compaction.lag.ms: long = max; at least 1; from log.cleaner.max.compaction.lag.ms
     A record in a compacted topic waits at most this long before compaction looks at it.
 max.message.bytes: int = 1048588; at least 0; from message.max.bytes
@@ -69,13 +69,13 @@ min.insync.replicas: int = 1; at least 1; from min.insync.replicas
     A write with acks=all is accepted only while at least this many replicas, the leader included, are in
     sync. With three replicas and a value of 2, an acknowledged record survives the loss of one broker.
 preallocate: boolean = false; from log.preallocate
-    Reserve a new segment's whole size on disk at once.
+    Accepted without effect: a segment grows as it is written.
 remote.log.copy.disable: boolean = false
-    With tiered storage: stop copying to it, but keep its data readable.
+    Accepted without effect: there is no tiered storage.
 remote.log.delete.on.disable: boolean = false
-    With tiered storage: delete the remote data when remote.storage.enable is turned off.
+    Accepted without effect: there is no tiered storage.
 remote.storage.enable: boolean = false
-    Move old segments to tiered storage. Gralha has none, so true is refused.
+    Would move old segments to tiered storage. Gralha has none, so true is refused.
 retention.bytes: long = -1; from log.retention.bytes
     How large a partition may become before its oldest segments are deleted; -1 sets no limit. The limit is
     for each partition: multiply by the number of partitions for the topic.
