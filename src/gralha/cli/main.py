@@ -34,6 +34,8 @@ KAFKA_COMMANDS = {
     "reassign-partitions": ("reassign_partitions", "move partitions to other brokers"),
     "storage": ("storage", "format data folders"),
     "topics": ("topics", "create, list, describe, alter and delete topics"),
+    "verifiable-consumer": ("verifiable_consumer", "read for a test, with JSON events"),
+    "verifiable-producer": ("verifiable_producer", "write for a test, with JSON events"),
 }
 
 
