@@ -36,7 +36,6 @@ from gralha.protocol.messages.group_records import (
 from gralha.protocol.primitives import ProtocolError, Reader
 from gralha.protocol.records import Record
 
-
 # The decoders of kafka-dump-log, by their options.
 DECODERS: Final = {
     "offsets-decoder": GROUP_RECORDS,
