@@ -10,7 +10,13 @@ ADMIN_MODULES = (
     *("consumer_groups", "groups", "cluster", "features", "leader_election", "metadata_quorum"),
     "reassign_partitions",
 )
-CLIENT_MODULES = ("console_producer", "console_consumer", "verifiable_producer", "verifiable_consumer")
+CLIENT_MODULES = (
+    "console_producer",
+    "console_consumer",
+    "verifiable_producer",
+    "verifiable_consumer",
+    "e2e_latency",
+)
 
 
 @pytest.mark.parametrize("module", [*ADMIN_MODULES, *CLIENT_MODULES, "main"])
