@@ -3,15 +3,15 @@
 import pytest
 
 from gralha.cli import features
-from gralha.cli.feature_levels import level_text, levels_of, metadata_level, metadata_release
-from gralha.cli.features import (
-    check_release,
+from gralha.cli.feature_levels import (
     dependencies_text,
-    description,
+    level_text,
+    levels_of,
     mapping_text,
-    parse_level,
-    result_lines,
+    metadata_level,
+    metadata_release,
 )
+from gralha.cli.features import check_release, description, parse_level, result_lines
 from gralha.cli.program import CommandError
 from gralha.client.quorum_values import FeatureRange, FeaturesDescription
 from gralha.protocol.errors import ErrorCode, error_for

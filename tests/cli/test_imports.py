@@ -10,9 +10,16 @@ ADMIN_MODULES = (
     *("consumer_groups", "groups", "cluster", "features", "leader_election", "metadata_quorum"),
     "reassign_partitions",
 )
+CLIENT_MODULES = (
+    "console_producer",
+    "console_consumer",
+    "verifiable_producer",
+    "verifiable_consumer",
+    "e2e_latency",
+)
 
 
-@pytest.mark.parametrize("module", [*ADMIN_MODULES, "main", "console_producer", "console_consumer"])
+@pytest.mark.parametrize("module", [*ADMIN_MODULES, *CLIENT_MODULES, "main"])
 def test_a_module_leaves_heavy_imports_to_those_who_need_them(module: str) -> None:
     program = (
         f"import sys, gralha.cli.{module}\n"

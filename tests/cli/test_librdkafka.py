@@ -14,12 +14,14 @@ def test_names_that_differ_are_translated() -> None:
             "fetch.max.wait.ms": "100",
             "key.serializer": "org.example.Serializer",
             "max.block.ms": "60000",
+            "auto.offset.reset": "none",
         }
     ) == {
         "bootstrap.servers": "b:1",
         "queue.buffering.max.kbytes": 32768,
         "socket.send.buffer.bytes": "102400",
         "fetch.wait.max.ms": "100",
+        "auto.offset.reset": "error",
     }
 
 

@@ -48,6 +48,34 @@ def test_random_uuids_are_ids_of_kafkas_kind(storage) -> None:
     assert all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{21}\n", text) for text in found)
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["version-mapping"],
+        ["version-mapping", "-r", "9.9"],
+        ["feature-dependencies", *("-f", "eligible.leader.replicas.version=1"), *("-f", "b=1")],
+    ],
+)
+def test_features_as_apache_kafka_knows_them(arguments: list[str], storage) -> None:
+    theirs = run_tool("kafka-storage", *arguments, check=False)
+    assert storage(*arguments) == (theirs.returncode, theirs.stdout, theirs.stderr)
+
+
+def test_levels_of_features(storage) -> None:
+    found = storage("version-mapping", "--release-version", "3.9")[1]
+    assert found.startswith("metadata.version=21 (3.9)\nkraft.version=1\ntransaction.version=0\n")
+    assert storage("feature-dependencies", "--feature", "metadata.version=12") == (
+        *(0, "metadata.version=12 (3.6-IV0) has no dependencies.\n", ""),
+    )
+    for wrong, message in (
+        ("a", "Invalid feature format: a. Expected format: 'feature=version' (e.g. 'group.version=1')"),
+        ("group.version=x", "Invalid version format: x for feature group.version"),
+        ("group.version=7", "Feature level 7 is not supported for feature group.version"),
+        ("metadata.version=5", "Unknown metadata.version 5"),
+    ):
+        assert storage("feature-dependencies", "-f", wrong) == (1, "", f"{message}\n")
+
+
 def test_apache_kafka_recognises_what_we_formatted(storage, tmp_path: Path) -> None:
     path = config(tmp_path)
     assert storage("format", "-t", CLUSTER, "-c", path)[0] == 0

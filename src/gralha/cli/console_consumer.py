@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, Message
 
     from gralha.cli.consumption import Selection
-    from gralha.cli.group_records import GroupRecordFormatter
+    from gralha.cli.coordinator_records import CoordinatorRecordFormatter
 
 _TIMESTAMP_TYPES = {1: "CreateTime", 2: "LogAppendTime"}
 _DEFAULT_FORMATTERS = (
@@ -27,11 +27,16 @@ _SILENT_FORMATTERS = (
     "org.apache.kafka.tools.consumer.NoOpMessageFormatter",
     "kafka.tools.NoOpMessageFormatter",
 )
-# Each formatter with the record types of __consumer_offsets that it shows (definitions/group_records.kafka).
-_GROUP_FORMATTERS = {
-    "org.apache.kafka.tools.consumer.OffsetsMessageFormatter": (0, 1),
-    "org.apache.kafka.tools.consumer.GroupMetadataMessageFormatter": (2,),
-}
+# The formatters for topics of coordinators, in Kafka 4.3 and before Kafka 4.
+_COORDINATOR_FORMATTERS = (
+    "org.apache.kafka.tools.consumer.OffsetsMessageFormatter",
+    "org.apache.kafka.tools.consumer.GroupMetadataMessageFormatter",
+    "org.apache.kafka.tools.consumer.TransactionLogMessageFormatter",
+    "org.apache.kafka.tools.consumer.group.share.ShareGroupStateMessageFormatter",
+    "kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter",
+    "kafka.coordinator.group.GroupMetadataManager$GroupMetadataMessageFormatter",
+    "kafka.coordinator.transaction.TransactionLog$TransactionLogMessageFormatter",
+)
 _FORMATTER_HELP = (
     "properties of the formatter: print.timestamp, print.key, print.offset, print.partition, print.headers, "
     "print.epoch, print.value (true or false), key.separator, line.separator, headers.separator, "
@@ -64,8 +69,10 @@ def _parser() -> CommandParser:
     parser.flag("skip-message-on-error", "skip a record that cannot be shown instead of stopping")
     parser.value(
         "formatter",
-        "one of Kafka's own, by its Java name: DefaultMessageFormatter, NoOpMessageFormatter, and for "
-        "__consumer_offsets OffsetsMessageFormatter and GroupMetadataMessageFormatter",
+        "one of Kafka's own, by its Java name: DefaultMessageFormatter, NoOpMessageFormatter; "
+        "OffsetsMessageFormatter and GroupMetadataMessageFormatter for __consumer_offsets; "
+        "TransactionLogMessageFormatter for __transaction_state; ShareGroupStateMessageFormatter for "
+        "__share_group_state",
         metavar="CLASS",
     )
     parser.values("formatter-property", "property", help_text=_FORMATTER_HELP)
@@ -178,14 +185,14 @@ def _group(options: Namespace, *others: str | None) -> str | None:
     return next(iter(groups), None)
 
 
-def make_formatter(options: Namespace) -> "MessageFormatter | GroupRecordFormatter | None":
+def make_formatter(options: Namespace) -> "MessageFormatter | CoordinatorRecordFormatter | None":
     """The formatter. None if records are counted and not shown."""
     if options.formatter in _SILENT_FORMATTERS:
         return None
-    if options.formatter in _GROUP_FORMATTERS:
-        from gralha.cli.group_records import GroupRecordFormatter
+    if options.formatter in _COORDINATOR_FORMATTERS:
+        from gralha.cli.coordinator_records import FORMATTERS, CoordinatorRecordFormatter
 
-        return GroupRecordFormatter(_GROUP_FORMATTERS[options.formatter])
+        return CoordinatorRecordFormatter(FORMATTERS[options.formatter.replace("$", ".").rpartition(".")[2]])
     if options.formatter is not None and options.formatter not in _DEFAULT_FORMATTERS:
         raise CommandError(f"Cannot load {options.formatter}: Java classes do not run here")
     properties = load_properties(options.formatter_config) if options.formatter_config else {}
@@ -249,7 +256,7 @@ class _Printer:
 
     def __init__(
         self,
-        formatter: "MessageFormatter | GroupRecordFormatter | None",
+        formatter: "MessageFormatter | CoordinatorRecordFormatter | None",
         max_messages: int | None,
         *,
         skip_on_error: bool,

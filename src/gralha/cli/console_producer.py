@@ -198,13 +198,19 @@ class _Sender:
 
 
 def make_producer(properties: dict[str, str]) -> "Producer":
-    """A producer with the Java client's partitioner."""
-    from confluent_kafka import Producer
-
+    """A producer with the Java client's partitioner. Fails at once if no broker listens."""
     from gralha.cli.connect import check_reachable
-    from gralha.cli.librdkafka import create, quiet_settings, to_librdkafka
 
     check_reachable(properties)
+    return new_producer(properties)
+
+
+def new_producer(properties: dict[str, str]) -> "Producer":
+    """A producer that waits for brokers that do not run yet."""
+    from confluent_kafka import Producer
+
+    from gralha.cli.librdkafka import create, quiet_settings, to_librdkafka
+
     settings: dict[str, Any] = {"partitioner": "murmur2_random", **quiet_settings()}
     return create(Producer, settings | to_librdkafka(properties))
 

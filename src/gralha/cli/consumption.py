@@ -32,12 +32,17 @@ def new_group(prefix: str) -> str:
 
 
 def make_consumer(properties: dict[str, str], *, by_pattern: bool = False) -> "Consumer":
-    """A consumer with Kafka's properties. Without group.id it joins no group."""
+    """A consumer with Kafka's properties. Fails at once if no broker listens."""
+    check_reachable(properties)
+    return new_consumer(properties, by_pattern=by_pattern)
+
+
+def new_consumer(properties: dict[str, str], *, by_pattern: bool = False) -> "Consumer":
+    """A consumer that waits for brokers that do not run yet. Without group.id it joins no group."""
     from confluent_kafka import Consumer
 
     from gralha.cli.librdkafka import create, quiet_settings, to_librdkafka
 
-    check_reachable(properties)
     # Kafka's consumer makes the broker create a topic that does not exist. librdkafka's needs this setting.
     settings: dict[str, Any] = {"allow.auto.create.topics": True, **quiet_settings()}
     settings |= to_librdkafka(properties)

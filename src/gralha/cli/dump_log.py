@@ -1,7 +1,6 @@
 """kafka-dump-log: prints the files of a partition, without a broker.
 
-Options and output are those of Apache Kafka's command. A decoder for __transaction_state is missing until
-Gralha has a transaction coordinator.
+Options and output are those of Apache Kafka's command.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from gralha.cli.arguments import CommandParser, positive_int
+from gralha.cli.arguments import CommandParser, given, positive_int
 from gralha.cli.dump_index import (
     Mismatches,
     dump_index,
@@ -34,6 +33,9 @@ from gralha.protocol.records import BatchHeader, Record, crc_is_valid, decode_re
 _ALL_BYTES: Final = 2**31 - 1
 _CHECKPOINT_NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 _BOOTSTRAP_NAME: Final = "bootstrap.checkpoint"
+
+# For records of coordinators, in the order in which Kafka looks for them.
+_COORDINATOR_DECODERS: Final = ("offsets-decoder", "transaction-log-decoder", "share-group-state-decoder")
 
 Decoder = Callable[[bytes], str]
 
@@ -81,6 +83,8 @@ def _parser() -> CommandParser:
             metavar="CLASS",
         )
     parser.flag("offsets-decoder", "show keys and values as records of __consumer_offsets")
+    parser.flag("transaction-log-decoder", "show keys and values as records of __transaction_state")
+    parser.flag("share-group-state-decoder", "show keys and values as records of __share_group_state")
     parser.flag("cluster-metadata-decoder", "show values as records of the metadata log")
     parser.flag("skip-record-metadata", "show keys and values only, and no control records")
     return parser
@@ -128,13 +132,13 @@ class _LogDump:
     def __init__(self, options: Namespace, mismatches: Mismatches) -> None:
         self._mismatches = mismatches
         self._max_bytes: int = options.max_bytes
-        self._offsets: bool = options.offsets_decoder
+        self._coordinator = next((name for name in _COORDINATOR_DECODERS if given(options, name)), None)
         self._metadata: bool = options.cluster_metadata_decoder
         self._key_decoder = _decoder(options.key_decoder_class)
         self._value_decoder = _decoder(options.value_decoder_class)
         self._with_contents: bool = (
             options.print_data_log
-            or options.offsets_decoder
+            or self._coordinator is not None
             or options.cluster_metadata_decoder
             or options.key_decoder_class is not None
             or options.value_decoder_class is not None
@@ -183,10 +187,10 @@ class _LogDump:
         return f"| {' '.join(parts)}" if parts else ""
 
     def _contents(self, record: Record) -> list[str]:
-        if self._offsets:
-            from gralha.cli.group_records import dumped
+        if self._coordinator is not None:
+            from gralha.cli.coordinator_records import DECODERS, dumped
 
-            return dumped(record)
+            return dumped(DECODERS[self._coordinator], record)
         if self._metadata:
             return [f"payload: {_metadata_text(record)}"]
         parts = []

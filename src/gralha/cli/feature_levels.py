@@ -1,6 +1,6 @@
-"""The feature levels of Kafka's releases up to 4.3, for kafka-features.
+"""The feature levels of Kafka's releases up to 4.3, for kafka-features and kafka-storage.
 
-These are Kafka's facts, not facts of a cluster: `kafka-features version-mapping` connects to no cluster.
+These are Kafka's facts, not facts of a cluster: `version-mapping` connects to no cluster.
 """
 
 from collections.abc import Mapping
@@ -98,3 +98,25 @@ def dependencies(feature: str, level: int) -> Mapping[str, int]:
     if not 0 <= level < len(FEATURES[feature]):
         raise CommandError(f"No feature:{feature} with feature level {level}")
     return FEATURES[feature][level].requires
+
+
+def mapping_text(release: str) -> str:
+    """The output of version-mapping."""
+    levels = levels_of(release)
+    first = f"{METADATA_VERSION}={levels.pop(METADATA_VERSION)} ({release})"
+    return "\n".join([first, *(f"{name}={level}" for name, level in levels.items())])
+
+
+def dependencies_text(feature: str, level: int) -> str:
+    """The output of feature-dependencies for one feature."""
+    needed = dependencies(feature, level)
+    if not needed:
+        return f"{_level_and_release(feature, level)} has no dependencies."
+    lines = [f"{feature}={level} requires:"]
+    lines += [f"    {_level_and_release(name, minimum)}" for name, minimum in needed.items()]
+    return "\n".join(lines)
+
+
+def _level_and_release(feature: str, level: int) -> str:
+    release = f" ({level_text(feature, level)})" if feature == METADATA_VERSION else ""
+    return f"{feature}={level}{release}"

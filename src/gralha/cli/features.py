@@ -9,9 +9,10 @@ from gralha.cli.connect import add_bootstrap_options, open_admin
 from gralha.cli.feature_levels import (
     LATEST_RELEASE,
     METADATA_VERSION,
-    dependencies,
+    dependencies_text,
     level_text,
     levels_of,
+    mapping_text,
     metadata_level,
 )
 from gralha.cli.program import CommandError, one_line, run
@@ -78,28 +79,6 @@ def _main(arguments: list[str]) -> int:
 
 
 # --- without a cluster ----------------------------------------------------------------------------------
-
-
-def mapping_text(release: str) -> str:
-    """The output of version-mapping."""
-    levels = levels_of(release)
-    first = f"{METADATA_VERSION}={levels.pop(METADATA_VERSION)} ({release})"
-    return "\n".join([first, *(f"{name}={level}" for name, level in levels.items())])
-
-
-def dependencies_text(feature: str, level: int) -> str:
-    """The output of feature-dependencies for one feature."""
-    needed = dependencies(feature, level)
-    if not needed:
-        return f"{_level_and_release(feature, level)} has no dependencies."
-    lines = [f"{feature}={level} requires:"]
-    lines += [f"    {_level_and_release(name, minimum)}" for name, minimum in needed.items()]
-    return "\n".join(lines)
-
-
-def _level_and_release(feature: str, level: int) -> str:
-    release = f" ({level_text(feature, level)})" if feature == METADATA_VERSION else ""
-    return f"{feature}={level}{release}"
 
 
 def parse_level(text: str) -> tuple[str, int]:

@@ -66,6 +66,8 @@ def to_librdkafka(properties: Mapping[str, str]) -> dict[str, Any]:
         elif name == "metadata.max.age.ms":
             # In Kafka this is also the interval for finding new topics and partitions.
             settings |= {name: value, "topic.metadata.refresh.interval.ms": value}
+        elif name == "auto.offset.reset" and value == "none":
+            settings[name] = "error"
         elif name == "partition.assignment.strategy":
             settings[name] = ",".join(_assignor(part.strip()) for part in value.split(","))
         else:

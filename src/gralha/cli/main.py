@@ -24,6 +24,7 @@ KAFKA_COMMANDS = {
     "consumer-perf-test": ("consumer_perf_test", "measure reading"),
     "delete-records": ("delete_records", "delete the oldest records of partitions"),
     "dump-log": ("dump_log", "print the contents of log files"),
+    "e2e-latency": ("e2e_latency", "measure how long a record takes to its consumer"),
     "features": ("features", "show and change the levels of features"),
     "get-offsets": ("get_offsets", "print the offsets of partitions"),
     "groups": ("groups", "list groups of all kinds"),
@@ -34,6 +35,8 @@ KAFKA_COMMANDS = {
     "reassign-partitions": ("reassign_partitions", "move partitions to other brokers"),
     "storage": ("storage", "format data folders"),
     "topics": ("topics", "create, list, describe, alter and delete topics"),
+    "verifiable-consumer": ("verifiable_consumer", "read for a test, with JSON events"),
+    "verifiable-producer": ("verifiable_producer", "write for a test, with JSON events"),
 }
 
 

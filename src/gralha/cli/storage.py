@@ -13,6 +13,12 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
+from gralha.cli.feature_levels import (
+    FEATURES,
+    LATEST_RELEASE,
+    dependencies_text,
+    mapping_text,
+)
 from gralha.cli.program import CommandError, run
 from gralha.cli.text_file import read_text
 
@@ -43,6 +49,13 @@ def _body(arguments: list[str]) -> int:
 
         print(uuid_to_string(new_uuid()))
         return 0
+    if options.command == "version-mapping":
+        print(mapping_text(options.release_version))
+        return 0
+    if options.command == "feature-dependencies":
+        for item in options.feature:
+            print(_dependencies(item))
+        return 0
     from gralha.metadata.formatting import FormatError
 
     config = _load(options.config)
@@ -57,6 +70,10 @@ def _parser() -> _Parser:
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
     info = commands.add_parser("info", help="show the identity of the node's folders")
     formatting = commands.add_parser("format", help="format empty folders for this node")
+    mapping = commands.add_parser("version-mapping", help="show the levels of a release")
+    mapping.add_argument("--release-version", "-r", default=LATEST_RELEASE, metavar="RELEASE")
+    needs = commands.add_parser("feature-dependencies", help="show what a level of a feature needs")
+    needs.add_argument("--feature", "-f", action="append", required=True, metavar="NAME=LEVEL")
     commands.add_parser("random-uuid", help="print a random UUID, for example for a new cluster")
     for command in (info, formatting):
         command.add_argument(
@@ -107,6 +124,25 @@ def _load(path: str) -> NodeConfig:
 
 def _folders(config: NodeConfig) -> list[str]:
     return sorted({*config.log_dirs, config.metadata_log_dir})
+
+
+# --- features -----------------------------------------------------------------------------------------
+
+
+def _dependencies(item: str) -> str:
+    """What a level of a feature needs. kafka-features says the same, with other errors."""
+    name, equals, text = (part.strip() for part in item.partition("="))
+    if not equals:
+        raise CommandError(
+            f"Invalid feature format: {item}. Expected format: 'feature=version' (e.g. 'group.version=1')"
+        )
+    try:
+        level = int(text)
+    except ValueError:
+        raise CommandError(f"Invalid version format: {text} for feature {name}") from None
+    if name in FEATURES and not 0 <= level < len(FEATURES[name]):
+        raise CommandError(f"Feature level {level} is not supported for feature {name}")
+    return dependencies_text(name, level)
 
 
 # --- info ---------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """The records of coordinators in their own topics, as keys and values in Kafka's framing.
 
 A key begins with the kind of record, a value with its version, each as an int16. Each topic has its own
-kinds. `GROUP_RECORDS` are those of `__consumer_offsets`.
+kinds: `GROUP_RECORDS` are those of `__consumer_offsets`, `TRANSACTION_RECORDS` those of
+`__transaction_state`, `SHARE_STATE_RECORDS` those of `__share_group_state`.
 """
 
 from collections.abc import Mapping
@@ -30,6 +31,13 @@ from gralha.protocol.messages.group_records import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from gralha.protocol.messages.share_state_records import (
+    ShareSnapshotKey,
+    ShareSnapshotValue,
+    ShareUpdateKey,
+    ShareUpdateValue,
+)
+from gralha.protocol.messages.transaction_records import TransactionLogKey, TransactionLogValue
 from gralha.protocol.primitives import Reader, Writer
 
 
@@ -40,7 +48,11 @@ class RecordKind(NamedTuple):
     value: type[Message]
 
 
-_GROUP_RECORDS: Final = (
+def _by_number(*kinds: RecordKind) -> dict[int, RecordKind]:
+    return {kind.key.API_KEY: kind for kind in kinds}
+
+
+GROUP_RECORDS: Final = _by_number(
     RecordKind(LegacyOffsetCommitKey, LegacyOffsetCommitValue),
     RecordKind(OffsetCommitKey, OffsetCommitValue),
     RecordKind(GroupMetadataKey, GroupMetadataValue),
@@ -52,7 +64,11 @@ _GROUP_RECORDS: Final = (
     RecordKind(ConsumerGroupCurrentMemberAssignmentKey, ConsumerGroupCurrentMemberAssignmentValue),
     RecordKind(ConsumerGroupRegularExpressionKey, ConsumerGroupRegularExpressionValue),
 )
-GROUP_RECORDS: Final[dict[int, RecordKind]] = {kind.key.API_KEY: kind for kind in _GROUP_RECORDS}
+TRANSACTION_RECORDS: Final = _by_number(RecordKind(TransactionLogKey, TransactionLogValue))
+SHARE_STATE_RECORDS: Final = _by_number(
+    RecordKind(ShareSnapshotKey, ShareSnapshotValue),
+    RecordKind(ShareUpdateKey, ShareUpdateValue),
+)
 
 # Keys have only one version, because the kind decides their format.
 KEY_VERSION: Final = 0
