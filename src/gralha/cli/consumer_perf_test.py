@@ -26,7 +26,11 @@ _DEFAULT_TIMEOUT_MS = 10_000
 
 def _parser() -> CommandParser:
     parser = CommandParser(
-        "kafka-consumer-perf-test", "This tool is used to verify the consumer performance."
+        "kafka-consumer-perf-test",
+        "This tool is used to verify the consumer performance.",
+        [
+            "--bootstrap-server localhost:9092 --topic orders --num-records 1000000",
+        ],
     )
     parser.value("bootstrap-server", "REQUIRED: the brokers to connect to", metavar="HOST:PORT,...")
     parser.value("broker-list", "old name of --bootstrap-server", metavar="HOST:PORT,...")

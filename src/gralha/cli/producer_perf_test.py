@@ -27,7 +27,14 @@ _CAPITALS = bytes(range(65, 91))
 
 def _parser() -> CommandParser:
     parser = CommandParser(
-        "kafka-producer-perf-test", "This tool is used to verify the producer performance."
+        "kafka-producer-perf-test",
+        "This tool is used to verify the producer performance.",
+        [
+            (
+                "--bootstrap-server localhost:9092 --topic orders --num-records 1000000 --record-size 100 "
+                "--throughput -1"
+            ),
+        ],
     )
     parser.value("bootstrap-server", "the brokers to connect to", metavar="HOST:PORT,...")
     parser.value("topic", "REQUIRED: the topic to write to", metavar="TOPIC")
