@@ -90,7 +90,9 @@ INVALID_NAME = (
 def test_failures_of_the_topic_command(run: Run, topic: str, arguments: list[str], message: str) -> None:
     outcome = run("topics", *(argument.format(topic=topic) for argument in arguments))
     prefix = "Error while executing topic command : "
-    assert outcome == Outcome(1, "", f"{prefix}{message.format(topic=topic)}\n")
+    # The topic's own name is like the wrong one.
+    guess = f". Did you mean '{topic}'?" if "as expected" in message and "TopicId" not in message else ""
+    assert outcome == Outcome(1, "", f"{prefix}{message.format(topic=topic)}{guess}\n")
 
 
 def test_conditions_make_failures_quiet(run: Run, topic: str) -> None:
