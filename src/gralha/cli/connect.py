@@ -191,10 +191,15 @@ def _warn(line: str) -> None:
 def _why_not_there(topic: str, metadata: "TopicMetadata", existing: Collection[str]) -> str:
     from confluent_kafka import KafkaError
 
-    from gralha.cli.suggestions import did_you_mean
-
     if metadata.error is None or metadata.error.code() == KafkaError.LEADER_NOT_AVAILABLE:
         return f"Topic '{topic}' has no leader yet"
+    return missing_topic(topic, existing)
+
+
+def missing_topic(topic: str, existing: Collection[str]) -> str:
+    """What to say about a topic that does not exist and does not appear."""
+    from gralha.cli.suggestions import did_you_mean
+
     meant = did_you_mean(topic, _of_users(existing), repr("{}"))
     return (
         f"Topic '{topic}' does not exist, and the broker has not created it.{meant} "
