@@ -1,6 +1,7 @@
 """Kafka's commands against a running broker: what they print, and how they end."""
 
 import json
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -90,7 +91,9 @@ INVALID_NAME = (
 def test_failures_of_the_topic_command(run: Run, topic: str, arguments: list[str], message: str) -> None:
     outcome = run("topics", *(argument.format(topic=topic) for argument in arguments))
     prefix = "Error while executing topic command : "
-    assert outcome == Outcome(1, "", f"{prefix}{message.format(topic=topic)}\n")
+    # The topic's own name is like the wrong one.
+    guess = f". Did you mean '{topic}'?" if "as expected" in message and "TopicId" not in message else ""
+    assert outcome == Outcome(1, "", f"{prefix}{message.format(topic=topic)}{guess}\n")
 
 
 def test_conditions_make_failures_quiet(run: Run, topic: str) -> None:
@@ -213,7 +216,10 @@ def test_a_performance_test_with_records_that_are_too_large(run: Run, topic: str
         *["--throughput", "-1"],
     )
     assert produced.code == 1
-    assert produced.err == "A record could not be delivered: Broker: Message size too large\n"
+    assert produced.err == (
+        "A record is larger than max.request.size=1048576. Write smaller records, or raise the limit with "
+        "--command-property max.request.size=N\n"
+    )
 
 
 def test_both_performance_tests(run: Run, topic: str) -> None:
@@ -230,12 +236,46 @@ def test_both_performance_tests(run: Run, topic: str) -> None:
     header, numbers = consumed.out.splitlines()
     assert header.startswith("start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg")
     assert numbers.split(", ")[4] == "300"
+    member = run(
+        "consumer_perf_test", "--topic", topic, "--messages", "300", "--group", topic, "--hide-header"
+    )
+    assert member.out.split(", ")[4] == "300"
     few = run(
         "consumer_perf_test", "--topic", topic, "--messages", "301", "--timeout", "200", "--hide-header"
     )
     assert few.out.startswith(
         "WARNING: Exiting before consuming the expected number of records: timeout (200 ms)"
     )
+
+
+def test_the_performance_tests_print_the_metrics_of_their_client(run: Run, topic: str) -> None:
+    produced = run(
+        "producer_perf_test",
+        *["--topic", topic, "--num-records", "40", "--record-size", "10", "--throughput", "400"],
+        *[
+            "--print-metrics",
+            "--producer-props",
+            "compression.type=lz4",
+            "acks=1",
+            "linger.ms=0",
+            "batch.size=200",
+        ],
+    )
+    assert produced.code == 0
+    sent = r"^producer-metrics:record-send-total:\{client-id=perf-producer-client\} +: 40\.000$"
+    assert re.search(sent, produced.out, re.MULTILINE)
+    consumed = run("consumer_perf_test", "--include", topic, "--num-records", "40", "--print-metrics")
+    read = r"-metrics:bytes-consumed-total:\{client-id=perf-consumer-client\} +: 400\.000$"
+    assert re.search(read, consumed.out, re.MULTILINE)
+
+
+def test_a_wrong_property_of_a_performance_test_is_one_line(run: Run, topic: str) -> None:
+    produced = run(
+        "producer_perf_test",
+        *["--topic", topic, "--num-records", "1", "--record-size", "1", "--throughput", "-1"],
+        *["--producer-props", "acks=2"],
+    )
+    assert (produced.code, produced.err) == (1, "acks=2 is not allowed: use all (or -1), 1 or 0.\n")
 
 
 def test_a_performance_test_of_a_topic_that_does_not_exist(run: Run, new_name: Callable[[str], str]) -> None:

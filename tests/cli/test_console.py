@@ -2,6 +2,7 @@
 
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -157,13 +158,59 @@ def test_a_topic_that_does_not_exist_is_created_and_read(
     name = new_name("console-created")
     line = command("kafka-console-consumer", bootstrap, "--topic", name, "--timeout-ms", "300")
     consumed = subprocess.run(line, capture_output=True, text=True, timeout=30)
-    assert (consumed.returncode, consumed.stderr) == (0, "Processed a total of 0 messages\n")
+    warning, total = consumed.stderr.splitlines()
+    assert warning.startswith(
+        "WARN The metadata response from the cluster reported a recoverable issue: "
+        f"{{{name}=UNKNOWN_TOPIC_OR_PARTITION}}. Topic '{name}' did not exist, and the broker has created it."
+    )
+    assert (consumed.returncode, total) == (0, "Processed a total of 0 messages")
     describe = command("kafka-topics", bootstrap, "--describe", "--topic", name)
     assert subprocess.run(describe, capture_output=True, timeout=30).returncode == 0
 
 
+def test_a_misspelt_topic_gets_a_warning_with_the_right_name(
+    bootstrap: str, new_name: Callable[[str], str]
+) -> None:
+    name = new_name("orders-of-books")
+    create = command("kafka-topics", bootstrap, "--create", "--topic", name)
+    subprocess.run(create, check=True, capture_output=True, timeout=30)
+    for wrong, arguments in (
+        (name.replace("books", "boks"), ["kafka-console-producer"]),
+        (name.replace("orders", "ordres"), ["kafka-console-consumer", "--timeout-ms", "100"]),
+    ):
+        line = command(arguments[0], bootstrap, "--topic", wrong, *arguments[1:])
+        done = subprocess.run(line, input="a line\n", capture_output=True, text=True, timeout=30)
+        assert done.returncode == 0
+        warning = done.stderr.splitlines()[0]
+        assert warning.endswith(f"and the broker has created it. Did you mean '{name}'?")
+    quiet = command("kafka-console-producer", bootstrap, "--topic", name)
+    done = subprocess.run(quiet, input="a line\n", capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_misspelt_topic_of_an_admin_command_is_answered_with_the_right_name(
+    bootstrap: str, new_name: Callable[[str], str]
+) -> None:
+    name = new_name("orders-of-games")
+    create = command("kafka-topics", bootstrap, "--create", "--topic", name)
+    subprocess.run(create, check=True, capture_output=True, timeout=30)
+    wrong = name.replace("games", "gmaes")
+    line = command("kafka-topics", bootstrap, "--delete", "--topic", wrong)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"Error while executing topic command : Topic '{wrong}' does not exist as expected. "
+        f"Did you mean '{name}'?\n"
+    )
+
+
 # A broker without auto creation gives this consumer the same answers as a refused creation.
 CREATE_NOTHING = ["--command-property", "allow.auto.create.topics=false"]
+
+
+def without_guess(text: str) -> str:
+    """Other tests' topics may have similar names."""
+    return re.sub(r" Did you mean '[^']*'\?", "", text)
 
 
 def missing(topic: str) -> str:
@@ -180,7 +227,7 @@ def test_the_wait_for_a_topic_that_never_appears_is_bounded(
     line = command("kafka-console-consumer", bootstrap, "--topic", name, "--timeout-ms", "300")
     consumed = subprocess.run([*line, *CREATE_NOTHING], capture_output=True, text=True, timeout=4)
     assert consumed.returncode == 0
-    assert consumed.stderr == missing(name) + "Processed a total of 0 messages\n"
+    assert without_guess(consumed.stderr) == missing(name) + "Processed a total of 0 messages\n"
 
 
 def test_a_topic_that_appears_later_is_read(bootstrap: str, new_name: Callable[[str], str]) -> None:
@@ -193,7 +240,7 @@ def test_a_topic_that_appears_later_is_read(bootstrap: str, new_name: Callable[[
         text=True,
     ) as consumer:
         assert consumer.stderr is not None
-        assert consumer.stderr.readline() == missing(name)
+        assert without_guess(consumer.stderr.readline()) == missing(name)
         producer = command("kafka-console-producer", bootstrap, "--topic", name)
         subprocess.run(producer, input="at last\n", text=True, check=True, timeout=30)
         output, errors = consumer.communicate(timeout=20)

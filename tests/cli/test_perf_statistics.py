@@ -2,9 +2,12 @@ import time
 
 import pytest
 
+from gralha.cli.perf_metrics import metrics_table, settings_of
 from gralha.cli.perf_statistics import (
     DETAILED_HEADER,
     SUMMARY_HEADER,
+    Deliveries,
+    ProducerMetrics,
     ProducerStatistics,
     Progress,
     Throttle,
@@ -21,7 +24,7 @@ PATTERN = "yyyy-MM-dd HH:mm:ss:SSS"
 def test_the_producers_lines() -> None:
     statistics = ProducerStatistics(4, 5000)
     for latency_ms in (1, 2, 3, 10):
-        statistics.record(latency_ms, 1 << 20, time.time())
+        statistics.record(Deliveries(1, 1 << 20, latency_ms), time.time())
     assert statistics.total_line(2.0) == (
         "4 records sent, 2.000000 records/sec (2.00 MB/sec), 4.00 ms avg latency, 10.00 ms max latency, "
         "3 ms 50th, 10 ms 95th, 10 ms 99th, 10 ms 99.9th."
@@ -34,16 +37,16 @@ def test_the_producers_lines() -> None:
 def test_an_interval_is_printed_when_it_is_over_and_starts_anew(capsys: pytest.CaptureFixture[str]) -> None:
     statistics = ProducerStatistics(10, 1000, steady_state=True)
     start = time.time()
-    statistics.record(1, 100, start + 0.5)
+    statistics.record(Deliveries(1, 100, 1), start + 0.5)
     assert capsys.readouterr().out == ""
-    statistics.record(3, 100, start + 1.5)
+    statistics.record(Deliveries(1, 100, 3), start + 1.5)
     first = capsys.readouterr().out.splitlines()
     assert first[0] == "In steady state."
     assert first[1].startswith(
         "2 records sent, 1.3 records/sec (0.00 MB/sec), 2.0 ms avg latency, 3.0 ms max"
     )
     statistics.silence()
-    statistics.record(9, 100, start + 3)
+    statistics.record(Deliveries(1, 100, 9), start + 3)
     assert capsys.readouterr().out == ""
     assert statistics.total_line(1).startswith("3 steady state records sent, 3.000000 records/sec")
 
@@ -51,7 +54,7 @@ def test_an_interval_is_printed_when_it_is_over_and_starts_anew(capsys: pytest.C
 def test_of_very_many_records_only_some_latencies_are_kept() -> None:
     statistics = ProducerStatistics(1_500_000, 5000)
     for number in range(9):
-        statistics.record(number, 1, time.time())
+        statistics.record(Deliveries(1, 1, number), time.time())
     assert statistics._latencies_ms == [0, 3, 6]
 
 
@@ -87,14 +90,49 @@ def test_dates_by_javas_patterns(pattern: str, text: str) -> None:
     assert format_date(NOON + 0.25, pattern) == text
 
 
-def test_a_throttle_waits_until_the_next_round_is_due(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_throttle() -> None:
     now = [100.0]
-    slept: list[float] = []
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(time, "sleep", slept.append)
-    throttle = Throttle(10)
-    throttle.wait(0)
+    throttle = Throttle(10, lambda: now[0])
+    assert (throttle.due(0), throttle.due(1)) == (1, 0)
+    assert throttle.seconds_until(1) == pytest.approx(0.1)
     now[0] += 5
-    throttle.wait(1)
-    Throttle(-1).wait(10**9)
-    assert slept == pytest.approx([0.1])
+    assert throttle.due(1) == 50
+    assert throttle.seconds_until(1) == 0
+    assert Throttle(-1).due(10**9) > 10**6
+    assert Throttle(0).seconds_until(10**9) == 0
+
+
+def test_records_that_were_acknowledged_together_count_each() -> None:
+    statistics = ProducerStatistics(10, 5000)
+    statistics.record(Deliveries(9, 900, 2), time.time())
+    statistics.record(Deliveries(1, 100, 12), time.time())
+    line = statistics.total_line(2.0)
+    assert line.startswith(
+        "10 records sent, 5.000000 records/sec (0.00 MB/sec), 3.00 ms avg latency, 12.00 ms"
+    )
+    assert line.endswith("2 ms 50th, 12 ms 95th, 12 ms 99th, 12 ms 99.9th.")
+
+
+def test_the_producers_metrics() -> None:
+    metrics = ProducerMetrics()
+    metrics.add(Deliveries(30, 3000, 4), 3200)
+    metrics.add(Deliveries(10, 1000, 8), 1200)
+    values = metrics.values()
+    assert values["record-send-total"] == 40
+    assert values["byte-total"] == 4400
+    assert values["batch-size-avg"] == 2200
+    assert values["records-per-batch-avg"] == 20
+    assert (values["request-latency-avg"], values["request-latency-max"]) == (6, 8)
+    assert metrics_table({"b": 1.5, "a": 2}, "producer-metrics", "me").splitlines() == [
+        "",
+        "Metric Name                         Value",
+        "producer-metrics:a:{client-id=me} : 2.000",
+        "producer-metrics:b:{client-id=me} : 1.500",
+    ]
+
+
+def test_an_unknown_property_is_named_with_what_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    settings_of({"bootstrap.servers": "b:1", "lingr.ms": "3", "linger.ms": "3"})
+    assert capsys.readouterr().err == (
+        "Ignoring the property lingr.ms: Kafka's clients do not know it. Did you mean linger.ms?\n"
+    )

@@ -16,7 +16,7 @@ MINIMAL = "process.roles=broker,controller\nnode.id=1\n"
     ("arguments", "line"),
     [
         ([], "the following arguments are required: --config (see gralha server --help)"),
-        (["--config"], "argument --config: expected one argument (see gralha server --help)"),
+        (["--config"], "--config needs a value (see gralha server --help)"),
         (["--config", "/none"], "Cannot read the properties file /none: No such file or directory"),
     ],
 )
@@ -30,10 +30,10 @@ def test_wrong_calls_of_the_server(
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["--prt", "1"], "unrecognized arguments: --prt 1 (see gralha up --help)"),
+        (["--prt", "1"], "--prt is not a recognized option. Did you mean --port? (see gralha up --help)"),
         (
             ["--port", "99999"],
-            "argument --port: 99999 is not a port: give a number from 0 to 65535 (see gralha up --help)",
+            "--port: 99999 is not a port: give a number from 0 to 65535 (see gralha up --help)",
         ),
         (["--data", "/a,b"], "--data /a,b: the path of the data folder must not have a comma"),
     ],

@@ -10,9 +10,13 @@ from gralha.cli.broker_api_versions import api_text, describe
 from gralha.cli.delete_records import parse_offsets
 from gralha.cli.log_dirs import choose_brokers, parse_broker_list, to_json
 from gralha.cli.main import KAFKA_COMMANDS, PROGRAMS, main
+from gralha.cli.perf_consuming import payload_bytes
 from gralha.cli.producer_perf_test import parse_options, producer_properties, read_payload_file
 from gralha.cli.program import CommandError
+from gralha.client.record_columns import RecordColumns
 from gralha.client.values import LogDir, ReplicaSize, TopicPartition
+from gralha.protocol.batches import HEADER_SIZE, read_header
+from gralha.protocol.records import Record, encode_batch
 
 
 @pytest.mark.parametrize(
@@ -107,11 +111,32 @@ def test_the_performance_tests_producer_is_configured_like_javas() -> None:
     assert producer_properties(both)["bootstrap.servers"] == "c:2"
 
 
-def test_transactions_need_an_id() -> None:
-    options = parse_options([*PERF, "--bootstrap-server", "b:1", "--transaction-duration-ms", "100"])
-    assert producer_properties(options)["transactional.id"].startswith("performance-producer-")
-    options = parse_options([*PERF, "--bootstrap-server", "b:1", "--transactional-id", "mine"])
-    assert producer_properties(options)["transactional.id"] == "mine"
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--transactional-id", "mine"],
+        ["--transaction-duration-ms", "100"],
+        ["--command-property", "transactional.id=mine"],
+    ],
+)
+def test_transactions_cannot_be_measured_yet(arguments: list[str]) -> None:
+    options = parse_options([*PERF, "--bootstrap-server", "b:1", *arguments])
+    with pytest.raises(CommandError, match="cannot measure transactions yet: leave out --transactional-id"):
+        producer_properties(options)
+
+
+def test_the_brokers_of_the_properties_count_before_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRALHA_BOOTSTRAP_SERVERS", "default:1")
+    assert producer_properties(parse_options(PERF))["bootstrap.servers"] == "default:1"
+    named = parse_options([*PERF, "--producer-props", "bootstrap.servers=b:1"])
+    assert producer_properties(named)["bootstrap.servers"] == "b:1"
+
+
+def test_the_bytes_of_keys_and_values() -> None:
+    columns = RecordColumns()
+    data = encode_batch([Record(key=b"abc", value=b"12345"), Record(key=None, value=b"9")])
+    columns.add_records(data, HEADER_SIZE, len(data), read_header(data, 0), 0, 2, -HEADER_SIZE)
+    assert payload_bytes(columns.bounds.getvalue()) == 9
 
 
 @pytest.mark.parametrize(
@@ -160,5 +185,7 @@ def test_gralha_refuses_what_it_does_not_know(capsys: pytest.CaptureFixture[str]
 
 
 def test_kafkas_commands_are_gralhas_too(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["kafka-topics", "--list"]) == main(["topics", "--list"]) == 1
-    assert capsys.readouterr().err == "--bootstrap-server must be specified\n" * 2
+    assert main(["kafka-topics", "--lst"]) == main(["topics", "--lst"]) == 1
+    assert capsys.readouterr().err == (
+        "--lst is not a recognized option. Did you mean --list? (see kafka-topics --help)\n" * 2
+    )

@@ -174,7 +174,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["up", "--workers", "0"], "argument --workers: 0 is not greater than zero"),
+        (["up", "--workers", "0"], "--workers: 0 is not greater than zero"),
         (["up", "--workers", "17"], "17 workers are too many"),
         (["up", "--port", "65534"], "not enough ports"),
         (["up", "--memory", "100m"], "100m is not a size for an executor"),

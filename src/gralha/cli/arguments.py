@@ -1,18 +1,31 @@
 """Parses command lines as Kafka's commands do.
 
-`CommandParser` is argparse with Kafka's habits. A wrong call ends with one line and exit code 1. An option
-that takes one value may not be given twice. The checks between options (`require`, `exclude`,
+`ProgramParser` is argparse with our habits: an option must be written in full, an unknown one gets "did you
+mean", and a wrong call ends with one line and exit code 1. `CommandParser` is for Kafka's flat commands. An
+option that takes one value may not be given twice. The checks between options (`require`, `exclude`,
 `require_one_of`) use Kafka's words. For argparse all options are optional: required options are checked after
 `--help` and `--version`.
 """
 
 import argparse
+import re
+import shutil
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NoReturn
 
 from gralha import __version__
+from gralha.cli.bootstrap import servers_without_option
 from gralha.cli.program import EXIT_FAILED, CommandError
+
+_HELP_COLUMNS_MAX: Final = 110
+# The help of an option without which the command does not run begins with this.
+REQUIRED: Final = "REQUIRED: "
+_LONG_DASHES: Final = ("\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2212")
+_SERVER_OPTIONS: Final = frozenset(
+    ("--bootstrap-server", "-b", "--bootstrap-controller", "-C", "--broker-list", "--help", "-h", "--version")
+)
 
 
 class StoreOnce(argparse.Action):
@@ -34,26 +47,168 @@ class StoreOnce(argparse.Action):
         setattr(namespace, self.dest, values)
 
 
+class ParserFound(BaseException):
+    """Ends a command that was started for its parser (`parser_of`). It passes all handlers of errors."""
+
+    def __init__(self, parser: "ProgramParser") -> None:
+        super().__init__()
+        self.parser = parser
+
+
 class ProgramParser(argparse.ArgumentParser):
-    """The options of one of our own programs. A wrong call ends as with Kafka's commands."""
+    """The options of a program. A wrong call ends as with Kafka's commands."""
+
+    # True while `parser_of` runs a command.
+    is_wanted = False
+    # False for a command that finds the default servers itself.
+    may_add_servers = True
+
+    def __init__(self, *arguments: Any, examples: Sequence[str] = (), **more: Any) -> None:
+        super().__init__(*arguments, **{"allow_abbrev": False, **more})
+        self.examples = examples
 
     def error(self, message: str) -> NoReturn:
-        raise CommandError(f"{message} (see {self.prog} --help)")
+        raise CommandError(f"{self.in_words(message)} (see {self.prog} --help)")
+
+    def format_help(self) -> str:
+        text = super().format_help()
+        if self.examples:
+            title = "example" if len(self.examples) == 1 else "examples"
+            text += f"\n{title}:\n" + "".join(f"  {example}\n" for example in self.examples)
+        return text
+
+    def parse_known_args(  # type: ignore[override]
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parses the arguments. An argument that nothing takes is an error here, also of a subcommand."""
+        self.stop_if_wanted()
+        words = list(sys.argv[1:] if args is None else args)
+        self._check_options(words)
+        options, left = super().parse_known_args(self._default_servers(words) + words, namespace)
+        if left:
+            self.error(self._about_argument(left[0]))
+        return options, []
+
+    def stop_if_wanted(self) -> None:
+        """Ends the command if `parser_of` has started it."""
+        if ProgramParser.is_wanted:
+            raise ParserFound(self)
+
+    def commands(self) -> "dict[str, ProgramParser]":
+        """The parsers of the subcommands, by their names."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                return dict(action.choices)
+        return {}
+
+    def options(self) -> Iterator[argparse.Action]:
+        """The options, without subcommands and other arguments."""
+        return (action for action in self._actions if action.option_strings)
+
+    def _check_options(self, words: Sequence[str]) -> None:
+        """Fails at the first option that does not exist. Options after a subcommand are of its own parser."""
+        known = self._option_string_actions
+        commands = self.commands()
+        for place, word in enumerate(words):
+            if word == "--":
+                return
+            if word in commands:
+                self._check_places(word, commands[word], words[place + 1 :])
+                return
+            name = word.partition("=")[0]
+            if name.startswith(_LONG_DASHES):
+                plain = "--" + name.lstrip("-" + "".join(_LONG_DASHES))
+                self.error(f"{name} begins with a long dash, as in printed text: type {plain}")
+            if name.startswith("--") and name not in known:
+                self.error(self._about_option(name))
+            if name.startswith("-") and f"-{name}" in known:
+                self.error(f"{name} is not a recognized option. Did you mean -{name}?")
+
+    def _check_places(self, command: str, parser: "ProgramParser", words: Sequence[str]) -> None:
+        """Fails at an option of this parser that was given after the subcommand."""
+        for word in words:
+            name = word.partition("=")[0]
+            if name in self._option_string_actions and name not in parser._option_string_actions:
+                self.error(f"{name} must come before {command}: {self.prog} {name} ... {command}")
+
+    def _default_servers(self, words: Sequence[str]) -> list[str]:
+        """The option --bootstrap-server for a command line that names no cluster, if there is a default."""
+        servers = servers_without_option() if self.may_add_servers else None
+        if servers is None or "--bootstrap-server" not in self._option_string_actions:
+            return []
+        names = {word.partition("=")[0] for word in words}
+        return [] if names & _SERVER_OPTIONS else ["--bootstrap-server", servers]
+
+    def _about_option(self, name: str) -> str:
+        from gralha.cli.suggestions import about_option
+
+        return f"{name} is not a recognized option{about_option(name, self._option_string_actions)}"
+
+    def _about_argument(self, word: str) -> str:
+        if f"--{word}" in self._option_string_actions:
+            return f"'{word}' is not an option. Did you mean --{word}?"
+        return f"'{word}' is one argument too many"
+
+    def in_words(self, message: str) -> str:
+        """A message of argparse in words that help a person."""
+        from gralha.cli.suggestions import did_you_mean
+
+        commands = self.commands()
+        if commands and message.startswith("the following arguments are required: command"):
+            return f"Which command? Give one of: {', '.join(commands)}"
+        if commands and (wrong := re.search(r"invalid choice: '(.*?)'", message)):
+            meant = did_you_mean(wrong[1], commands) or f" Give one of: {', '.join(commands)}"
+            return f"{self.prog} has no command '{wrong[1]}'.{meant}"
+        message = re.sub(
+            r"^argument ([^:]+): expected (?:one|at least one) argument$", r"\1 needs a value", message
+        )
+        message = re.sub(r"invalid int value: ('.*')$", r"\1 is not a whole number", message)
+        message = re.sub(r"invalid float value: ('.*')$", r"\1 is not a number", message)
+        return message.removeprefix("argument ")
+
+
+def parser_of(main: Callable[[list[str]], int]) -> ProgramParser | None:
+    """The parser of a command: starts it and stops it before it parses. None if it has none."""
+    ProgramParser.is_wanted = True
+    try:
+        main(["--help"])
+    except ParserFound as found:
+        return found.parser
+    finally:
+        ProgramParser.is_wanted = False
+    return None
 
 
 class CommandParser(ProgramParser):
     """The options of one command."""
 
-    def __init__(self, command: str, description: str) -> None:
+    def __init__(self, command: str, description: str, examples: Sequence[str] = ()) -> None:
         super().__init__(
             prog=command,
             description=description,
+            examples=[f"{command} {example}" for example in examples],
             add_help=False,
-            formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=38, width=110),
-            usage=argparse.SUPPRESS,
+            formatter_class=_formatter,
         )
-        self.flag("help", "show this text and exit")
+        self.add_argument("-h", "--help", action="store_true", help="show this text and exit")
         self.flag("version", "show the version and exit")
+
+    def format_usage(self) -> str:
+        return f"usage: {self._usage()}\n"
+
+    def format_help(self) -> str:
+        self.usage = self._usage()
+        return super().format_help()
+
+    def _usage(self) -> str:
+        """The required options and [OPTIONS]: all options would be too many to read."""
+        required = [
+            f"{action.option_strings[0]} {action.metavar}"
+            for action in self.options()
+            if (action.help or "").startswith(REQUIRED)
+        ]
+        words = " ".join([self.prog, *required, "[OPTIONS]"])
+        return _escape("\n       ".join(textwrap.wrap(words, _columns() - 7, break_on_hyphens=False)))
 
     def flag(self, name: str, help_text: str) -> None:
         """Adds an option without a value: `args.name` is True or False."""
@@ -69,6 +224,9 @@ class CommandParser(ProgramParser):
         **more: Any,
     ) -> None:
         """Adds an option with one value: `args.name` is the value, or `default` if it was not given."""
+        default = more.get("default")
+        if default is not None and "(default" not in help_text:
+            help_text += f" (default: {default})"
         self.add_argument(
             f"--{name}",
             dest=more.pop("dest", destination(name)),
@@ -93,6 +251,7 @@ class CommandParser(ProgramParser):
 
     def parse(self, arguments: Sequence[str], *required: str) -> argparse.Namespace:
         """Parses the arguments. Shows the help or the version first if that was asked for."""
+        self.stop_if_wanted()
         if not arguments:
             self.print_help(sys.stderr)
             raise SystemExit(EXIT_FAILED)
@@ -141,6 +300,14 @@ def destination(name: str) -> str:
 
 def _name(option_strings: Sequence[str]) -> str:
     return option_strings[0].lstrip("-")
+
+
+def _formatter(prog: str) -> argparse.HelpFormatter:
+    return argparse.HelpFormatter(prog, max_help_position=38, width=_columns() - 2)
+
+
+def _columns() -> int:
+    return min(shutil.get_terminal_size().columns, _HELP_COLUMNS_MAX)
 
 
 def _escape(help_text: str) -> str:

@@ -29,7 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(arguments: list[str]) -> int:
     parser = CommandParser(
-        "kafka-broker-api-versions", "This tool helps to retrieve broker version information."
+        "kafka-broker-api-versions",
+        "This tool helps to retrieve broker version information.",
+        [
+            "--bootstrap-server localhost:9092",
+        ],
     )
     add_connection_options(parser)
     options = parser.parse(arguments)

@@ -19,8 +19,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> ProgramParser:
-    parser = ProgramParser(prog="kafka-cluster", description="The Kafka cluster tool.")
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=ProgramParser)
+    parser = ProgramParser(
+        prog="kafka-cluster",
+        description="The Kafka cluster tool.",
+        examples=("kafka-cluster cluster-id --bootstrap-server localhost:9092",),
+    )
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, parser_class=ProgramParser
+    )
     cluster_id = commands.add_parser("cluster-id", help="show the id of a cluster")
     unregister = commands.add_parser("unregister", help="unregister a broker")
     endpoints = commands.add_parser("list-endpoints", help="show the addresses of brokers or controllers")

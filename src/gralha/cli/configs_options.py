@@ -34,7 +34,12 @@ _OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|$))"
 
 def _parser() -> CommandParser:
     parser = CommandParser(
-        "kafka-configs", "This tool helps to manipulate and describe settings of topics, brokers and others."
+        "kafka-configs",
+        "This tool helps to manipulate and describe settings of topics, brokers and others.",
+        [
+            "--bootstrap-server localhost:9092 --describe --topic orders",
+            "--bootstrap-server localhost:9092 --alter --topic orders --add-config retention.ms=86400000",
+        ],
     )
     add_connection_options(parser)
     parser.value("bootstrap-controller", "not supported yet: use --bootstrap-server", metavar="HOST:PORT,...")

@@ -1,11 +1,13 @@
 """Connects a command to its cluster: with our own client for admin work, with librdkafka for records."""
 
+import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from gralha.cli.arguments import CommandParser, ProgramParser
+from gralha.cli.bootstrap import default_bootstrap_servers as default_bootstrap_servers
 from gralha.cli.program import CommandError
 from gralha.cli.properties import load_properties
 
@@ -105,15 +107,19 @@ def look_for_topic(
 ) -> "TopicMetadata | None":
     """The metadata of a topic as soon as it has partitions. None if that takes longer than `timeout_ms`.
 
-    The request makes the broker create the topic, if topics are created automatically. `tell` is called once
-    with the reason for a long or failed wait.
+    The request makes the broker create the topic, if topics are created automatically: a warning says so,
+    because the name may be misspelt. `tell` is called once with the reason for a long or failed wait.
     """
     started = time.monotonic()
     pause_seconds = _PAUSE_SECONDS
     told = False
+    # A request for all topics creates none.
+    existing = set(topics_of(client, None))
     while True:
         metadata = topics_of(client, topic)[topic]
         if metadata.error is None and metadata.partitions:
+            if topic not in existing and not told:
+                _warn(creation_warning(topic, existing))
             return metadata
         if metadata.error is not None and not _may_appear(metadata.error.code()):
             raise CommandError(f"Cannot use topic '{topic}': {_reason(metadata.error)}")
@@ -121,7 +127,7 @@ def look_for_topic(
         is_over = timeout_ms is not None and waited_ms >= timeout_ms
         if not told and (is_over or waited_ms >= _WONDER_MS):
             told = True
-            tell(_why_not_there(topic, metadata))
+            tell(_why_not_there(topic, metadata, existing))
         if is_over:
             return None
         remaining = pause_seconds if timeout_ms is None else (timeout_ms - waited_ms) / 1000
@@ -161,12 +167,41 @@ def _may_appear(code: int) -> bool:
     )
 
 
-def _why_not_there(topic: str, metadata: "TopicMetadata") -> str:
+def creation_warning(topic: str, existing: Collection[str]) -> str:
+    """The warning about a topic that did not exist. It begins with the words of Kafka's clients."""
+    from gralha.cli.suggestions import did_you_mean
+
+    return (
+        "WARN The metadata response from the cluster reported a recoverable issue: "
+        f"{{{topic}=UNKNOWN_TOPIC_OR_PARTITION}}. Topic '{topic}' did not exist, and the broker has created "
+        f"it.{did_you_mean(topic, _of_users(existing), repr('{}'))}"
+    )
+
+
+def _of_users(topics: Collection[str]) -> list[str]:
+    return [topic for topic in topics if not topic.startswith("__")]
+
+
+def _warn(line: str) -> None:
+    from gralha.cli.colour import yellow
+
+    print(yellow(line, sys.stderr), file=sys.stderr, flush=True)
+
+
+def _why_not_there(topic: str, metadata: "TopicMetadata", existing: Collection[str]) -> str:
     from confluent_kafka import KafkaError
 
     if metadata.error is None or metadata.error.code() == KafkaError.LEADER_NOT_AVAILABLE:
         return f"Topic '{topic}' has no leader yet"
+    return missing_topic(topic, existing)
+
+
+def missing_topic(topic: str, existing: Collection[str]) -> str:
+    """What to say about a topic that does not exist and does not appear."""
+    from gralha.cli.suggestions import did_you_mean
+
+    meant = did_you_mean(topic, _of_users(existing), repr("{}"))
     return (
-        f"Topic '{topic}' does not exist, and the broker has not created it. "
+        f"Topic '{topic}' does not exist, and the broker has not created it.{meant} "
         f"Create it: kafka-topics --bootstrap-server ... --create --topic {topic}"
     )

@@ -48,6 +48,9 @@ def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-console-consumer",
         "This tool helps to read data from Kafka topics and outputs it to standard output.",
+        [
+            "--bootstrap-server localhost:9092 --topic orders --from-beginning",
+        ],
     )
     parser.value("bootstrap-server", "REQUIRED: the brokers to connect to", metavar="HOST:PORT,...")
     parser.value("topic", "the topic to read", metavar="TOPIC")

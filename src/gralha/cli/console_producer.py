@@ -24,7 +24,12 @@ _READER_HELP = (
 
 def _parser() -> CommandParser:
     parser = CommandParser(
-        "kafka-console-producer", "This tool helps to read data from standard input and publish it to Kafka."
+        "kafka-console-producer",
+        "This tool helps to read data from standard input and publish it to Kafka.",
+        [
+            "--bootstrap-server localhost:9092 --topic orders",
+            "--bootstrap-server localhost:9092 --topic orders --reader-property parse.key=true < orders.tsv",
+        ],
     )
     parser.value("bootstrap-server", "REQUIRED: the brokers to connect to", metavar="HOST:PORT,...")
     parser.value("broker-list", "old name of --bootstrap-server", metavar="HOST:PORT,...")

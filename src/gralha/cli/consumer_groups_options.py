@@ -59,6 +59,10 @@ def _parser() -> CommandParser:
         "kafka-consumer-groups",
         "This tool helps to list all consumer groups, describe a consumer group, delete consumer group info, "
         "or reset consumer group offsets.",
+        [
+            "--bootstrap-server localhost:9092 --describe --group readers",
+            "--bootstrap-server localhost:9092 --reset-offsets --to-earliest --group readers --all-topics",
+        ],
     )
     add_connection_options(parser)
     parser.flag("list", "list all consumer groups")

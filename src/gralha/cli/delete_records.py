@@ -17,6 +17,9 @@ def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-delete-records",
         "This tool helps to delete records of the given partitions down to the specified offset.",
+        [
+            "--bootstrap-server localhost:9092 --offset-json-file offsets.json",
+        ],
     )
     add_connection_options(parser)
     parser.value(

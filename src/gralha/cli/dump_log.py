@@ -63,7 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> CommandParser:
     parser = CommandParser(
-        "kafka-dump-log", "Shows what the log files, index files and snapshots of a partition hold."
+        "kafka-dump-log",
+        "Shows what the log files, index files and snapshots of a partition hold.",
+        [
+            "--print-data-log --files /data/orders-0/00000000000000000000.log",
+        ],
     )
     parser.value("files", "REQUIRED: the files to show, separated by commas", metavar="FILE,...")
     parser.flag("print-data-log", "show keys and values too; any decoder implies it")

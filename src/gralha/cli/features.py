@@ -29,7 +29,7 @@ class _Parser(ProgramParser):
     """Reports errors as Kafka's command does."""
 
     def error(self, message: str) -> NoReturn:
-        raise CommandError(f"Command line error: {message}. Type --help for help.")
+        raise CommandError(f"Command line error: {self.in_words(message)}. Type --help for help.")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,9 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> _Parser:
-    parser = _Parser(prog="kafka-features", description="This tool manages feature flags in Kafka.")
+    parser = _Parser(
+        prog="kafka-features",
+        description="This tool manages feature flags in Kafka.",
+        examples=(
+            "kafka-features --bootstrap-server localhost:9092 describe",
+            "kafka-features --bootstrap-server localhost:9092 upgrade --release-version 4.3",
+        ),
+    )
     add_bootstrap_options(parser, required=False)
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     describe = commands.add_parser("describe", help="show features and their levels")
     describe.add_argument("--node-id", type=int, metavar="ID", help="ask this node (default: any node)")
     upgrade = commands.add_parser("upgrade", help="raise the levels of features")

@@ -25,7 +25,13 @@ _RULE = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
 
 
 def _parser() -> CommandParser:
-    parser = CommandParser("kafka-get-offsets", "An interactive shell for getting topic-partition offsets.")
+    parser = CommandParser(
+        "kafka-get-offsets",
+        "An interactive shell for getting topic-partition offsets.",
+        [
+            "--bootstrap-server localhost:9092 --topic orders",
+        ],
+    )
     add_connection_options(parser)
     parser.value("broker-list", "old name of --bootstrap-server", metavar="HOST:PORT,...")
     parser.value("topic", "the topic, or a regular expression (default: all topics)", metavar="TOPIC")

@@ -18,7 +18,13 @@ _TIMEOUT_MS = 30_000
 
 
 def _parser() -> CommandParser:
-    parser = CommandParser("kafka-groups", "This tool helps to list groups of all types.")
+    parser = CommandParser(
+        "kafka-groups",
+        "This tool helps to list groups of all types.",
+        [
+            "--bootstrap-server localhost:9092 --list",
+        ],
+    )
     add_connection_options(parser)
     parser.flag("list", "list the groups")
     parser.value("group-type", "only groups of this type: classic, consumer, share, streams", metavar="TYPE")

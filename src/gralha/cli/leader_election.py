@@ -29,6 +29,9 @@ def _parser() -> CommandParser:
         "kafka-leader-election",
         "This tool attempts to elect a new leader for a set of topic partitions. The type of elections "
         "supported are preferred replicas and unclean replicas.",
+        [
+            "--bootstrap-server localhost:9092 --election-type preferred --all-topic-partitions",
+        ],
     )
     add_connection_options(parser)
     parser.value("admin.config", "old name of --command-config", metavar="FILE")

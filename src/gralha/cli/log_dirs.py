@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 def _parser() -> CommandParser:
     parser = CommandParser(
-        "kafka-log-dirs", "This tool helps to query log directory usage on the specified brokers."
+        "kafka-log-dirs",
+        "This tool helps to query log directory usage on the specified brokers.",
+        [
+            "--bootstrap-server localhost:9092 --describe --topic-list orders",
+        ],
     )
     add_connection_options(parser)
     parser.flag("describe", "REQUIRED: show the data folders")

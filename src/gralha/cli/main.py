@@ -1,10 +1,11 @@
 """`gralha ...`: starts Gralha's programs, and Kafka's commands without their prefix."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from gralha import __version__
+from gralha.cli.bootstrap import as_gralha
 from gralha.cli.program import CommandError, run
 
 # The command that a person types -> its module, and its help.
@@ -13,6 +14,7 @@ PROGRAMS = {
     "server": ("server", "run one node by a server.properties file"),
     "spark": ("spark", "run a small Spark cluster on this machine"),
     "pipeline": ("pipeline", "run, plan, test and watch data pipelines on Spark"),
+    "completion": ("completion", "print a script that completes these commands in your shell"),
 }
 KAFKA_COMMANDS = {
     "broker-api-versions": ("broker_api_versions", "show which APIs the brokers serve"),
@@ -45,19 +47,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _main(arguments: list[str]) -> int:
-    name = arguments[0] if arguments else "--help"
+    name, rest = (arguments[0], arguments[1:]) if arguments else ("--help", [])
+    if name == "help" and rest:
+        name, rest = rest[0], ["--help"]
     if name in ("--help", "-h", "help"):
         print(_help())
         return 0 if arguments else 1
     if name in ("--version", "version"):
         print(f"gralha {__version__}")
         return 0
-    entry = PROGRAMS.get(name) or KAFKA_COMMANDS.get(name.removeprefix("kafka-"))
-    if entry is None:
-        raise CommandError(f"gralha has no command '{name}' (see gralha --help)")
-    module = import_module(f"gralha.cli.{entry[0]}")
-    code: int = module.main(arguments[1:])
+    with as_gralha():
+        code: int = command_main(name)(rest)
     return code
+
+
+def command_main(name: str) -> Callable[[list[str]], int]:
+    """The `main` of a command, by a name such as topics, kafka-topics or kafka-topics.sh."""
+    entry = PROGRAMS.get(name) or KAFKA_COMMANDS.get(name.removeprefix("kafka-").removesuffix(".sh"))
+    if entry is None:
+        raise CommandError(f"{_no_command(name)} (see gralha --help)")
+    main: Callable[[list[str]], int] = import_module(f"gralha.cli.{entry[0]}").main
+    return main
+
+
+def _no_command(name: str) -> str:
+    from gralha.cli.suggestions import did_you_mean
+
+    if name.startswith("-"):
+        return f"gralha has no option {name} of its own. The command comes first: gralha COMMAND {name}"
+    known = [*PROGRAMS, *KAFKA_COMMANDS, *(f"kafka-{command}" for command in KAFKA_COMMANDS)]
+    meant = did_you_mean(name, known, "gralha {}")
+    return f"gralha has no command '{name}'" + (f".{meant}" if meant else "")
 
 
 def _help() -> str:
@@ -70,7 +90,16 @@ def _help() -> str:
     lines += [f"  {name:<22}{text}" for name, (_, text) in PROGRAMS.items()]
     lines += ["", "Kafka's commands, also installed as kafka-topics and so on:", ""]
     lines += [f"  {name:<22}{text}" for name, (_, text) in KAFKA_COMMANDS.items()]
-    lines += ["", "`gralha COMMAND --help` shows the options of a command."]
+    lines += [
+        "",
+        "Without --bootstrap-server, commands use GRALHA_BOOTSTRAP_SERVERS, or else localhost:9092.",
+        "`gralha COMMAND --help` shows the options of a command.",
+        "",
+        "examples:",
+        "  gralha up",
+        "  gralha topics --create --topic orders --partitions 3",
+        "  gralha console-consumer --topic orders --from-beginning",
+    ]
     return "\n".join(lines)
 
 

@@ -33,10 +33,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> ProgramParser:
     parser = ProgramParser(
-        prog="kafka-metadata-quorum", description="This tool describes kraft metadata quorum status."
+        prog="kafka-metadata-quorum",
+        description="This tool describes kraft metadata quorum status.",
+        examples=("kafka-metadata-quorum --bootstrap-server localhost:9092 describe --status",),
     )
     add_bootstrap_options(parser, required=True)
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=ProgramParser)
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, parser_class=ProgramParser
+    )
     describe = commands.add_parser("describe", help="show the quorum")
     describe.add_argument("--status", action="store_true", help="a short summary")
     describe.add_argument("--replication", action="store_true", help="offset and lag of each node")

@@ -1,11 +1,21 @@
 """The statistics and the output lines of Kafka's two performance tests."""
 
 import time
+from collections.abc import Callable
 from datetime import datetime
+from typing import NamedTuple
 
 PRODUCER_PERCENTILES = (0.5, 0.95, 0.99, 0.999)
 _MAX_SAMPLES = 500_000
 _MEGABYTE = 1024.0 * 1024.0
+
+
+class Deliveries(NamedTuple):
+    """Records that were acknowledged together."""
+
+    records: int
+    size_bytes: int
+    latency_ms: int
 
 
 class ProducerStatistics:
@@ -33,21 +43,27 @@ class ProducerStatistics:
         self._window_latency_ms_total = 0
         self._window_latency_ms_max = 0
 
+    def start(self) -> None:
+        """The test begins now: the time to connect does not count."""
+        self._started = time.time()
+        self._new_window(self._started)
+
     def silence(self) -> None:
         """Prints no more intervals, because other statistics do so from now on."""
         self._silent = True
 
-    def record(self, latency_ms: int, size_bytes: int, now: float) -> None:
-        """A record was acknowledged."""
-        if self._count % self._sampling == 0:
-            self._latencies_ms.append(latency_ms)
-        self._count += 1
+    def record(self, delivered: Deliveries, now: float) -> None:
+        """Records were acknowledged."""
+        count, size_bytes, latency_ms = delivered
+        kept = -(-(self._count + count) // self._sampling) - -(-self._count // self._sampling)
+        self._latencies_ms.extend([latency_ms] * kept)
+        self._count += count
         self._bytes += size_bytes
-        self._latency_ms_total += latency_ms
+        self._latency_ms_total += latency_ms * count
         self._latency_ms_max = max(self._latency_ms_max, latency_ms)
-        self._window_count += 1
+        self._window_count += count
         self._window_bytes += size_bytes
-        self._window_latency_ms_total += latency_ms
+        self._window_latency_ms_total += latency_ms * count
         self._window_latency_ms_max = max(self._window_latency_ms_max, latency_ms)
         if now - self._window_started >= self._interval_seconds:
             self._end_window(now)
@@ -90,6 +106,42 @@ class ProducerStatistics:
         )
 
 
+class ProducerMetrics:
+    """Totals of a producer, under Kafka's names of its metrics."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._records = 0
+        self._bytes = 0
+        self._batches = 0
+        self._latency_ms_total = 0
+        self._latency_ms_max = 0
+
+    def add(self, delivered: Deliveries, batch_bytes: int) -> None:
+        """A batch was acknowledged."""
+        self._records += delivered.records
+        self._bytes += batch_bytes
+        self._batches += 1
+        self._latency_ms_total += delivered.latency_ms
+        self._latency_ms_max = max(self._latency_ms_max, delivered.latency_ms)
+
+    def values(self) -> dict[str, float]:
+        seconds = max(time.monotonic() - self._started, 0.001)
+        batches = max(self._batches, 1)
+        return {
+            "batch-size-avg": self._bytes / batches,
+            "batch-total": self._batches,
+            "byte-rate": self._bytes / seconds,
+            "byte-total": self._bytes,
+            "record-error-total": 0,
+            "record-send-rate": self._records / seconds,
+            "record-send-total": self._records,
+            "records-per-batch-avg": self._records / batches,
+            "request-latency-avg": self._latency_ms_total / batches,
+            "request-latency-max": self._latency_ms_max,
+        }
+
+
 def percentile_values(latencies_ms: list[int]) -> list[int]:
     """The latencies at Kafka's four percentiles; zeros when nothing was measured."""
     if not latencies_ms:
@@ -99,23 +151,26 @@ def percentile_values(latencies_ms: list[int]) -> list[int]:
 
 
 class Throttle:
-    """Limits the rounds per second of a loop."""
+    """Limits the records per second. A rate of zero or less is no limit."""
 
-    # A shorter sleep costs more than it saves.
-    _SHORTEST_SLEEP_SECONDS = 0.002
+    _UNLIMITED = 1 << 30
 
-    def __init__(self, rounds_per_second: float) -> None:
-        self._rate = rounds_per_second
-        self._started = time.monotonic()
+    def __init__(self, records_per_second: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate = records_per_second
+        self._clock = clock
+        self._started = clock()
 
-    def wait(self, number: int) -> None:
-        """Waits until round `number` + 1 is due."""
+    def due(self, sent: int) -> int:
+        """The number of records that may be sent now."""
         if self._rate <= 0:
-            return
-        due = self._started + (number + 1) / self._rate
-        remaining = due - time.monotonic()
-        if remaining >= self._SHORTEST_SLEEP_SECONDS:
-            time.sleep(remaining)
+            return self._UNLIMITED
+        return int((self._clock() - self._started) * self._rate) + 1 - sent
+
+    def seconds_until(self, sent: int) -> float:
+        """The time until the next record may be sent."""
+        if self._rate <= 0:
+            return 0.0
+        return max(0.0, self._started + sent / self._rate - self._clock())
 
 
 CONSUMER_COLUMNS = (

@@ -1,34 +1,43 @@
 """kafka-producer-perf-test: measures how fast records are written, and the latency of each.
 
-The record loop and the statistics follow Kafka's ProducerPerformance. The output is the same, so that scripts
-which read it keep working.
+Options, statistics and output are those of Kafka's ProducerPerformance, so that scripts which read the output
+keep working. `perf_producing.py` has the loop.
 """
 
 import os
 import random
-import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gralha.cli.arguments import CommandParser, positive_int
-from gralha.cli.perf_statistics import ProducerStatistics, Throttle
-from gralha.cli.program import EXIT_FAILED, CommandError, run
+from gralha.cli.bootstrap import servers_without_option
+from gralha.cli.perf_statistics import ProducerMetrics, ProducerStatistics
+from gralha.cli.program import CommandError, run
 from gralha.cli.properties import load_properties
 
 if TYPE_CHECKING:
-    from confluent_kafka import KafkaError, Message, Producer
+    from gralha.cli.perf_producing import TimedBatch, Values
+    from gralha.client.settings import ClientSettings
 
-_DEFAULT_TRANSACTION_MS = 3000
 _PAYLOAD_POOL = 1024
 _CAPITALS = bytes(range(65, 91))
 
 
 def _parser() -> CommandParser:
     parser = CommandParser(
-        "kafka-producer-perf-test", "This tool is used to verify the producer performance."
+        "kafka-producer-perf-test",
+        "This tool is used to verify the producer performance.",
+        [
+            (
+                "--bootstrap-server localhost:9092 --topic orders --num-records 1000000 --record-size 100 "
+                "--throughput -1"
+            ),
+        ],
     )
+    # The properties may have the brokers, too. They count before a default.
+    parser.may_add_servers = False
     parser.value("bootstrap-server", "the brokers to connect to", metavar="HOST:PORT,...")
     parser.value("topic", "REQUIRED: the topic to write to", metavar="TOPIC")
     parser.value("num-records", "REQUIRED: how many records to write", kind=positive_int, metavar="N")
@@ -48,9 +57,9 @@ def _parser() -> CommandParser:
     )
     parser.value("command-config", "a file with properties of the producer", metavar="FILE")
     parser.value("producer.config", "old name of --command-config", metavar="FILE", dest="command_config")
-    parser.flag("print-metrics", "accepted without effect: librdkafka has no such metrics")
-    parser.value("transactional-id", "write in transactions under this id", metavar="ID")
-    parser.value("transaction-duration-ms", "duration of a transaction", kind=positive_int, metavar="MS")
+    parser.flag("print-metrics", "print the metrics of the producer at the end")
+    parser.value("transactional-id", "not supported yet: transactions cannot be measured", metavar="ID")
+    parser.value("transaction-duration-ms", "not supported yet", kind=positive_int, metavar="MS")
     parser.value("warmup-records", "records before the steady state", kind=int, default=0, metavar="N")
     parser.value(
         "reporting-interval", "how often to print progress", kind=positive_int, default=5000, metavar="MS"
@@ -65,17 +74,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: list[str]) -> int:
     options = parse_options(arguments)
     properties = producer_properties(options)
-    next_payload = _payloads(options)
-    from gralha.cli.connect import wait_for_topic
-    from gralha.cli.console_producer import make_producer
+    from gralha.cli.perf_metrics import metrics_table, settings_of
 
-    producer = make_producer(properties)
-    wait_for_topic(producer, options.topic)
-    if "transactional.id" in properties:
-        producer.init_transactions()
-    test = _Test(options, producer, "transactional.id" in properties)
-    test.run(next_payload)
-    return EXIT_FAILED if test.failed else 0
+    settings = settings_of(properties)
+    test = _Test(options)
+    test.run(settings, _linger_ms(properties))
+    if options.print_metrics:
+        print(metrics_table(test.metrics.values(), "producer-metrics", settings.client_id))
+    return 0
+
+
+def _linger_ms(properties: Mapping[str, str]) -> int:
+    text = properties["linger.ms"]
+    if not text.isdecimal():
+        raise CommandError(f"linger.ms={text} is not allowed: give a number of milliseconds")
+    return int(text)
 
 
 def parse_options(arguments: list[str]) -> Namespace:
@@ -103,31 +116,36 @@ def producer_properties(options: Namespace) -> dict[str, str]:
         properties[name] = value
     if options.bootstrap_server:
         properties["bootstrap.servers"] = options.bootstrap_server
+    elif (servers := servers_without_option()) is not None:
+        properties.setdefault("bootstrap.servers", servers)
     if "bootstrap.servers" not in properties:
         raise CommandError(
             "At least one of --bootstrap-server, --command-property, --producer-props, --producer.config or "
             "--command-config must be specified with the brokers' addresses."
         )
-    if options.transactional_id is not None:
-        properties["transactional.id"] = options.transactional_id
-    elif options.transaction_duration_ms is not None and "transactional.id" not in properties:
-        properties["transactional.id"] = f"performance-producer-{random.getrandbits(64):016x}"
+    if properties.get("transactional.id") or options.transactional_id or options.transaction_duration_ms:
+        raise CommandError(
+            "This command cannot measure transactions yet: leave out --transactional-id, "
+            "--transaction-duration-ms and transactional.id"
+        )
     # The defaults of the Java producer, so that both tools measure the same.
     defaults = {"client.id": "perf-producer-client", "acks": "all", "linger.ms": "5", "batch.size": "16384"}
     return defaults | properties
 
 
-def _payloads(options: Namespace) -> Callable[[int], bytes]:
-    """A function from a record's number to its value."""
-    generator = random.Random(0)
+def _slices(options: Namespace) -> "Callable[[int, int], tuple[Values, int]]":
+    """A function that gives the values of the records from a number on, and the row of the first."""
+    from gralha.cli.perf_producing import numbers, random_values
+
     if options.payload_monotonic:
-        return lambda number: str(number).encode()
+        return numbers
+    generator = random.Random(0)
     if options.payload_file is not None:
-        values = read_payload_file(options.payload_file, options.payload_delimiter)
+        choices = read_payload_file(options.payload_file, options.payload_delimiter)
     else:
-        # A new random value for each record would measure Python's random numbers instead of the broker.
-        values = [_random_value(generator, options.record_size) for _ in range(_pool_size(options))]
-    return lambda _number: generator.choice(values)
+        choices = [_random_value(generator, options.record_size) for _ in range(_pool_size(options))]
+    values = random_values(choices, generator)
+    return lambda first, _count: (values, first % values.count)
 
 
 def _pool_size(options: Namespace) -> int:
@@ -136,6 +154,7 @@ def _pool_size(options: Namespace) -> int:
 
 
 def _random_value(generator: random.Random, size_bytes: int) -> bytes:
+    """A new random value for each record would measure Python's random numbers instead of the broker."""
     return bytes(generator.choices(_CAPITALS, k=size_bytes))
 
 
@@ -156,87 +175,53 @@ def read_payload_file(path: str, delimiter: str | None) -> list[bytes]:
 
 
 class _Test:
-    """One run of the test. It sends the records and prints the result."""
+    """One run of the test. It writes the records and prints the result."""
 
-    def __init__(self, options: Namespace, producer: "Producer", transactional: bool) -> None:
-        self.failed = False
+    def __init__(self, options: Namespace) -> None:
         self._options = options
-        self._producer = producer
-        self._transaction_ms = (
-            (options.transaction_duration_ms or _DEFAULT_TRANSACTION_MS) if transactional else None
-        )
         self._statistics = ProducerStatistics(options.num_records, options.reporting_interval)
         self._steady: ProducerStatistics | None = None
+        self.metrics = ProducerMetrics()
 
-    def run(self, next_payload: Callable[[int], bytes]) -> None:
-        if self._options.warmup_records > 0:
-            print(
-                f"Warmup first {self._options.warmup_records} records. "
-                "Steady state results will print after the complete test summary."
+    def run(self, settings: "ClientSettings", linger_ms: float) -> None:
+        from gralha.cli.perf_producing import Load, run_load
+
+        options = self._options
+        load = Load(settings, options.topic, linger_ms, self._delivered)
+        try:
+            slices = _slices(options)
+            load.connect()
+            if options.warmup_records > 0:
+                print(
+                    f"Warmup first {options.warmup_records} records. "
+                    "Steady state results will print after the complete test summary."
+                )
+            self._statistics.start()
+            run_load(
+                load,
+                slices,
+                options.num_records,
+                options.throughput,
+                options.warmup_records,
+                self._begin_steady_state,
             )
-        throttle = Throttle(self._options.throughput)
-        for number in self._numbers():
-            if number == self._options.warmup_records > 0:
-                self._begin_steady_state()
-            self._send(next_payload(number))
-            throttle.wait(number)
-        self._producer.flush()
+        finally:
+            load.close()
         self._statistics.print_total()
         if self._steady is not None:
             self._steady.print_total()
-
-    def _numbers(self) -> Iterator[int]:
-        """The record numbers. Transactions begin and end between them."""
-        if self._transaction_ms is None:
-            yield from range(self._options.num_records)
-            return
-        started = 0.0
-        for number in range(self._options.num_records):
-            now = time.monotonic()
-            if number == 0 or (now - started) * 1000 >= self._transaction_ms:
-                if number:
-                    self._producer.commit_transaction()
-                self._producer.begin_transaction()
-                started = now
-            yield number
-        self._producer.commit_transaction()
 
     def _begin_steady_state(self) -> None:
         remaining = self._options.num_records - self._options.warmup_records
         self._steady = ProducerStatistics(remaining, self._options.reporting_interval, steady_state=True)
         self._statistics.silence()
 
-    def _send(self, payload: bytes) -> None:
-        from confluent_kafka import KafkaException
+    def _delivered(self, batch: "TimedBatch") -> None:
+        from gralha.cli.perf_producing import delivery_of
 
-        sent = time.time()
-        statistics = self._statistics
-        steady = self._steady
-
-        def delivered(error: "KafkaError | None", _message: "Message") -> None:
-            if error is not None:
-                self._report(error)
-                return
-            now = time.time()
-            latency_ms = int((now - sent) * 1000)
-            statistics.record(latency_ms, len(payload), now)
-            if steady is not None:
-                steady.record(latency_ms, len(payload), now)
-
-        while True:
-            try:
-                self._producer.produce(self._options.topic, payload, on_delivery=delivered)
-                break
-            except BufferError:
-                self._producer.poll(0.01)
-            except KafkaException as failure:
-                self._report(failure.args[0])
-                break
-        self._producer.poll(0)
-
-    def _report(self, error: "KafkaError") -> None:
-        from gralha.cli.librdkafka import reason_of
-
-        if not self.failed:
-            print(f"A record could not be delivered: {reason_of(error)}", file=sys.stderr)
-        self.failed = True
+        delivered = delivery_of(batch)
+        self.metrics.add(delivered, len(batch.data))
+        now = time.time()
+        self._statistics.record(delivered, now)
+        if self._steady is not None:
+            self._steady.record(delivered, now)

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Callable, Sequence
 from types import FrameType
 
+from gralha.cli.colour import red
+
 Body = Callable[[list[str]], int]
 
 EXIT_FAILED = 1
@@ -71,7 +73,7 @@ def _fail(error: Exception, prefix: str) -> int:
         raise error
     try:
         sys.stdout.flush()
-        print(one_line(f"{prefix}{error}"), file=sys.stderr)
+        print(red(one_line(f"{prefix}{error}"), sys.stderr), file=sys.stderr)
     except BrokenPipeError:
         _discard_output()
     return EXIT_FAILED

@@ -46,7 +46,12 @@ class RefusedError(Exception):
 
 def _parser() -> CommandParser:
     parser = CommandParser(
-        "kafka-reassign-partitions", "This tool helps to move topic partitions between replicas."
+        "kafka-reassign-partitions",
+        "This tool helps to move topic partitions between replicas.",
+        [
+            "--bootstrap-server localhost:9092 --execute --reassignment-json-file plan.json",
+            "--bootstrap-server localhost:9092 --verify --reassignment-json-file plan.json",
+        ],
     )
     add_connection_options(parser)
     parser.value(

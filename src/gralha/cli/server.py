@@ -29,7 +29,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _serve(arguments: list[str]) -> int:
-    parser = ProgramParser(prog="gralha server", description="Run one node in the foreground.")
+    parser = ProgramParser(
+        prog="gralha server",
+        description="Run one node in the foreground.",
+        examples=("gralha server --config server.properties --override log.dirs=/data",),
+    )
     parser.add_argument(
         "--config", required=True, metavar="FILE", help="server.properties with Kafka's names"
     )

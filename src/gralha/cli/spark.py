@@ -19,7 +19,6 @@ DEFAULT_PORT: Final = 7077
 MAX_WORKERS: Final = 16
 MIN_MEMORY_MIB: Final = 1024
 WATCH_INTERVAL_S: Final = 0.5
-USAGE: Final = "usage: gralha spark up [OPTIONS]\n\n  up    run a Spark master and workers on this machine\n"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,17 +26,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _spark(arguments: list[str]) -> int:
-    name = arguments[0] if arguments else "--help"
-    if name in ("--help", "-h"):
-        print(USAGE + "\n`gralha spark up --help` shows its options.")
-        return 0 if arguments else 1
-    if name != "up":
-        raise CommandError(f"gralha spark has no command '{name}' (see gralha spark --help)")
-    return _up(arguments[1:])
+    return _up(_parser().parse_args(arguments or ["--help"]))
 
 
-def _up(arguments: list[str]) -> int:
-    options = _parser().parse_args(arguments)
+def _up(options: argparse.Namespace) -> int:
     if options.workers > MAX_WORKERS:
         raise CommandError(f"{options.workers} workers are too many for one machine: at most {MAX_WORKERS}")
     if options.port + options.workers + 1 > 65535:
@@ -71,9 +63,14 @@ def _up(arguments: list[str]) -> int:
 
 
 def _parser() -> ProgramParser:
-    parser = ProgramParser(
-        prog="gralha spark up", description="Run a Spark master and workers on this machine, until Ctrl-C."
+    programs = ProgramParser(
+        prog="gralha spark",
+        description="A small Spark cluster on this machine, for development and tests.",
+        examples=("gralha spark up --workers 2",),
     )
+    commands = programs.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    text = "run a Spark master and workers on this machine, until Ctrl-C"
+    parser = commands.add_parser("up", help=text, description=f"{text[0].upper()}{text[1:]}.")
     parser.add_argument(
         "--workers", type=positive_int, default=2, metavar="N", help="number of workers (default 2)"
     )
@@ -96,7 +93,7 @@ def _parser() -> ProgramParser:
         metavar="DIR",
         help=f"logs and scratch files (default {default_data_folder()}/spark)",
     )
-    return parser
+    return programs
 
 
 def _memory(text: str) -> str:

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
+from gralha.cli.arguments import ProgramParser
 from gralha.cli.feature_levels import (
     FEATURES,
     LATEST_RELEASE,
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
 _KRAFT_VERSION = "kraft.version"
 
 
-class _Parser(argparse.ArgumentParser):
-    """argparse with exit code 1 for a wrong call, as in Kafka's command."""
+class _Parser(ProgramParser):
+    """Shows the usage of a wrong call, as Kafka's command does."""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
-        raise CommandError(f"{self.prog}: error: {message}")
+        raise CommandError(f"{self.prog}: error: {self.in_words(message)}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -66,8 +67,14 @@ def _body(arguments: list[str]) -> int:
 
 
 def _parser() -> _Parser:
-    parser = _Parser(prog="kafka-storage", description="Shows and formats the folders of a node.")
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
+    parser = _Parser(
+        prog="kafka-storage",
+        description="Shows and formats the folders of a node.",
+        examples=(
+            "kafka-storage format --config server.properties --cluster-id $(kafka-storage random-uuid)",
+        ),
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     info = commands.add_parser("info", help="show the identity of the node's folders")
     formatting = commands.add_parser("format", help="format empty folders for this node")
     mapping = commands.add_parser("version-mapping", help="show the levels of a release")

@@ -132,5 +132,10 @@ def existing(listings: "list[TopicListing]", options: Namespace) -> list[str]:
     """The names of the selected topics. Without --if-exists, none is a CommandError."""
     names = [topic.name for topic in matching(listings, options)]
     if options.topic and not names and not options.if_exists:
-        raise CommandError(f"Topic '{options.topic}' does not exist as expected")
+        from gralha.cli.suggestions import did_you_mean
+
+        meant = did_you_mean(options.topic, [topic.name for topic in listings], repr("{}"))
+        raise CommandError(
+            f"Topic '{options.topic}' does not exist as expected" + (f".{meant}" if meant else "")
+        )
     return names

@@ -35,7 +35,14 @@ _MAX_REPLICATION_FACTOR = 32767
 
 
 def _parser() -> CommandParser:
-    parser = CommandParser("kafka-topics", "This tool helps to create, delete, describe, or change a topic.")
+    parser = CommandParser(
+        "kafka-topics",
+        "This tool helps to create, delete, describe, or change a topic.",
+        [
+            "--bootstrap-server localhost:9092 --create --topic orders --partitions 3",
+            "--bootstrap-server localhost:9092 --describe --topic orders",
+        ],
+    )
     add_connection_options(parser)
     parser.flag("list", "list all topics")
     parser.flag("describe", "show topics and their partitions")

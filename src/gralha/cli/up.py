@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 DEFAULT_HOST: Final = "localhost"
 DEFAULT_PORT: Final = 9092
 ANY_ADDRESS: Final = ("", "0.0.0.0", "::")
-_EXAMPLES: Final = """examples:
-  gralha up                                  one broker on localhost:9092
-  gralha up --brokers 3                      three brokers; each topic has three replicas
-  gralha up --override num.partitions=6      with a setting of Kafka's server.properties
-"""
+_EXAMPLES: Final = (
+    "gralha up                                  # one broker on localhost:9092",
+    "gralha up --brokers 3                      # three brokers; each topic has three replicas",
+    "gralha up --override num.partitions=6      # with a setting of Kafka's server.properties",
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -38,8 +38,7 @@ def _parser() -> ProgramParser:
     parser = ProgramParser(
         prog="gralha up",
         description="Run the platform on this machine until Ctrl-C.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        examples=_EXAMPLES,
     )
     parser.add_argument(
         "--brokers",

@@ -31,6 +31,7 @@ from gralha.client.arrow_rows import (
 )
 from gralha.client.cluster import Cluster
 from gralha.client.errors import ClientError, RowsError
+from gralha.client.producer_batches import halves_of, new_producer_id
 from gralha.client.producing import ProducedBatch, Sender, undelivered
 from gralha.client.record_builder import (
     NoSuchPartitionError,
@@ -42,12 +43,10 @@ from gralha.client.record_builder import (
 )
 from gralha.client.settings import ClientSettings
 from gralha.client.values import TopicPartition
-from gralha.protocol.batches import NO_PRODUCER_ID, NO_SEQUENCE, increment_sequence, read_header
+from gralha.protocol.batches import NO_PRODUCER_ID, NO_SEQUENCE, increment_sequence
 from gralha.protocol.compression import NAMES as COMPRESSIONS
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
-from gralha.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from gralha.protocol.messages.metadata import MetadataResponseTopic
-from gralha.protocol.records import decode_records, encode_batch
 
 
 class WrittenOffsets(NamedTuple):
@@ -287,36 +286,10 @@ class BulkWriter:
         )
 
     def _split(self, batch: ProducedBatch) -> list[ProducedBatch]:
-        """Splits a batch that is too large for the topic in two. The sequence numbers stay."""
-        header = read_header(batch.data, 0)
-        records = decode_records(batch.data, 0, header)
-        middle = len(records) // 2
-        halves = []
-        sequence = header.base_sequence
-        for part in (records[:middle], records[middle:]):
-            data = encode_batch(
-                part,
-                compression=self._codec,
-                level=self._settings.compression_level,
-                producer_id=header.producer_id,
-                producer_epoch=header.producer_epoch,
-                base_sequence=sequence,
-            )
-            halves.append(ProducedBatch(data, len(part), batch.deadline))
-            if sequence >= 0:
-                sequence = increment_sequence(sequence, len(part))
-        return halves
+        return halves_of(batch, self._codec, self._settings.compression_level)
 
     def _init_producer_id(self) -> None:
-        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=2**31 - 1)
-
-        def attempt() -> InitProducerIdResponse:
-            response = self._cluster.send_to_any(request, InitProducerIdResponse)
-            if response.error_code != ErrorCode.NONE:
-                raise error_for(response.error_code)
-            return response
-
-        response = self._cluster.once(attempt)
+        response = new_producer_id(self._cluster)
         self._producer_id = response.producer_id
         self._producer_epoch = response.producer_epoch
 

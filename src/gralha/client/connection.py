@@ -9,10 +9,11 @@ ClientError that names the broker, and closes the connection.
 connection from one thread.
 """
 
+import select
 import socket
 import struct
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple, Self, TypeVar
 
@@ -180,6 +181,9 @@ class Connection:
             )
         return version
 
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
     def close(self) -> None:
         """Closes the socket. A second call does nothing."""
         self.closed = True
@@ -305,6 +309,14 @@ class Connection:
 
     def _not_kafka(self) -> UnansweredError:
         return UnansweredError(f"The server on {self.address} does not use Kafka's protocol. Check the port.")
+
+
+def answered(timeout_s: float, connections: Sequence[Connection]) -> bool:
+    """Waits until one of the connections has an answer to read, or has broken. Returns False if none has."""
+    poll = select.poll()
+    for connection in connections:
+        poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(timeout_s * 1000))
 
 
 def _receive(connected: socket.socket, size_bytes: int, timeout_s: float) -> bytes:

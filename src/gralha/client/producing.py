@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from gralha.client.cluster import UNKNOWN_TOPIC_CODES, Cluster
-from gralha.client.connection import Begun, Connection
+from gralha.client.connection import Begun, Connection, answered
 from gralha.client.errors import (
     ClientError,
     ConnectionFailedError,
@@ -152,6 +152,20 @@ class Sender:
             self.pump()
             if self.waiting_bytes > max_bytes:
                 self._wait()
+
+    def receive_answers(self, timeout_s: float = 0.0) -> None:
+        """Reads the answers that are there. If there are none, waits this long for the first."""
+        busy = [broker_id for broker_id, broker in self._brokers.items() if broker.requests]
+        if not busy:
+            if timeout_s > 0:
+                self._sleep(timeout_s)
+            return
+        answered(timeout_s, [self._brokers[broker_id].connection for broker_id in busy])
+        for broker_id in busy:
+            while broker_id in self._brokers and self._brokers[broker_id].requests:
+                if not answered(0, [self._brokers[broker_id].connection]):
+                    break
+                self._receive(broker_id)
 
     def drain(self) -> None:
         """Sends everything and waits until all is acknowledged."""

@@ -98,6 +98,26 @@ async def test_coordinators_that_are_not_here(broker, client, key_type, code):
     assert broker.image.topics == {}
 
 
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [
+        (1, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+        (2, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+        (4, ErrorCode.UNSUPPORTED_VERSION),
+    ],
+)
+async def test_a_transactional_id_is_refused_with_the_code_that_ends_each_client(
+    client, version, code, caplog
+):
+    keys = {"coordinator_keys": ["t-9"]} if version >= 4 else {"key": "t-9"}
+    request = FindCoordinatorRequest(key_type=1, **keys)
+    response = await client.ask(request, version)
+    found = response if version < 4 else response.coordinators[0]
+    assert found.error_code == code
+    assert found.error_message.startswith("This broker has no transactions yet: remove transactional.id")
+    assert "The transactional.id 't-9' was refused. This broker has no transactions yet" in caplog.text
+
+
 async def test_who_asks_while_the_topic_is_being_made_finds_a_coordinator_that_answers(broker, client):
     making = asyncio.ensure_future(client.ask(FindCoordinatorRequest(coordinator_keys=["g"])))
     while TOPIC not in broker.image.topics:

@@ -4,10 +4,15 @@ The id of a group determines a partition of `__consumer_offsets`, and the leader
 the group. The topic is created when the first client asks. From version 4 on a request may have several keys
 (KIP-699).
 
-Not here yet: transactional ids (key type 1), answered with UNSUPPORTED_VERSION, and share groups (key type
-2), answered with INVALID_REQUEST.
+Not here yet: transactional ids (key type 1) and share groups (key type 2, answered with INVALID_REQUEST).
+
+For a transactional id the error must make each client give up at once. librdkafka does so only for
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED: after UNSUPPORTED_VERSION it repeats the request until its user sees a
+time-out. It sends versions up to 2. The Java client sends later versions. It gives up after
+UNSUPPORTED_VERSION, and shows our message only then.
 """
 
+import logging
 from collections.abc import Awaitable
 from typing import Final
 
@@ -18,6 +23,7 @@ from gralha.metadata.topic_names import OFFSETS_TOPIC
 from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import (
     CoordinatorNotAvailableError,
+    ErrorCode,
     InvalidRequestError,
     KafkaError,
     UnsupportedVersionError,
@@ -32,6 +38,12 @@ GROUP: Final = 0
 TRANSACTION: Final = 1
 SHARE: Final = 2
 SEVERAL_KEYS_FROM_VERSION: Final = 4
+NO_TRANSACTIONS: Final = (
+    "This broker has no transactions yet: remove transactional.id from the producer's settings. "
+    "An idempotent producer (enable.idempotence=true) works."
+)
+
+log = logging.getLogger("gralha.broker")
 
 
 def handle(
@@ -73,8 +85,9 @@ def _answer(
     if several:
         return FindCoordinatorResponse(coordinators=coordinators)
     only = coordinators[0]
+    is_refused = request.key_type == TRANSACTION and only.error_code == ErrorCode.UNSUPPORTED_VERSION
     return FindCoordinatorResponse(
-        error_code=only.error_code,
+        error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if is_refused else only.error_code,
         error_message=only.error_message or "NONE",  # Kafka's text for no error, which some tools print
         node_id=only.node_id,
         host=only.host,
@@ -94,7 +107,8 @@ def _find(broker: Broker, listener: str, key_type: int, key: str, failure: Kafka
 
 def _coordinator(broker: Broker, listener: str, key_type: int, key: str) -> endpoints.BrokerNode:
     if key_type == TRANSACTION:
-        raise UnsupportedVersionError("This broker has no transaction coordinator yet")
+        log.warning("The transactional.id '%s' was refused. %s", key, NO_TRANSACTIONS)
+        raise UnsupportedVersionError(NO_TRANSACTIONS)
     if key_type == SHARE:
         raise InvalidRequestError("This broker has no share coordinator")
     if key_type != GROUP:

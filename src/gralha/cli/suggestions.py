@@ -1,0 +1,45 @@
+"""Finds the name that a person probably meant: "did you mean" for options, commands and topics."""
+
+from collections.abc import Collection
+from typing import Final
+
+# Options of earlier versions of Kafka that old texts still show.
+_NOT_ANY_MORE: Final = {
+    "--zookeeper": "Kafka has no ZooKeeper any more: use --bootstrap-server localhost:9092",
+    "--whitelist": "use --include",
+    "--blacklist": "use --include with an expression that leaves the topics out",
+    "--new-consumer": "leave it out: there is only one kind of consumer now",
+    "--threads": "leave it out: it had no effect for years",
+    "--num-fetch-threads": "leave it out: it had no effect for years",
+}
+
+
+def similar(word: str, known: Collection[str]) -> str | None:
+    """The known name that is most like the word, or the only one that begins with it. None without such."""
+    # Only after a mistake, because the import takes time.
+    from difflib import get_close_matches
+
+    folded = {name.lower(): name for name in known}
+    word = word.lower()
+    if nearly := get_close_matches(word, folded, n=1, cutoff=0.8):
+        return folded[nearly[0]]
+    longer = [name for name in folded if name.startswith(word)] if len(word) > 2 else []
+    if len(longer) == 1:
+        return folded[longer[0]]
+    like = get_close_matches(word, folded, n=1, cutoff=0.7)
+    return folded[like[0]] if like else None
+
+
+def did_you_mean(word: str, known: Collection[str], form: str = "{}") -> str:
+    """The end of an error: " Did you mean NAME?", or nothing. `form` shows the name."""
+    name = similar(word, known)
+    return "" if name is None else f" Did you mean {form.format(name)}?"
+
+
+def about_option(word: str, known: Collection[str]) -> str:
+    """The end of an error about an unknown option: what to use now, or what was probably meant."""
+    advice = _NOT_ANY_MORE.get(word)
+    if advice is not None:
+        return f": {advice}"
+    meant = did_you_mean(word, known)
+    return f".{meant}" if meant else ""

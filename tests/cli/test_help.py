@@ -1,0 +1,140 @@
+"""Each command explains itself: a usage line, an example, the defaults. Completion has the same parsers."""
+
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gralha.cli.arguments import parser_of
+from gralha.cli.completion import commands
+from gralha.cli.completion_scripts import SCRIPTS
+from gralha.cli.main import KAFKA_COMMANDS, PROGRAMS, command_main, main
+
+ROOT = Path(__file__).parents[2]
+# Its subcommands have their own examples.
+ALL = [name for name in [*PROGRAMS, *KAFKA_COMMANDS] if name != "pipeline"]
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_every_command_has_help(name: str, flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([name, flag])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert text.startswith("usage: ")
+    assert "\nexample" in text
+    explained = text.partition("\noptions:")[2].partition("\nexample")[0]
+    helps = [line for line in explained.splitlines() if line.startswith("      ")]
+    assert max(map(len, helps), default=0) <= 80
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_examples_have_only_options_that_exist(name: str) -> None:
+    parser = parser_of(command_main(name))
+    assert parser is not None
+    known = {option for action in parser.options() for option in action.option_strings}
+    for command in parser.commands().values():
+        known |= {option for action in command.options() for option in action.option_strings}
+    known.add("random-uuid")
+    for example in parser.examples:
+        words = [word for word in example.split() if word.startswith("--")]
+        assert set(words) <= known
+
+
+def test_gralha_itself_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    for flag in ("-h", "--help", "help"):
+        assert main([flag]) == 0
+        assert "gralha topics --create --topic orders" in capsys.readouterr().out
+
+
+def test_help_and_a_name_show_the_help_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["help", "topics"])
+    assert capsys.readouterr().out.startswith("usage: kafka-topics ")
+
+
+@pytest.mark.parametrize(
+    ("typed", "complaint"),
+    [
+        (["topcs"], "gralha has no command 'topcs'. Did you mean gralha topics?"),
+        (["kafka-topcs"], "gralha has no command 'kafka-topcs'. Did you mean gralha kafka-topics?"),
+        (["xyzzy"], "gralha has no command 'xyzzy'"),
+        (
+            ["--bootstrap-server", "b:1", "topics"],
+            (
+                "gralha has no option --bootstrap-server of its own. The command comes first: "
+                "gralha COMMAND --bootstrap-server"
+            ),
+        ),
+    ],
+)
+def test_a_command_that_does_not_exist(
+    typed: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(typed) == 1
+    assert capsys.readouterr().err == f"{complaint} (see gralha --help)\n"
+
+
+def test_kafkas_commands_are_installed_under_both_of_their_names() -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+    for name, (module, _) in KAFKA_COMMANDS.items():
+        assert scripts[f"kafka-{name}"] == scripts[f"kafka-{name}.sh"] == f"gralha.cli.{module}:main"
+
+
+@pytest.mark.parametrize("name", ["topics", "kafka-topics", "kafka-topics.sh"])
+def test_all_names_lead_to_the_same_command(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    assert capsys.readouterr().out.startswith("usage: kafka-topics ")
+
+
+COMPLETE = """
+source <(cat)
+complete_line() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _gralha; echo "${COMPREPLY[*]}"; }
+complete_line %s
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("gralha top", "topics"),
+        ("gralha topics --cre", "--create"),
+        ("kafka-topics --unav", "--unavailable-partitions"),
+        ("bin/kafka-topics.sh --unav", "--unavailable-partitions"),
+        ("gralha kafka-topics.sh --unav", "--unavailable-partitions"),
+        ("gralha storage form", "format"),
+        ("kafka-storage format --clu", "--cluster-id"),
+        ("kafka-features --bootstrap-server b:1 down", "downgrade"),
+        ("gralha pipeline pl", "plan"),
+        ("gralha up --brok", "--brokers"),
+        ("gralha completion z", "zsh"),
+        ("kafka-topics --topic ''", ""),
+    ],
+)
+def test_bash_completes_a_line(line: str, expected: str) -> None:
+    script = SCRIPTS["bash"](list(commands()))
+    done = subprocess.run(
+        ["bash", "-c", COMPLETE % line], input=script, capture_output=True, text=True, timeout=30
+    )
+    assert (done.stdout, done.stderr) == (f"{expected}\n", "")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_scripts_have_every_option_of_every_command(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for command in commands():
+        assert command.name.split()[-1] in script
+        for option in command.options:
+            for name in option.names:
+                assert (name if shell != "fish" else name.lstrip("-")) in script
+
+
+def test_another_shell_is_refused_with_those_that_work(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "tcsh"]) == 1
+    assert "'bash', 'zsh', 'fish'" in capsys.readouterr().err
