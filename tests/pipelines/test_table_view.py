@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import re
 
+import pytest
+
 from gralha.cli.pipeline_view import RunView, describe
-from gralha.pipelines.events import Failed, Progressed, Restarting, Started, Stopped
+from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Stopped
 from gralha.pipelines.progress import Progress
-from gralha.pipelines.table_view import LiveLines, table
+from gralha.pipelines.table_view import COLOUR, LiveLines, cut, table
 
 
 class Screen(io.StringIO):
@@ -73,6 +75,45 @@ def test_a_run_on_a_terminal() -> None:
     view.show(Stopped("totals"))
     view.end()
     assert screen.lines() == ["totals  started, from the beginning", "totals  stopped"]
+
+
+def test_a_colour_takes_no_place() -> None:
+    red = "\x1b[31mfailed\x1b[0m"
+    assert table(["name", "state", "lag"], [["a", red, 1], ["b", "runs", 20]]) == [
+        "name  state   lag",
+        f"a     {red}    1",
+        "b     runs     20",
+    ]
+    assert cut(f"a {red} b", 9) == f"a {red} "
+    assert cut(f"a {red} b", 5) == "a \x1b[31mfai\x1b[0m"
+    assert cut("plain", 5) == "plain"
+
+
+def test_what_is_wrong_has_a_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    events: list[Event] = [
+        Progressed("t", Progress("t", 1, "", lag=0, dead_letters_total=3)),
+        Failed("t", "The topic is gone."),
+    ]
+    coloured, plain, piped = Screen(), Screen(), io.StringIO()
+    for stream in (coloured, plain, piped):
+        if stream is plain:
+            monkeypatch.setenv("NO_COLOR", "1")
+        view = RunView(["t"], stream)
+        for event in events:
+            view.show(event)
+    assert "\x1b[33mdead letters 3\x1b[0m" in coloured.getvalue()
+    assert "\x1b[31mfailed: The topic is gone.\x1b[0m" in coloured.getvalue()
+    assert COLOUR.search(plain.getvalue() + piped.getvalue()) is None
+
+
+def test_with_the_log_on_the_terminal_no_line_changes() -> None:
+    screen = Screen()
+    view = RunView(["t"], screen, changes_lines=False)
+    view.draw()
+    view.show(Progressed("t", Progress("t", 1, "", input_rows=5, lag=2)))
+    assert screen.getvalue() == "t  batch 1  in 0/s  done 0/s  lag 2  0.0 s\n"
 
 
 def test_a_run_elsewhere_is_a_line_for_every_batch_with_rows() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from gralha.cli.arguments import CommandParser, ProgramParser
+from gralha.cli.bootstrap import default_bootstrap_servers as default_bootstrap_servers
 from gralha.cli.program import CommandError
 from gralha.cli.properties import load_properties
 

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gralha.cli.pipeline_choice import chosen_pipelines
-from gralha.cli.pipeline_session import spark_session
+from gralha.cli.pipeline_choice import chosen_pipelines, say
+from gralha.cli.pipeline_session import CommandSpark
 from gralha.cli.program import EXIT_FAILED, CommandError
 from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.errors import PipelineError
@@ -23,17 +23,19 @@ Test = Callable[[Any], None]
 
 def command(options: Namespace) -> int:
     """Runs the tests. Returns 1 if one of them fails."""
-    pipelines = chosen_pipelines(options)
-    chosen = {pipeline: _chosen(pipeline, options.only) for pipeline in pipelines}
-    if not any(chosen.values()):
-        raise CommandError(_no_tests(options, pipelines))
-    started = time.monotonic()
-    print("Starting Spark ...", flush=True)
     with (
         tempfile.TemporaryDirectory(prefix="gralha-pipeline-test-") as folder,
-        spark_session(SMALL_MASTER, "gralha pipeline test", SMALL, Path(folder, "spark.log")) as session,
+        CommandSpark(
+            *(SMALL_MASTER, "gralha pipeline test", SMALL, Path(folder, "spark.log")),
+            is_verbose=options.verbose,
+            say=say,
+        ) as spark,
     ):
-        print(f"Spark started in {time.monotonic() - started:.1f} s.", flush=True)
+        pipelines = chosen_pipelines(options, spark)
+        chosen = {pipeline: _chosen(pipeline, options.only) for pipeline in pipelines}
+        if not any(chosen.values()):
+            raise CommandError(_no_tests(options, pipelines))
+        session = spark.session()
         started = time.monotonic()
         failed = 0
         for pipeline, tests in chosen.items():

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from gralha.pipelines.building import Built, build
 from gralha.pipelines.checkpoints import Checkpoint, inspect
@@ -18,7 +19,7 @@ from gralha.pipelines.declaration import Output, Pipeline, TopicOutput
 from gralha.pipelines.errors import PipelineError
 from gralha.pipelines.folders import folder, full_path, is_on_this_machine, usable
 from gralha.pipelines.inputs import row_schema
-from gralha.pipelines.manifests import Change, Manifest, columns_of, compare, manifest
+from gralha.pipelines.manifests import Change, Manifest, compare, manifest
 from gralha.pipelines.stateful import StatefulOperator
 from gralha.pipelines.topics import topics_of
 from gralha.spark.session import is_on_this_machine as master_is_here
@@ -104,7 +105,8 @@ def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Pl
         inputs=inputs,
         outputs=tuple(_output(one, partitions) for one in pipeline.outputs),
         dead_letters=TopicPlan(dead_letters, partitions.get(dead_letters)) if dead_letters else None,
-        output_schema=_ddl(built.rows.schema.simpleString()) if built is not None else None,
+        # Whether Spark thinks that a computed column can be null is nobody's declaration.
+        output_schema=ddl(built.rows.schema, is_declared=False) if built is not None else None,
         stateful=new.stateful if new is not None else (),
         checkpoint=_path(pipeline, options),
         verdict=_verdict(checkpoint, changes),
@@ -193,7 +195,7 @@ def _inputs(
     plans = []
     for name, declared in pipeline.inputs.items():
         try:
-            schema = _ddl(row_schema(declared, session).simpleString())
+            schema = ddl(row_schema(declared, session))
         except PipelineError:
             schema = str(declared.schema)  # building reports what is wrong with it
         topics = tuple(TopicPlan(topic, partitions.get(topic)) for topic in declared.topics)
@@ -247,6 +249,10 @@ def _warnings(
     return warnings
 
 
-def _ddl(struct: str) -> str:
-    """A struct type as people declare columns: `a INT, b STRING`."""
-    return ", ".join(f"{name} {kind}" for name, kind in columns_of(struct).items())
+def ddl(schema: StructType, *, is_declared: bool = True) -> str:
+    """A struct type as people declare columns: `a INT NOT NULL, b STRING`."""
+    return ", ".join(
+        f"{field.name} {field.dataType.simpleString().upper()}"
+        f"{'' if field.nullable or not is_declared else ' NOT NULL'}"
+        for field in schema.fields
+    )
