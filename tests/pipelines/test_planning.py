@@ -187,6 +187,11 @@ def test_a_checkpoint_that_does_not_fit_any_more(runner: Runner, bootstrap: str,
     again = made(runner, sums(topic))
     assert (again.verdict, again.can_start, again.changes) == ("resume", True, ())
     assert again.next_batch >= 1
+    # In another folder it would silently read everything again.
+    assert again.warnings == ()
+    (warning,) = made(runner, sums(topic), checkpoints=f"{runner.checkpoints}-others").warnings
+    assert f"The consumer group {topic}-sums exists, so the pipeline has run before" in warning
+    assert warning.endswith("Is --checkpoints right?")
     assert problem(runner, sums(topic, window="5 minutes")) == (
         f"pipeline {topic}-sums: The state was aggregate by window of 1 minute, product STRING: "
         "sum(amount) DOUBLE, now it would be aggregate by window of 5 minutes, product STRING: "

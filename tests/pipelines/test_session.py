@@ -90,6 +90,28 @@ def test_with_verbose_all_of_it_is_on_the_terminal(
     assert not (tmp_path / "spark.log").exists()
 
 
+@pytest.mark.parametrize("keeps_log", [True, False])
+def test_a_spark_that_does_not_start_says_where_to_look(
+    noisy: NoisySpark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, keeps_log: bool
+) -> None:
+    def fail(*_arguments: object) -> None:
+        os.write(2, b"Invalid maximum heap size\n")
+        raise RuntimeError("Java gateway process exited\nmore")
+
+    monkeypatch.setattr(gralha.spark.session, "session", fail)
+    log = tmp_path / "spark.log"
+    with (
+        pytest.raises(CommandError) as error,
+        CommandSpark(None, "test", {}, log, keeps_log=keeps_log) as spark,
+    ):
+        spark.session()
+    place = f"log: {log}" if keeps_log else "--verbose shows the whole log"
+    assert str(error.value) == (
+        f"Spark did not start on this machine: Java gateway process exited ({place}). "
+        "Last lines of the log: Invalid maximum heap size"
+    )
+
+
 def test_a_spark_that_nobody_needs_does_not_start(noisy: NoisySpark, tmp_path: Path) -> None:
     with CommandSpark(None, "test", {}, tmp_path / "spark.log"):
         pass

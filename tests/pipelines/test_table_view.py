@@ -8,7 +8,7 @@ import re
 import pytest
 
 from gralha.cli.pipeline_view import RunView, describe
-from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Stopped
+from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Stopped, Warned
 from gralha.pipelines.progress import Progress
 from gralha.pipelines.table_view import COLOUR, LiveLines, cut, table
 
@@ -20,8 +20,9 @@ class Screen(io.StringIO):
         return True
 
     def lines(self) -> list[str]:
+        """The lines on the screen, without colours."""
         shown: list[str] = []
-        for piece in re.split(r"(\n|\x1b\[1A\x1b\[2K)", self.getvalue()):
+        for piece in re.split(r"(\n|\x1b\[1A\x1b\[2K)", COLOUR.sub("", self.getvalue())):
             if piece == "\x1b[1A\x1b[2K":
                 shown.pop()
             elif piece and piece != "\n":
@@ -72,9 +73,14 @@ def test_a_run_on_a_terminal() -> None:
         "totals  batch 3  in 0/s  done 0/s  lag 0  0.0 s",
         "all     is planned",
     ]
+    view.show(Warned("totals", "Look here."))
     view.show(Stopped("totals"))
     view.end()
-    assert screen.lines() == ["totals  started, from the beginning", "totals  stopped"]
+    assert screen.lines() == [
+        "totals  started, from the beginning",
+        "totals  warning: Look here.",
+        "totals  stopped",
+    ]
 
 
 def test_a_colour_takes_no_place() -> None:
@@ -133,3 +139,4 @@ def test_events_in_words() -> None:
     )
     assert describe(Restarting("t", "No broker.", 1, 2.2)) == "failed, restarts in 2 s: No broker."
     assert describe(Failed("t", "Gone.")) == "failed: Gone."
+    assert describe(Warned("t", "Look.")) == "warning: Look."

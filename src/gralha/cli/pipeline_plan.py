@@ -21,6 +21,7 @@ def command(options: Namespace) -> int:
         tempfile.TemporaryDirectory(prefix="gralha-pipeline-plan-") as folder,
         CommandSpark(
             *(options.master, "gralha pipeline plan", conf, Path(folder, "spark.log")),
+            keeps_log=False,
             is_verbose=options.verbose,
             say=say_if_watched,
             before_start=lambda: _checked(options),

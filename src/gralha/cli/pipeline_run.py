@@ -19,7 +19,7 @@ from gralha.cli.pipeline_states import RunFiles
 from gralha.cli.pipeline_view import RunView
 from gralha.cli.program import CommandError, stop_on_terminate
 from gralha.pipelines.declaration import Pipeline
-from gralha.pipelines.events import Event, Progressed, Restarting, Started
+from gralha.pipelines.events import Event, Progressed, Restarting, Started, Warned
 from gralha.pipelines.lag import LagMeter
 from gralha.pipelines.metrics import Metrics, MetricsServer
 from gralha.pipelines.running import RunOptions, run
@@ -114,7 +114,7 @@ def _count(metrics: Metrics, event: Event) -> None:
         metrics.add(event.progress)
     elif isinstance(event, Restarting):
         metrics.restarting(event.pipeline)
-    else:
+    elif not isinstance(event, Warned):
         metrics.ended(event.pipeline)
 
 

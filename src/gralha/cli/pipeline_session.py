@@ -49,6 +49,7 @@ class CommandSpark:
         conf: Mapping[str, str],
         log: Path,
         *,
+        keeps_log: bool = True,
         is_verbose: bool = False,
         say: Callable[[str], None] = print,
         before_start: Callable[[], Mapping[str, str]] = no_more_settings,
@@ -57,6 +58,7 @@ class CommandSpark:
         self._name = name
         self._conf = conf
         self._log = log
+        self._keeps_log = keeps_log
         self._is_verbose = is_verbose
         self._say = say
         self._before_start = before_start
@@ -87,9 +89,17 @@ class CommandSpark:
         except (JavaError, ModuleNotFoundError):
             raise
         except Exception as error:
-            raise CommandError(_why_not(master, error, self._log)) from None
+            raise CommandError(self._why_not(master, error)) from None
         self._say(f"Spark started in {time.monotonic() - began:.1f} s.")
         return started
+
+    def _why_not(self, master: str | None, error: Exception) -> str:
+        reason = str(error).strip().splitlines() or [type(error).__name__]
+        lines = [line for line in _tail(self._log) if line.strip()]
+        said = f" Last lines of the log: {' | '.join(lines)}" if lines else ""
+        # The log of a short command is in a temporary folder.
+        place = f" (log: {self._log})" if self._keeps_log else " (--verbose shows the whole log)"
+        return f"Spark did not start on {master or 'this machine'}: {reason[0]}{place}.{said}"
 
     def _quiet(self) -> AbstractContextManager[None]:
         return nullcontext() if self._is_verbose else _standard_error_to(self._log)
@@ -150,13 +160,6 @@ def _log_to(log: Path) -> None:
         logger = PySparkLogger.getLogger(name)
         logger.handlers = []
         logger.addHandler(logging.FileHandler(log, delay=True))
-
-
-def _why_not(master: str | None, error: Exception, log: Path) -> str:
-    reason = str(error).strip().splitlines() or [type(error).__name__]
-    lines = [line for line in _tail(log) if line.strip()]
-    said = f" Last lines of the log: {' | '.join(lines)}" if lines else ""
-    return f"Spark did not start on {master or 'this machine'}: {reason[0]} (log: {log}).{said}"
 
 
 def _tail(log: Path) -> list[str]:

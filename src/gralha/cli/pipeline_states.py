@@ -10,7 +10,7 @@ from typing import Self
 from gralha.cli.pipeline_letters import letters_text
 from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.errors import CannotStartError
-from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started
+from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Warned
 from gralha.pipelines.state_files import FAILED, RESTARTING, RUNNING, STOPPED, State, StateFile
 from gralha.spark.session import LOCAL_MASTER
 
@@ -39,6 +39,8 @@ class RunFiles:
 
     def note(self, event: Event) -> None:
         """Writes an event to the state file of its pipeline."""
+        if isinstance(event, Warned):
+            return
         file, state = self._files[event.pipeline]
         if isinstance(event, Started):
             state = replace(state, condition=RUNNING, restarts=event.attempt - 1)

@@ -27,6 +27,7 @@ def command(options: Namespace) -> int:
         tempfile.TemporaryDirectory(prefix="gralha-pipeline-test-") as folder,
         CommandSpark(
             *(SMALL_MASTER, "gralha pipeline test", SMALL, Path(folder, "spark.log")),
+            keeps_log=False,
             is_verbose=options.verbose,
             say=say,
         ) as spark,

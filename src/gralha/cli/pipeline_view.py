@@ -8,7 +8,7 @@ import re
 from typing import Final, TextIO
 
 from gralha.cli.colour import red, yellow
-from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started
+from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Warned
 from gralha.pipelines.table_view import LiveLines
 
 # The parts of a line that a person should look at.
@@ -27,6 +27,9 @@ class RunView:
     def show(self, event: Event) -> None:
         """Shows an event."""
         text = self._coloured(event, describe(event))
+        if isinstance(event, Warned):
+            self.say(f"{event.pipeline:<{self._width}}  {text}")
+            return
         self._texts[event.pipeline] = text
         if not isinstance(event, Progressed):
             self.say(self._line(event.pipeline))
@@ -51,7 +54,7 @@ class RunView:
     def _coloured(self, event: Event, text: str) -> str:
         if isinstance(event, Failed):
             return red(text, self._stream)
-        if isinstance(event, Restarting):
+        if isinstance(event, Restarting | Warned):
             return yellow(text, self._stream)
         return WRONG.sub(lambda found: yellow(found[0], self._stream), text)
 
@@ -70,4 +73,6 @@ def describe(event: Event) -> str:
         return f"failed, restarts in {event.pause_seconds:.0f} s: {event.reason}"
     if isinstance(event, Failed):
         return f"failed: {event.reason}"
+    if isinstance(event, Warned):
+        return f"warning: {event.text}"
     return "stopped"

@@ -89,7 +89,7 @@ def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Pl
     """Makes the plan of a pipeline. Errors that a person can fix do not raise: see `problems`."""
     problems: list[str] = []
     kafka = kafka_settings(options)
-    cluster_id, partitions = _partitions(pipeline, kafka, problems)
+    cluster_id, partitions, has_group = _topics(pipeline, kafka, problems)
     conf = conf_of(pipeline, session)
     inputs = _inputs(pipeline, session, partitions)
     built = _built(pipeline, session, conf, kafka, problems)
@@ -113,25 +113,31 @@ def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Pl
         next_batch=checkpoint.next_batch,
         changes=tuple(changes),
         problems=tuple(problems),
-        warnings=tuple(_warnings(session, options, new, checkpoint)),
+        warnings=(
+            *_warnings(session, options, new, checkpoint),
+            *_forgotten(pipeline, options, checkpoint, has_group=has_group),
+        ),
         manifest=new,
         built=built,
     )
 
 
-def _partitions(
+def _topics(
     pipeline: Pipeline, kafka: Mapping[str, str], problems: list[str]
-) -> tuple[str, dict[str, int | None]]:
-    """The cluster's id and the partitions of all topics. Adds a problem for every missing input topic."""
+) -> tuple[str, dict[str, int | None], bool]:
+    """The cluster's id, the partitions of all topics, and whether the pipeline's consumer group exists.
+
+    Adds a problem for every missing input topic.
+    """
     try:
         with topics_of(kafka) as topics:
             found = topics.partitions([*pipeline.topics, *written_topics(pipeline)])
             missing = [name for name in pipeline.topics if found[name] is None]
             problems += [f"pipeline {pipeline.name}: {topics.missing(name)}" for name in missing]
-            return topics.cluster_id(), found
+            return topics.cluster_id(), found, topics.has_group(pipeline.name)
     except PipelineError as error:
         problems.append(f"pipeline {pipeline.name}: {error}")
-        return "", {}
+        return "", {}, False
 
 
 def _built(
@@ -247,6 +253,20 @@ def _warnings(
     if new is not None and any(not one.keys and one.kind == "aggregate" for one in new.stateful):
         warnings.append("One aggregate over all rows is computed by a single task.")
     return warnings
+
+
+def _forgotten(
+    pipeline: Pipeline, options: "RunOptions", checkpoint: Checkpoint, *, has_group: bool
+) -> list[str]:
+    """A warning if the pipeline has run before with other checkpoints: it would read everything again."""
+    if options.fresh or not checkpoint.is_new or not has_group:
+        return []
+    sentence = (
+        f"The consumer group {pipeline.name} exists, so the pipeline has run before, but "
+        f"{_path(pipeline, options)} has no checkpoint: it reads from starting_offsets again. "
+        "Is --checkpoints right?"
+    )
+    return [sentence]
 
 
 def ddl(schema: StructType, *, is_declared: bool = True) -> str:

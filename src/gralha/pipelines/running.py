@@ -21,7 +21,7 @@ from gralha.pipelines import checkpoints
 from gralha.pipelines.configuration import kafka_settings
 from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.errors import CannotStartError, PipelineError
-from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Stopped
+from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Stopped, Warned
 from gralha.pipelines.folders import folder, usable
 from gralha.pipelines.group_progress import GroupProgress
 from gralha.pipelines.planning import Plan, plan
@@ -81,6 +81,8 @@ def run(
     if not all(one.can_start for one in plans):
         raise CannotStartError({one.pipeline.name: one.problems for one in plans})
     for one in plans:
+        for warning in one.warnings:
+            on_event(Warned(one.pipeline.name, warning))
         with usable(one.checkpoint):
             if options.fresh:
                 checkpoints.put_aside(folder(one.checkpoint, session), datetime.now())
