@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from gralha.cli.colour import red
 from gralha.cli.pipeline_choice import chosen_pipelines, say
 from gralha.cli.pipeline_session import CommandSpark
 from gralha.cli.program import EXIT_FAILED, CommandError
@@ -72,8 +73,9 @@ def _passes(pipeline: Pipeline, test: Test, run: Callable[..., Any]) -> bool:
         complaint = f"{_place(pipeline, error)}{error}" if str(error) else _place(pipeline, error).strip()
     except Exception as error:
         complaint = f"{_place(pipeline, error)}{_reason(error)}"
-    mark = "ok" if complaint is None else "FAILED"
-    print(f"  {mark:<8}{test.__name__:<50}{time.monotonic() - started:5.1f} s", flush=True)
+    mark = f"{'ok' if complaint is None else 'FAILED':<8}"
+    mark = mark if complaint is None else red(mark)
+    print(f"  {mark}{test.__name__:<50}{time.monotonic() - started:5.1f} s", flush=True)
     if complaint is not None:
         print("\n".join(f"          {line}" for line in complaint.splitlines()), flush=True)
     return complaint is None

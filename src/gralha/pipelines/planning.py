@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from pyspark.sql import SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from gralha.pipelines.building import Built, build
 from gralha.pipelines.checkpoints import Checkpoint, inspect
@@ -272,7 +272,19 @@ def _forgotten(
 def ddl(schema: StructType, *, is_declared: bool = True) -> str:
     """A struct type as people declare columns: `a INT NOT NULL, b STRING`."""
     return ", ".join(
-        f"{field.name} {field.dataType.simpleString().upper()}"
-        f"{'' if field.nullable or not is_declared else ' NOT NULL'}"
+        f"{field.name} {_type(field.dataType)}{'' if field.nullable or not is_declared else ' NOT NULL'}"
         for field in schema.fields
     )
+
+
+def _type(kind: DataType) -> str:
+    """A type in capital letters. The names of fields inside keep theirs."""
+    match kind:
+        case StructType():
+            return f"STRUCT<{', '.join(f'{field.name}: {_type(field.dataType)}' for field in kind.fields)}>"
+        case ArrayType():
+            return f"ARRAY<{_type(kind.elementType)}>"
+        case MapType():
+            return f"MAP<{_type(kind.keyType)}, {_type(kind.valueType)}>"
+        case _:
+            return kind.simpleString().upper()
