@@ -249,6 +249,11 @@ def test_wrong_words_get_the_right_ones(
     file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert said(["stauts"], capfd) == "gralha pipeline has no command 'stauts'. Did you mean status?\n"
+    assert said(["replay"], capfd).endswith(" Did you mean replay-dead-letters?\n")
+    assert said(["--checkpoints", "c"], capfd).startswith("Which command? Give one of: init, run, plan,")
+    with pytest.raises(SystemExit):
+        main(["help", "status"])
+    assert written(capfd).out.startswith("usage: gralha pipeline status ")
     assert said(["x"], capfd).startswith("gralha pipeline has no command 'x'. Give one of: init, run, plan,")
     assert "Did you mean copy?" in said(["run", str(file), "--name", "coppy"], capfd)
     assert "Did you mean" in said(["plan", str(file.with_name("pipeline.py"))], capfd)

@@ -62,4 +62,5 @@ def test_names_with_commas_and_back_quotes() -> None:
 def test_only_a_similar_name_is_meant() -> None:
     assert did_you_mean("totls", ["totals", "anomalies"]) == " Did you mean totals?"
     assert did_you_mean("x", ["totals"]) == ""
+    assert did_you_mean("replay", ["plan", "replay-dead-letters"]) == " Did you mean replay-dead-letters?"
     assert did_you_mean("x", []) == ""

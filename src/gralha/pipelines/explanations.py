@@ -44,7 +44,10 @@ def no_column(name: str, columns: Sequence[str]) -> str:
 
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
-    """` Did you mean ...?` if a known name is similar, otherwise nothing."""
+    """` Did you mean ...?` if a known name is similar, or the only one with this beginning."""
+    longer = [one for one in known if one.lower().startswith(name.lower())] if len(name) > 2 else []
+    if len(longer) == 1:
+        return f" Did you mean {longer[0]}?"
     near = difflib.get_close_matches(name.lower(), [one.lower() for one in known], n=1)
     return next((f" Did you mean {one}?" for one in known if near and one.lower() == near[0]), "")
 
