@@ -300,7 +300,7 @@ def test_status_watches_until_ctrl_c(tmp_path: Path) -> None:
     watch = gralha("pipeline", "status", "--watch", "--checkpoints", str(tmp_path))
     with Terminal(watch, cwd=tmp_path, environment={"TERM": "xterm", "NO_COLOR": ""}, columns=80) as terminal:
         terminal.wait_for(r"totals +failed ")
-        # What is wrong has a colour, and the table fits.
+        # A failure, lag and dead letters have a colour, and the table fits.
         terminal.wait_for("The topic is gone")
         assert all(f"\x1b[{text}\x1b[0m" in terminal.written for text in ("31mfailed", "33m12", "33m3"))
         assert max(map(len, terminal.screen.splitlines())) < 80

@@ -107,7 +107,7 @@ def test_a_spark_that_does_not_start_says_where_to_look(
         spark.session()
     place = f"log: {log}" if keeps_log else "--verbose shows the whole log"
     assert str(error.value) == (
-        f"Spark did not start on this machine: Java gateway process exited ({place}). "
+        f"Spark did not start on local[*]: Java gateway process exited ({place}). "
         "Last lines of the log: Invalid maximum heap size"
     )
 
@@ -127,6 +127,7 @@ def test_settings_of_the_file_count_and_those_of_the_command_line_count_more(
         before_start=lambda: {"b": "shipped", "c": "shipped"},
     ) as spark:
         spark.session(declared)
+        assert spark.master == "local[3]"
     assert noisy.starts == [("local[3]", {"a": "file", "b": "shipped", "c": "command line"})]
 
 

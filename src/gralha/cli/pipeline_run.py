@@ -25,7 +25,6 @@ from gralha.pipelines.metrics import Metrics, MetricsServer
 from gralha.pipelines.running import RunOptions, run
 from gralha.pipelines.state_files import LOG, state_folder
 from gralha.spark.packages import package_for_executors
-from gralha.spark.session import LOCAL_MASTER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,14 +39,14 @@ def command(options: Namespace) -> int:
         spark = stack.enter_context(_spark(options, folder))
         pipelines = chosen_pipelines(options, spark)
         settings = run_options(options)
-        files.hold(pipelines, folder, options)
+        files.hold(pipelines, folder, options, spark.master)
         meter = LagMeter(options.bootstrap_server, settings.kafka)
         stack.callback(meter.close)
         metrics = Metrics(meter.lag)
         address = None
         if options.metrics_port is not None:
             address = _serve(stack, metrics, options.metrics_port)
-        say(_announcement(pipelines, options, address, folder / LOG))
+        say(_announcement(pipelines, options, spark.master, address, folder / LOG))
         view = RunView([pipeline.name for pipeline in pipelines], changes_lines=not options.verbose)
         return _run(pipelines, spark.session(), settings, Reports(view, files, metrics, meter))
 
@@ -138,12 +137,12 @@ def _stopping(stop: threading.Event, say: Callable[[str], None]) -> Iterator[Non
 
 
 def _announcement(
-    pipelines: list[Pipeline], options: Namespace, metrics_address: str | None, log: Path
+    pipelines: list[Pipeline], options: Namespace, master: str, metrics_address: str | None, log: Path
 ) -> str:
     where = "log on this terminal" if options.verbose else f"log in {log}"
     rows = [
         ("brokers", options.bootstrap_server),
-        ("Spark", f"{options.master or LOCAL_MASTER}, {where}"),
+        ("Spark", f"{master}, {where}"),
         ("checkpoints", options.checkpoints),
     ]
     if metrics_address:

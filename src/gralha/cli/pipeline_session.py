@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from gralha.cli.program import CommandError
+from gralha.spark.session import LOCAL_MASTER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,6 +55,7 @@ class CommandSpark:
         say: Callable[[str], None] = print,
         before_start: Callable[[], Mapping[str, str]] = no_more_settings,
     ) -> None:
+        # That of --master, otherwise that of the file. With None it is this machine, or that of spark-submit.
         self._master = master
         self._name = name
         self._conf = conf
@@ -64,42 +66,56 @@ class CommandSpark:
         self._before_start = before_start
         self._session: SparkSession | None = None
 
+    @property
+    def master(self) -> str:
+        """Where Spark runs, for people."""
+        return self._master or LOCAL_MASTER
+
     def session(self, declared: Mapping[str, str] | None = None) -> "SparkSession":
         """The session. `declared` has the settings that the file declares, weaker than those of --conf."""
         if self._session is None:
+            self._make_folder()
             conf = {**(declared or {}), **self._before_start(), **self._conf}
-            self._session = self._started(conf)
+            self._master = self._master or conf.get(MASTER)
+            self._session = self._started({name: one for name, one in conf.items() if name != MASTER})
         return self._session
 
     def _started(self, conf: Mapping[str, str]) -> "SparkSession":
         from gralha.spark.java import JavaError
         from gralha.spark.session import session
 
-        master = self._master or conf.get(MASTER)
-        conf = {name: value for name, value in conf.items() if name != MASTER}
-        check_master(master)
+        check_master(self._master)
         self._say("Starting Spark ...")
         began = time.monotonic()
-        self._log.parent.mkdir(parents=True, exist_ok=True)
         try:
             if not self._is_verbose:
                 _log_to(self._log)
             with self._quiet():
-                started = session(master, self._name, conf)
+                started = session(self._master, self._name, conf)
         except (JavaError, ModuleNotFoundError):
             raise
         except Exception as error:
-            raise CommandError(self._why_not(master, error)) from None
+            raise CommandError(self._why_not(error)) from None
         self._say(f"Spark started in {time.monotonic() - began:.1f} s.")
         return started
 
-    def _why_not(self, master: str | None, error: Exception) -> str:
+    def _make_folder(self) -> None:
+        folder = self._log.parent
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CommandError(
+                f"The folder {folder} cannot be written to: {error.strerror or error}. "
+                "Choose another one with --checkpoints"
+            ) from None
+
+    def _why_not(self, error: Exception) -> str:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         lines = [line for line in _tail(self._log) if line.strip()]
         said = f" Last lines of the log: {' | '.join(lines)}" if lines else ""
         # The log of a short command is in a temporary folder.
         place = f" (log: {self._log})" if self._keeps_log else " (--verbose shows the whole log)"
-        return f"Spark did not start on {master or 'this machine'}: {reason[0]}{place}.{said}"
+        return f"Spark did not start on {self.master}: {reason[0]}{place}.{said}"
 
     def _quiet(self) -> AbstractContextManager[None]:
         return nullcontext() if self._is_verbose else _standard_error_to(self._log)

@@ -12,7 +12,6 @@ from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.errors import CannotStartError
 from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Warned
 from gralha.pipelines.state_files import FAILED, RESTARTING, RUNNING, STOPPED, State, StateFile
-from gralha.spark.session import LOCAL_MASTER
 
 OTHERS_CANNOT_START = "It was not started, because another pipeline of the run cannot start."
 
@@ -23,14 +22,13 @@ class RunFiles:
     def __init__(self) -> None:
         self._files: dict[str, tuple[StateFile, State]] = {}
 
-    def hold(self, pipelines: Iterable[Pipeline], folder: Path, options: Namespace) -> None:
+    def hold(self, pipelines: Iterable[Pipeline], folder: Path, options: Namespace, master: str) -> None:
         """Holds all pipelines of a run, so that no other process runs them."""
         file = str(Path(options.file).resolve())
         for pipeline in pipelines:
-            state = State(pipeline.name, file, options.master or LOCAL_MASTER, options.bootstrap_server)
-            self.add(
-                StateFile(folder, pipeline.name), replace(state, dead_letters_topic=pipeline.dead_letters)
-            )
+            state = State(pipeline.name, file, master, options.bootstrap_server)
+            state = replace(state, dead_letters_topic=pipeline.dead_letters)
+            self.add(StateFile(folder, pipeline.name), state)
 
     def add(self, file: StateFile, state: State) -> None:
         """Holds a pipeline."""
