@@ -22,6 +22,7 @@ OF_THE_SESSION = (
     "test_contract_write.py",
     "test_example.py",
     "test_failures.py",
+    "test_init.py",
     "test_planning.py",
     "test_running.py",
     "test_shared_session.py",

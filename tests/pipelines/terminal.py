@@ -27,9 +27,16 @@ STOP_SECONDS_MAX = 60.0
 class Terminal:
     """`with Terminal([...]) as terminal:` starts the program. At the end of the block it ends."""
 
-    def __init__(self, line: list[str], *, cwd: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        line: list[str],
+        *,
+        cwd: Path,
+        environment: Mapping[str, str] | None = None,
+        columns: int = COLUMNS,
+    ) -> None:
         self._ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
         self.program = subprocess.Popen(
             line,
             stdin=theirs,
@@ -47,6 +54,11 @@ class Terminal:
     def screen(self) -> str:
         """The output so far, without colours and cursor movements."""
         return CONTROL_SEQUENCE.sub("", self._said.decode(errors="replace")).replace("\r\n", "\n")
+
+    @property
+    def written(self) -> str:
+        """The output so far, with colours and cursor movements."""
+        return self._said.decode(errors="replace")
 
     @property
     def moves(self) -> bool:

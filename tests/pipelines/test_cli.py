@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gralha.cli import pipeline_run
 from gralha.cli.pipeline import main
+from gralha.cli.pipeline_options import COMMANDS
+from gralha.cli.pipeline_session import CommandSpark
 from gralha.pipelines import CannotStartError
 from gralha.pipelines.progress import Progress
 from gralha.pipelines.state_files import FAILED, RESTARTING, RUNNING, STOPPED, State, StateFile
 from gralha.testing.process import free_ports
 from tests.cli.commands import written
+from tests.pipelines.terminal import CTRL_C, Terminal, gralha
 
 PIPELINE = """
 from gralha.pipelines import from_topic, pipeline, to_topic
@@ -115,18 +120,16 @@ def test_what_cannot_start_is_told_and_kept(
     """The session is replaced, and the run finds that the topic is wrong."""
 
     class NoSession:
-        def __init__(self, *_arguments: object) -> None: ...
-        def __enter__(self) -> None: ...
-        def __exit__(self, *_exception: object) -> None: ...
+        def stop(self) -> None: ...
 
     def run(*_arguments: object, **_more: object) -> None:
-        raise CannotStartError(["There is no topic sales."])
+        raise CannotStartError({"copy": ["There is no topic sales.", "And no broker."]})
 
-    monkeypatch.setattr(pipeline_run, "spark_session", NoSession)
+    monkeypatch.setattr(CommandSpark, "_started", lambda *_arguments: NoSession())
     monkeypatch.setattr(pipeline_run, "run", run)
     checkpoints = ["--checkpoints", str(tmp_path / "checkpoints")]
     assert main(["run", str(file), "--bootstrap-server", bootstrap, *checkpoints]) == 1
-    assert written(capfd).err == "There is no topic sales.\n"
+    assert written(capfd).err == "Cannot start: There is no topic sales.\nCannot start: And no broker.\n"
     assert "failed" in shown(["status", *checkpoints], capfd)
 
 
@@ -152,21 +155,31 @@ def test_status_is_a_table(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
     line = ["status", "--checkpoints", str(tmp_path)]
     assert shown(line, capfd) == f"No pipeline has run with checkpoints in {tmp_path}.\n"
     progress = Progress("totals", 7, "", input_rows_per_second=50.0, processed_rows_per_second=800.0, lag=12)
+    progress = replace(progress, dead_letters_total=1)
     running = StateFile(tmp_path, "totals")
-    running.hold(State("totals", "x.py", "local[2]", "b:1", condition=RUNNING, progress=progress, restarts=2))
+    state = State("totals", "x.py", "local[2]", "b:1", condition=RUNNING, progress=progress, restarts=2)
+    running.hold(replace(state, dead_letters_topic="totals.dead-letters"))
     failed = State("anomalies", "x.py", "local[2]", "b:1", condition=FAILED, message="The topic is gone.")
     StateFile(tmp_path, "anomalies").write(failed)
-    header, first, second, message = shown(line, capfd).splitlines()
+    header, first, second, message, letters, show, replay = shown(line, capfd).splitlines()
     assert header.split() == [
         *("PIPELINE", "STATE", "SINCE", "BATCH", "IN/S", "DONE/S", "LAG"),
-        *("STATE-ROWS", "STATE-SIZE", "RESTARTS"),
+        *("DEAD-LETTERS", "RESTARTS", "STATE-ROWS", "STATE-SIZE"),
     ]
     assert first.split()[:2] == ["anomalies", "failed"]
-    assert second.split()[4:] == ["7", "50", "800", "12", "0", "0", "B", "2"]
+    assert second.split()[3:] == ["7", "50", "800", "12", "1", "2", "0", "0", "B"]
     assert message == "anomalies: The topic is gone."
+    assert letters == "totals: 1 dead letter in the topic totals.dead-letters"
+    assert show.endswith(
+        "kafka-console-consumer --bootstrap-server b:1 --topic totals.dead-letters --from-beginning "
+        "--property print.headers=true"
+    )
+    assert replay.endswith(
+        f"gralha pipeline replay-dead-letters totals --bootstrap-server b:1 --checkpoints {tmp_path}"
+    )
     lines = shown([*line, "--json", "totals"], capfd).splitlines()
     assert [json.loads(one)["progress"]["lag"] for one in lines] == [12]
-    assert "known are anomalies, totals" in said([*line, "total"], capfd)
+    assert said([*line, "total"], capfd).endswith("known are anomalies, totals. Did you mean totals?\n")
     running.release()
 
 
@@ -202,9 +215,97 @@ def test_stop_does_not_wait_for_ever(tmp_path: Path, capfd: pytest.CaptureFixtur
         process.kill()
 
 
-def test_the_commands_are_listed(capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_the_commands_are_listed(option: str, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["--help"])
+        main([option])
     assert ended.value.code == 0
     out = written(capfd).out
-    assert all(name in out for name in ("run", "plan", "status", "stop", "test"))
+    assert all(f"    {name} " in out or f"    {name}\n" in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example_and_defaults(
+    command: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GRALHA_BOOTSTRAP_SERVERS", "kafka:9093")
+    monkeypatch.setenv("COLUMNS", "200")
+    helps = []
+    for option in ("-h", "--help"):
+        with pytest.raises(SystemExit) as ended:
+            main([command, option])
+        assert ended.value.code == 0
+        helps.append(written(capfd).out)
+    assert helps[0] == helps[1]
+    assert helps[0].startswith(f"usage: gralha pipeline {command} ")
+    assert f"example: gralha pipeline {command}" in helps[0]
+    entries = re.split(r"\n  (?=-)", helps[0])[1:]
+    valued = [entry for entry in entries if re.match(r"--[a-z-]+ [A-Z]", entry)]
+    assert [entry for entry in valued if "default" not in entry] == []
+    assert ("--bootstrap-server" in helps[0]) == ("or kafka:9093)" in helps[0])
+
+
+def test_wrong_words_get_the_right_ones(
+    file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert said(["stauts"], capfd) == "gralha pipeline has no command 'stauts'. Did you mean status?\n"
+    assert said(["replay"], capfd).endswith(" Did you mean replay-dead-letters?\n")
+    assert said(["--checkpoints", "c"], capfd).startswith("Which command? Give one of: init, run, plan,")
+    with pytest.raises(SystemExit):
+        main(["help", "status"])
+    assert written(capfd).out.startswith("usage: gralha pipeline status ")
+    assert said(["x"], capfd).startswith("gralha pipeline has no command 'x'. Give one of: init, run, plan,")
+    assert "Did you mean copy?" in said(["run", str(file), "--name", "coppy"], capfd)
+    assert "Did you mean" in said(["plan", str(file.with_name("pipeline.py"))], capfd)
+    assert main([]) == 1
+    assert written(capfd).out.startswith("usage: gralha pipeline ")
+
+
+def test_options_may_stand_before_the_command(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    place = ["--checkpoints", str(tmp_path)]
+    assert shown([*place, "status"], capfd) == shown(["status", *place], capfd)
+
+
+def test_the_brokers_may_be_in_the_environment(
+    file: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (port,) = free_ports(1)
+    monkeypatch.setenv("GRALHA_BOOTSTRAP_SERVERS", f"localhost:{port}")
+    for command in (["run", str(file)], ["replay-dead-letters", "copy"]):
+        assert f"No broker listens on localhost:{port}" in said(command, capfd)
+
+
+def test_the_log_of_all_pipelines_and_of_one(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    line = ["logs", "--checkpoints", str(tmp_path)]
+    assert "no pipeline has run with these checkpoints" in said(line, capfd)
+    for name in ("totals", "totals-2"):
+        StateFile(tmp_path, name).write(State(name, "x.py", "local[2]", "b:1"))
+    entries = [
+        "26/01/02 03:04:05 ERROR MicroBatchExecution: Query totals [id = 1] terminated with error\n\tat java",
+        "26/01/02 03:04:06 WARN Other: something",
+        "26/01/02 03:04:07 ERROR MicroBatchExecution: Query totals-2 [id = 2] terminated",
+    ]
+    (tmp_path / "spark.log").write_text("\n".join(entries) + "\n")
+    assert shown(line, capfd) == "\n".join(entries) + "\n"
+    assert shown([*line, "totals"], capfd) == entries[0] + "\n"
+    assert shown([*line, "--lines", "1"], capfd) == entries[2] + "\n"
+    assert "Did you mean totals?" in said([*line, "total"], capfd)
+
+
+def test_status_watches_until_ctrl_c(tmp_path: Path) -> None:
+    progress = Progress("totals", 7, "", input_rows=5, lag=12, dead_letters_total=3)
+    failed = State("totals", "x.py", "local[2]", "b:1", condition=FAILED, message="The topic is gone.")
+    file = StateFile(tmp_path, "totals")
+    file.write(replace(failed, progress=progress))
+    watch = gralha("pipeline", "status", "--watch", "--checkpoints", str(tmp_path))
+    with Terminal(watch, cwd=tmp_path, environment={"TERM": "xterm", "NO_COLOR": ""}, columns=80) as terminal:
+        terminal.wait_for(r"totals +failed ")
+        # A failure, lag and dead letters have a colour, and the table fits.
+        terminal.wait_for("The topic is gone")
+        assert all(f"\x1b[{text}\x1b[0m" in terminal.written for text in ("31mfailed", "33m12", "33m3"))
+        assert max(map(len, terminal.screen.splitlines())) < 80
+        file.write(replace(failed, condition=STOPPED, message=""))
+        terminal.wait_for(r"totals +stopped ")
+        terminal.press(CTRL_C)
+        assert terminal.end() == 130
+        assert "Traceback" not in terminal.screen

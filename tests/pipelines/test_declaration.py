@@ -58,14 +58,18 @@ def test_inputs_and_outputs() -> None:
     [
         ({"name": "a b"}, "the name may have letters"),
         ({"inputs": {}}, "it needs an input"),
+        ({"inputs": SALES}, 'it needs an input, for example inputs={"sales": from_topic("sales")}'),
         ({"inputs": {"sales": "sales"}}, "must be made by from_topic"),
         ({"inputs": {"orders": SALES}}, "the function takes (sales), the inputs are (orders)"),
         ({"output": []}, "it needs an output"),
         ({"output": ["copy"]}, "must be made by to_topic(...) or to_table(...)"),
+        ({"output": "copy"}, "must be made by to_topic(...) or to_table(...)"),
+        ({"output": None}, "must be made by to_topic(...) or to_table(...)"),
         ({"output": to_topic("sales")}, "it would read its own output, topic sales"),
         ({"output_mode": "apend"}, "output_mode is 'apend'; it can be"),
         ({"output": to_table("/x"), "output_mode": "update"}, "cannot be written to /x"),
         ({"trigger": "often"}, "trigger is 'often'; it can be an interval"),
+        ({"trigger": 5}, "trigger is 5; it can be an interval such as '5 seconds'"),
         ({"dead_letters": "a/b"}, "not a valid topic name"),
         ({"dead_letters": "sales"}, "it would read its own dead letters"),
     ],
@@ -88,6 +92,20 @@ def test_names_that_no_topic_has(topic: Any) -> None:
 def test_an_input_needs_a_topic() -> None:
     with pytest.raises(DeclarationError, match="needs the name of a topic"):
         from_topic()
+
+
+@pytest.mark.parametrize("schema", [{"product": "STRING"}, ["product STRING"], 5])
+def test_schemas_that_are_none(schema: Any) -> None:
+    with pytest.raises(DeclarationError, match=r"schema is a (dict|list|int); it is text such as"):
+        from_topic("sales", schema=schema)
+
+
+def test_settings_may_be_numbers_and_booleans() -> None:
+    options: Any = {"maxOffsetsPerTrigger": 5, "failOnDataLoss": False, "groupId": "mine"}
+    texts = {"maxOffsetsPerTrigger": "5", "failOnDataLoss": "false", "groupId": "mine"}
+    assert from_topic("sales", options=options).options == texts
+    assert to_topic("copy", options=options).options == to_table("/x", options=options).options == texts
+    assert declared(conf=options).conf == texts
 
 
 @pytest.mark.parametrize("watermark", [("at", "soon"), ("at",), ("at", "10")])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -117,3 +118,52 @@ def test_pipelines_by_name(tmp_path: Path) -> None:
     assert named(pipelines, "other") is pipelines[1]
     with pytest.raises(LoadError, match=r"There is no pipeline totals .* it has: copy, other"):
         named(pipelines, "totals")
+
+
+@pytest.mark.parametrize(
+    ("line", "settings"),
+    [
+        ('F.col("amount") > 5', {}),
+        ('F.udf("double")(len)', {}),
+        ('StructType.fromDDL("a INT")', {}),
+        ("SparkSession.active()", {}),
+        (
+            'SparkSession.builder.appName("mine").config("spark.executor.cores", 3).getOrCreate()',
+            {"spark.app.name": "mine", "spark.executor.cores": "3"},
+        ),
+        ("import gralha_test_needs_spark", {}),
+    ],
+)
+def test_a_file_that_needs_spark_says_so(tmp_path: Path, line: str, settings: dict[str, str]) -> None:
+    """In another process, because this one may have a session."""
+    imports = (
+        "from pyspark.sql import SparkSession, functions as F\nfrom pyspark.sql.types import StructType\n"
+    )
+    file(tmp_path, f'{imports}F.lit("x")\n', "gralha_test_needs_spark.py")
+    path = file(tmp_path, f"{imports}{HEAD}{line}\n{ONE}")
+    program = (
+        "import sys\n"
+        "from gralha.pipelines.errors import SparkNeededError\n"
+        "from gralha.pipelines.loading import load\n"
+        "try:\n    load(sys.argv[1])\n"
+        "except SparkNeededError as error:\n"
+        "    print(error, dict(sorted(error.settings.items())), sep='\\n')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True)
+    sentence, found = done.stdout.splitlines()
+    assert sentence == f"{path}:4: this line needs a Spark session, and none is running."
+    assert found == str(settings)
+
+
+def test_a_misspelt_name_gets_the_right_one(tmp_path: Path) -> None:
+    path = file(tmp_path, HEAD + ONE + TWO)
+    with pytest.raises(LoadError, match=r"it has: copy, other\. Did you mean other\?"):
+        named(load(path), "othr")
+    with pytest.raises(LoadError, match=rf"There is no file {tmp_path}/shp\.py\. Did you mean {path}\?"):
+        load(tmp_path / "shp.py")
+
+
+def test_a_package_of_the_extra_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(LoadError, match=r"pip install 'gralha\[spark\]'"):
+        load(file(tmp_path, "import pandas\n"))

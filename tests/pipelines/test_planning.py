@@ -67,10 +67,14 @@ def test_a_plan_says_what_a_pipeline_would_do(runner: Runner, topic: str) -> Non
     assert (found.verdict, found.changes, found.warnings) == ("new", (), ())
     (one,) = found.inputs
     assert one.topics == (TopicPlan(topic, 3),)
-    assert one.schema.startswith("product STRING, amount DOUBLE, at TIMESTAMP, _key STRING, _topic STRING")
+    assert one.schema.startswith(
+        "product STRING NOT NULL, amount DOUBLE, at TIMESTAMP, _key STRING, _topic STRING"
+    )
     assert found.outputs[0].topic == TopicPlan(f"{topic}-sums", None)
     assert found.dead_letters == TopicPlan(f"{topic}-sums.dead-letters", None)
-    assert found.output_schema == "window STRUCT<START:TIMESTAMP,END:TIMESTAMP>, product STRING, total DOUBLE"
+    assert found.output_schema == (
+        "window STRUCT<start: TIMESTAMP, end: TIMESTAMP>, product STRING, total DOUBLE"
+    )
     assert [str(operator) for operator in found.stateful] == [
         "aggregate by window of 1 minute, product STRING: sum(amount) DOUBLE"
     ]
@@ -123,14 +127,18 @@ def test_a_wrong_schema(runner: Runner, topic: str, schema: str, words: str) -> 
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (lambda sales: sales.select("amout"), "name `amout` cannot be resolved. Did you mean one of"),
+        (
+            lambda sales: sales.select("amout"),
+            "There is no column amout. Did you mean amount? The columns are",
+        ),
+        (lambda sales: sales.groupBy("product"), "it returned GroupedData. After groupBy(...) comes"),
         (lambda sales: None, "must return a DataFrame; it returned NoneType. Is a `return` missing?"),
         (lambda sales: 1, "must return a DataFrame; it returned int."),
         (lambda sales: sales.sparkSession.range(5), "must return a DataFrame that it makes from its inputs."),
         (lambda sales: [][1], "IndexError: list index out of range."),
         (
             lambda sales: sales.groupBy("product").count(),
-            "not supported for streaming aggregations without watermark",
+            "With output_mode='append' (the default) an aggregate needs a watermark",
         ),
         (lambda sales: sales.select("_key", "_offset"), "there is no column to write to topic copy."),
     ],
@@ -187,6 +195,11 @@ def test_a_checkpoint_that_does_not_fit_any_more(runner: Runner, bootstrap: str,
     again = made(runner, sums(topic))
     assert (again.verdict, again.can_start, again.changes) == ("resume", True, ())
     assert again.next_batch >= 1
+    # In another folder it would silently read everything again.
+    assert again.warnings == ()
+    (warning,) = made(runner, sums(topic), checkpoints=f"{runner.checkpoints}-others").warnings
+    assert f"The consumer group {topic}-sums exists, so the pipeline has run before" in warning
+    assert warning.endswith("Is --checkpoints right?")
     assert problem(runner, sums(topic, window="5 minutes")) == (
         f"pipeline {topic}-sums: The state was aggregate by window of 1 minute, product STRING: "
         "sum(amount) DOUBLE, now it would be aggregate by window of 5 minutes, product STRING: "

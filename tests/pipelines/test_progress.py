@@ -60,7 +60,7 @@ def test_what_a_batch_found_lost_counts_once() -> None:
     report = {"sources": [{"startOffset": json.dumps(before), "endOffset": after}]}
     progress = Progress.of("totals", report)
     assert (progress.data_losses, progress.lost_records) == (2, 3)
-    assert progress.text().endswith("  LOST 3 records")
+    assert progress.text().endswith("  LOST 3 records  0.0 s")
     assert Progress.of("totals", {"sources": [{"startOffset": after, "endOffset": after}]}).data_losses == 0
     assert offsets.DATA_LOSS == DATA_LOSS
 
@@ -70,10 +70,19 @@ def test_an_empty_report_is_no_error() -> None:
 
 
 def test_the_line_says_what_there_is_to_say() -> None:
-    assert replace(Progress.of("totals", REPORT), dead_letters=2).text() == (
-        "batch 7  in 20/s  done 34/s  lag 15  1.2 s  state 13 rows, 5.0 KiB  late 3  dead letters 2"
+    assert replace(Progress.of("totals", REPORT), dead_letters=2, dead_letters_total=41).text() == (
+        "batch 7  in 20/s  done 34/s  lag 15  dead letters 41  late 3  1.2 s  state 13 rows, 5.0 KiB"
     )
     assert Progress("totals", 0, "").text() == "batch 0  in 0/s  done 0/s  lag ?  0.0 s"
+
+
+def test_the_first_batch_has_no_rate() -> None:
+    """Spark measures a rate since the batch before, and reports 0 or NaN for the first one."""
+    for rate in (0.0, float("nan"), None):
+        report = {"batchId": 0, "sources": [{"numInputRows": 107, "inputRowsPerSecond": rate}]}
+        progress = Progress.of("totals", report)
+        assert progress.input_rows_per_second is None
+        assert progress.text().startswith("batch 0  in 107 rows  done ")
 
 
 def test_json_brings_it_back() -> None:

@@ -1,32 +1,46 @@
 """`gralha pipeline plan FILE`: prints what a run would do, and whether it can start."""
 
-import sys
+import json
 import tempfile
 from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from gralha.cli.pipeline_choice import chosen_pipelines, run_options
-from gralha.cli.pipeline_session import parse_conf, spark_session
-from gralha.cli.program import EXIT_FAILED
+from gralha.cli.pipeline_choice import chosen_pipelines, failed, run_options, say_if_watched
+from gralha.cli.pipeline_session import CommandSpark, parse_conf
 from gralha.pipelines.planning import Plan, TopicPlan
 from gralha.pipelines.running import plan_all
 
 
 def command(options: Namespace) -> int:
     """Prints the plan of each pipeline. Returns 1 if one of them cannot start."""
-    pipelines = chosen_pipelines(options)
-    settings = run_options(options)
     conf = {"spark.ui.enabled": "false", **parse_conf(options.conf)}
     with (
         tempfile.TemporaryDirectory(prefix="gralha-pipeline-plan-") as folder,
-        spark_session(options.master, "gralha pipeline plan", conf, Path(folder, "spark.log")) as session,
+        CommandSpark(
+            *(options.master, "gralha pipeline plan", conf, Path(folder, "spark.log")),
+            keeps_log=False,
+            is_verbose=options.verbose,
+            say=say_if_watched,
+            before_start=lambda: _checked(options),
+        ) as spark,
     ):
-        plans = plan_all(pipelines, session, settings)
-    print("\n\n".join("\n".join(describe(plan)) for plan in plans), flush=True)
-    for plan in plans:
-        for problem in plan.problems:
-            print(f"Cannot start: {problem}", file=sys.stderr)
-    return 0 if all(plan.can_start for plan in plans) else EXIT_FAILED
+        pipelines = chosen_pipelines(options, spark)
+        settings = run_options(options)
+        plans = plan_all(pipelines, spark.session(), settings)
+    if options.json:
+        print("\n".join(json.dumps(to_json(plan)) for plan in plans), flush=True)
+    else:
+        print("\n\n".join("\n".join(describe(plan)) for plan in plans), flush=True)
+    problems = [problem for plan in plans for problem in plan.problems]
+    return failed([f"Cannot start: {problem}" for problem in problems]) if problems else 0
+
+
+def _checked(options: Namespace) -> Mapping[str, str]:
+    run_options(options)
+    return {}
 
 
 def describe(plan: Plan) -> list[str]:
@@ -52,6 +66,29 @@ def describe(plan: Plan) -> list[str]:
     lines += _row("checkpoint", f"{plan.checkpoint}: {_verdict(plan)}")
     lines += [line for change in plan.changes for line in _row("", f"- {change.sentence}")]
     return lines + [line for warning in plan.warnings for line in _row("warning", warning)]
+
+
+def to_json(plan: Plan) -> dict[str, Any]:
+    """A plan as a JSON object. Names are those of the declaration."""
+    return {
+        "pipeline": plan.pipeline.name,
+        "file": plan.pipeline.file,
+        "line": plan.pipeline.line,
+        "can_start": plan.can_start,
+        "problems": list(plan.problems),
+        "warnings": list(plan.warnings),
+        "inputs": [asdict(one) for one in plan.inputs],
+        "outputs": [asdict(one) for one in plan.outputs],
+        "output_schema": plan.output_schema,
+        "output_mode": plan.pipeline.output_mode,
+        "state": [str(operator) for operator in plan.stateful],
+        "dead_letters": asdict(plan.dead_letters) if plan.dead_letters else None,
+        "trigger": plan.pipeline.trigger,
+        "checkpoint": plan.checkpoint,
+        "verdict": plan.verdict,
+        "next_batch": plan.next_batch,
+        "changes": [asdict(change) for change in plan.changes],
+    }
 
 
 def _row(name: str, text: str) -> list[str]:

@@ -5,159 +5,93 @@ It reports to the terminal (`pipeline_view.py`), to state files (`state_files.py
 
 import signal
 import threading
-import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from gralha.cli.pipeline_choice import chosen_pipelines, run_options
-from gralha.cli.pipeline_session import parse_conf, spark_session
+from gralha.cli.pipeline_choice import chosen_pipelines, failed, run_options, say
+from gralha.cli.pipeline_session import CommandSpark, parse_conf
+from gralha.cli.pipeline_states import RunFiles
 from gralha.cli.pipeline_view import RunView
 from gralha.cli.program import CommandError, stop_on_terminate
 from gralha.pipelines.declaration import Pipeline
-from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started
+from gralha.pipelines.events import Event, Progressed, Restarting, Started, Warned
 from gralha.pipelines.lag import LagMeter
 from gralha.pipelines.metrics import Metrics, MetricsServer
-from gralha.pipelines.running import RunOptions, RunResult, run
-from gralha.pipelines.state_files import (
-    FAILED,
-    RESTARTING,
-    RUNNING,
-    STOPPED,
-    State,
-    StateFile,
-    state_folder,
-)
+from gralha.pipelines.running import RunOptions, run
+from gralha.pipelines.state_files import LOG, state_folder
 from gralha.spark.packages import package_for_executors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOCAL_MASTER = "local[*]"
-
 
 def command(options: Namespace) -> int:
     """Runs until all pipelines have ended or a signal comes. Returns 1 if one of them failed."""
     stop_on_terminate()
-    pipelines = chosen_pipelines(options)
-    settings = run_options(options)
-    conf = parse_conf(options.conf)
-    master = options.master or LOCAL_MASTER
     folder = state_folder(options.checkpoints)
     with ExitStack() as stack:
-        files = stack.enter_context(_held(pipelines, folder, options, master))
+        files = stack.enter_context(RunFiles())
+        spark = stack.enter_context(_spark(options, folder))
+        pipelines = chosen_pipelines(options, spark)
+        settings = run_options(options)
+        files.hold(pipelines, folder, options, spark.master)
         meter = LagMeter(options.bootstrap_server, settings.kafka)
         stack.callback(meter.close)
         metrics = Metrics(meter.lag)
         address = None
         if options.metrics_port is not None:
             address = _serve(stack, metrics, options.metrics_port)
-        log = folder / "spark.log"
-        print(_announcement(pipelines, options, master, address, log), flush=True)
-        if options.ship:
-            conf = {**package_for_executors(folder / "gralha.zip"), **conf}
-        print("Starting Spark ...", flush=True)
-        started = time.monotonic()
-        name = f"gralha {', '.join(pipeline.name for pipeline in pipelines)}"
-        session = stack.enter_context(spark_session(options.master, name, conf, log))
-        print(f"Spark started in {time.monotonic() - started:.1f} s.", flush=True)
-        return _run(pipelines, session, settings, files, metrics, meter)
+        say(_announcement(pipelines, options, spark.master, address, folder / LOG))
+        view = RunView([pipeline.name for pipeline in pipelines], changes_lines=not options.verbose)
+        return _run(pipelines, spark.session(), settings, Reports(view, files, metrics, meter))
 
 
-def _run(
-    pipelines: list[Pipeline],
-    session: "SparkSession",
-    settings: RunOptions,
-    files: "RunFiles",
-    metrics: Metrics,
-    meter: LagMeter,
-) -> int:
-    view = RunView([pipeline.name for pipeline in pipelines])
-    stop = threading.Event()
-    view.draw()
+def _spark(options: Namespace, folder: Path) -> CommandSpark:
+    def checked() -> Mapping[str, str]:
+        run_options(options)
+        return package_for_executors(folder / "gralha.zip") if options.ship else {}
 
-    def on_event(event: Event) -> None:
+    conf = parse_conf(options.conf)
+    name = f"gralha {Path(options.file).name}"
+    return CommandSpark(
+        *(options.master, name, conf, folder / LOG), is_verbose=options.verbose, say=say, before_start=checked
+    )
+
+
+class Reports:
+    """Everything that is told about a run: to the terminal, to the state files and to Prometheus."""
+
+    def __init__(self, view: RunView, files: RunFiles, metrics: Metrics, meter: LagMeter) -> None:
+        self.view = view
+        self.files = files
+        self._metrics = metrics
+        self._meter = meter
+
+    def on_event(self, event: Event) -> None:
         if isinstance(event, Progressed):
-            event = replace(event, progress=replace(event.progress, lag=meter.lag(event.progress)))
-        files.note(event)
-        _count(metrics, event)
-        view.show(event)
-
-    with _stopping(stop, view.say):
-        outcomes = run(pipelines, session, settings, on_event=on_event, stop=stop)
-    view.end()
-    return _judge(outcomes, files)
+            event = replace(event, progress=replace(event.progress, lag=self._meter.lag(event.progress)))
+        self.files.note(event)
+        _count(self._metrics, event)
+        self.view.show(event)
 
 
-def _judge(outcomes: list[RunResult], files: "RunFiles") -> int:
-    """The exit code. Also writes to the state files how each pipeline ended."""
-    failures = [outcome for outcome in outcomes if outcome.error is not None]
+def _run(pipelines: list[Pipeline], session: "SparkSession", settings: RunOptions, reports: Reports) -> int:
+    stop = threading.Event()
+    reports.view.draw()
+    with _stopping(stop, reports.view.say):
+        outcomes = run(pipelines, session, settings, on_event=reports.on_event, stop=stop)
+    reports.view.end()
     for outcome in outcomes:
-        files.end(outcome.pipeline, outcome.error)
-    if failures:
-        raise CommandError("\n".join(f"{one.pipeline} failed: {one.error}" for one in failures))
-    return 0
-
-
-class RunFiles:
-    """The state files of the pipelines of this process."""
-
-    def __init__(self) -> None:
-        self._files: dict[str, tuple[StateFile, State]] = {}
-
-    def add(self, file: StateFile, state: State) -> None:
-        """Holds a pipeline, so that no other process runs it."""
-        file.hold(state)
-        self._files[state.pipeline] = (file, state)
-
-    def note(self, event: Event) -> None:
-        """Writes an event to the state file of its pipeline."""
-        file, state = self._files[event.pipeline]
-        if isinstance(event, Started):
-            state = replace(state, condition=RUNNING, restarts=event.attempt - 1)
-        elif isinstance(event, Progressed):
-            state = replace(state, condition=RUNNING, message="", progress=event.progress)
-        elif isinstance(event, Restarting):
-            state = replace(state, condition=RESTARTING, message=event.reason)
-        elif isinstance(event, Failed):
-            state = replace(state, condition=FAILED, message=event.reason)
-        else:
-            state = replace(state, condition=STOPPED, message="")
-        self._files[event.pipeline] = (file, state)
-        file.write(state)
-
-    def end(self, pipeline: str, error: str | None) -> None:
-        """Write how a pipeline ended."""
-        file, state = self._files[pipeline]
-        state = replace(state, condition=STOPPED if error is None else FAILED, message=error or "")
-        self._files[pipeline] = (file, state)
-        file.write(state)
-
-    def close(self, error: BaseException | None) -> None:
-        """Releases all pipelines. A pipeline that has not ended was stopped, or ended by the error."""
-        for pipeline, (file, state) in self._files.items():
-            if state.condition not in (STOPPED, FAILED):
-                self.end(pipeline, str(error) if isinstance(error, Exception) else None)
-            file.release()
-
-
-@contextmanager
-def _held(pipelines: list[Pipeline], folder: Path, options: Namespace, master: str) -> Iterator[RunFiles]:
-    files = RunFiles()
-    file = str(Path(options.file).resolve())
-    try:
-        for pipeline in pipelines:
-            state = State(pipeline.name, file, master, options.bootstrap_server)
-            files.add(StateFile(folder, pipeline.name), state)
-        yield files
-    except BaseException as error:
-        files.close(error)
-        raise
-    files.close(None)
+        reports.files.end(outcome.pipeline, outcome.error)
+    for line in reports.files.letters(settings.checkpoints):
+        say(line)
+    failures = [f"{one.pipeline} failed: {one.error}" for one in outcomes if one.error is not None]
+    return failed(failures) if failures else 0
 
 
 def _serve(stack: ExitStack, metrics: Metrics, port: int) -> str:
@@ -179,7 +113,7 @@ def _count(metrics: Metrics, event: Event) -> None:
         metrics.add(event.progress)
     elif isinstance(event, Restarting):
         metrics.restarting(event.pipeline)
-    else:
+    elif not isinstance(event, Warned):
         metrics.ended(event.pipeline)
 
 
@@ -205,9 +139,10 @@ def _stopping(stop: threading.Event, say: Callable[[str], None]) -> Iterator[Non
 def _announcement(
     pipelines: list[Pipeline], options: Namespace, master: str, metrics_address: str | None, log: Path
 ) -> str:
+    where = "log on this terminal" if options.verbose else f"log in {log}"
     rows = [
         ("brokers", options.bootstrap_server),
-        ("Spark", f"{master}, log in {log}"),
+        ("Spark", f"{master}, {where}"),
         ("checkpoints", options.checkpoints),
     ]
     if metrics_address:

@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gralha.cli.pipeline_choice import chosen_pipelines
-from gralha.cli.pipeline_session import spark_session
+from gralha.cli.colour import red
+from gralha.cli.pipeline_choice import chosen_pipelines, say
+from gralha.cli.pipeline_session import CommandSpark
 from gralha.cli.program import EXIT_FAILED, CommandError
 from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.errors import PipelineError
@@ -23,17 +24,20 @@ Test = Callable[[Any], None]
 
 def command(options: Namespace) -> int:
     """Runs the tests. Returns 1 if one of them fails."""
-    pipelines = chosen_pipelines(options)
-    chosen = {pipeline: _chosen(pipeline, options.only) for pipeline in pipelines}
-    if not any(chosen.values()):
-        raise CommandError(_no_tests(options, pipelines))
-    started = time.monotonic()
-    print("Starting Spark ...", flush=True)
     with (
         tempfile.TemporaryDirectory(prefix="gralha-pipeline-test-") as folder,
-        spark_session(SMALL_MASTER, "gralha pipeline test", SMALL, Path(folder, "spark.log")) as session,
+        CommandSpark(
+            *(SMALL_MASTER, "gralha pipeline test", SMALL, Path(folder, "spark.log")),
+            keeps_log=False,
+            is_verbose=options.verbose,
+            say=say,
+        ) as spark,
     ):
-        print(f"Spark started in {time.monotonic() - started:.1f} s.", flush=True)
+        pipelines = chosen_pipelines(options, spark)
+        chosen = {pipeline: _chosen(pipeline, options.only) for pipeline in pipelines}
+        if not any(chosen.values()):
+            raise CommandError(_no_tests(options, pipelines))
+        session = spark.session()
         started = time.monotonic()
         failed = 0
         for pipeline, tests in chosen.items():
@@ -69,8 +73,9 @@ def _passes(pipeline: Pipeline, test: Test, run: Callable[..., Any]) -> bool:
         complaint = f"{_place(pipeline, error)}{error}" if str(error) else _place(pipeline, error).strip()
     except Exception as error:
         complaint = f"{_place(pipeline, error)}{_reason(error)}"
-    mark = "ok" if complaint is None else "FAILED"
-    print(f"  {mark:<8}{test.__name__:<50}{time.monotonic() - started:5.1f} s", flush=True)
+    mark = f"{'ok' if complaint is None else 'FAILED':<8}"
+    mark = mark if complaint is None else red(mark)
+    print(f"  {mark}{test.__name__:<50}{time.monotonic() - started:5.1f} s", flush=True)
     if complaint is not None:
         print("\n".join(f"          {line}" for line in complaint.splitlines()), flush=True)
     return complaint is None

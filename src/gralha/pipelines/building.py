@@ -6,6 +6,7 @@ This starts no query. Planning and running use the same code, so a plan shows wh
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -15,8 +16,18 @@ from gralha.pipelines import inputs, outputs
 from gralha.pipelines.dead_letters import Counter, DeadLetters, sorter
 from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.errors import PipelineError
+from gralha.pipelines.explanations import NO_SUCH_ATTRIBUTE, no_column
 from gralha.pipelines.loading import where
 from gralha.pipelines.spark_errors import short
+
+STARTS_ITSELF: Final = " Leave out writeStream: Gralha writes the rows and starts the query."
+# Advice by the type that a function returned instead of a DataFrame.
+HINTS: Final = {
+    "NoneType": " Is a `return` missing?",
+    "StreamingQuery": STARTS_ITSELF,
+    "DataStreamWriter": STARTS_ITSELF,
+    "GroupedData": " After groupBy(...) comes an aggregate, such as .count() or .agg(...).",
+}
 
 
 @dataclass(frozen=True)
@@ -54,14 +65,24 @@ def call(pipeline: Pipeline, frames: Mapping[str, DataFrame]) -> DataFrame:
         rows: object = pipeline.function(**frames)
     except Exception as error:
         line = where(error, pipeline.file)
-        what = short(error) if isinstance(error, PySparkException) else f"{type(error).__name__}: {error}"
-        raise complaint(pipeline, what, line) from error
+        raise complaint(pipeline, _reason(error, frames), line) from error
     if not isinstance(rows, DataFrame):
         what = f"the function must return a DataFrame; it returned {type(rows).__name__}"
-        raise complaint(pipeline, f"{what}. Is a `return` missing?" if rows is None else f"{what}.")
+        raise complaint(pipeline, f"{what}.{HINTS.get(type(rows).__name__, '')}")
     if any(frame.isStreaming for frame in frames.values()) and not rows.isStreaming:
         raise complaint(pipeline, "the function must return a DataFrame that it makes from its inputs.")
     return rows
+
+
+def _reason(error: Exception, frames: Mapping[str, DataFrame]) -> str:
+    """An error of the function in a sentence. `sales.amuont` has no list of columns, so it is made here."""
+    if isinstance(error, PySparkException):
+        if error.getCondition() == NO_SUCH_ATTRIBUTE:
+            name = str((error.getMessageParameters() or {}).get("attr_name", ""))
+            columns = [column for frame in frames.values() for column in frame.columns]
+            return no_column(name, list(dict.fromkeys(columns)))
+        return short(error)
+    return f"{type(error).__name__}: {error}"
 
 
 def complaint(pipeline: Pipeline, what: str, line: int | None = None) -> PipelineError:

@@ -151,7 +151,8 @@ def from_topic(
         raise DeclarationError('from_topic needs the name of a topic: from_topic("sales").')
     for topic in topics:
         _check_topic(topic)
-    return TopicInput(topics, schema, _watermark(watermark), starting_offsets, dict(options or {}))
+    _check_schema(schema)
+    return TopicInput(topics, schema, _watermark(watermark), starting_offsets, _texts(options))
 
 
 def to_topic(
@@ -170,7 +171,7 @@ def to_topic(
     A column `_headers` becomes the record's headers. The other columns of `RECORD_COLUMNS` are not written.
     """
     _check_topic(topic)
-    return TopicOutput(topic, _names(key), partitions, dict(options or {}))
+    return TopicOutput(topic, _names(key), partitions, _texts(options))
 
 
 def to_table(
@@ -181,7 +182,7 @@ def to_table(
     options: Mapping[str, str] | None = None,
 ) -> TableOutput:
     """Appends every row to a folder of files, in one of Spark's formats: parquet, orc, json, csv."""
-    return TableOutput(str(path), format, _names(partition_by), dict(options or {}))
+    return TableOutput(str(path), format, _names(partition_by), _texts(options))
 
 
 def pipeline(
@@ -203,16 +204,17 @@ def pipeline(
 
     def declare(function: "Callable[..., DataFrame]") -> Pipeline:
         chosen = name or function.__name__
-        outputs = (output,) if isinstance(output, TopicOutput | TableOutput) else tuple(output)
+        # Anything else than a list is one output. The checks below say what is wrong with it.
+        outputs = tuple(output) if isinstance(output, list | tuple) else (output,)
         declared = Pipeline(
             name=chosen,
             function=function,
-            inputs=dict(inputs),
+            inputs=dict(inputs) if isinstance(inputs, Mapping) else {},
             outputs=outputs,
             output_mode=output_mode,  # type: ignore[arg-type]  # checked right below
             trigger=trigger,
             dead_letters=f"{chosen}.dead-letters" if dead_letters == "" else dead_letters,
-            conf=dict(conf or {}),
+            conf=_texts(conf),
         )
         complaint = _complaint(declared)
         if complaint:
@@ -277,7 +279,7 @@ def _bad_mode(declared: Pipeline) -> str | None:
 
 def _bad_trigger(declared: Pipeline) -> str | None:
     trigger = declared.trigger
-    if trigger is None or trigger == AVAILABLE_NOW or INTERVAL.fullmatch(trigger.strip()):
+    if trigger is None or trigger == AVAILABLE_NOW or INTERVAL.fullmatch(str(trigger).strip()):
         return None
     return f"trigger is {trigger!r}; it can be an interval such as '5 seconds', or '{AVAILABLE_NOW}'."
 
@@ -294,6 +296,23 @@ def _check_topic(topic: str) -> None:
         raise DeclarationError(
             f"{topic!r} is not a valid topic name: use at most 249 letters, digits, '.', '_' and '-'."
         )
+
+
+def _check_schema(schema: "str | StructType | None") -> None:
+    """Refuses another type than text and `StructType`, whose import would take time here."""
+    if schema is not None and not isinstance(schema, str) and not hasattr(schema, "fieldNames"):
+        raise DeclarationError(
+            f"schema is a {type(schema).__name__}; it is text such as "
+            '"product STRING NOT NULL, amount DOUBLE", or a StructType.'
+        )
+
+
+def _texts(settings: Mapping[str, object] | None) -> dict[str, str]:
+    """Settings as Spark takes them: people also write 5 and True."""
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in (settings or {}).items()
+    }
 
 
 def _watermark(watermark: tuple[str, str] | None) -> tuple[str, str] | None:

@@ -9,6 +9,14 @@ from gralha.pipelines.progress import Progress
 
 
 @dataclass(frozen=True)
+class Warned:
+    """The plan has a warning. The pipeline runs all the same."""
+
+    pipeline: str
+    text: str
+
+
+@dataclass(frozen=True)
 class Started:
     """The query of a pipeline runs. `attempt` begins with 1 and grows with every restart."""
 
@@ -52,4 +60,4 @@ class Stopped:
     pipeline: str
 
 
-Event = Started | Progressed | Restarting | Failed | Stopped
+Event = Warned | Started | Progressed | Restarting | Failed | Stopped

@@ -31,6 +31,8 @@ from pyspark.sql.types import (
 from gralha.pipelines.declaration import RECORD_COLUMNS, TopicInput
 from gralha.pipelines.errors import PipelineError
 from gralha.pipelines.spark_errors import short
+from gralha.spark.option_values import OptionError
+from gralha.spark.options import source_options, warnings
 from gralha.spark.schema import HEADERS
 
 VALUE: Final = StructType([StructField("value", BinaryType())])
@@ -85,7 +87,19 @@ def read(declared: TopicInput, session: SparkSession, *, group: str, kafka: Mapp
         **declared.options,
         "includeHeaders": "true",
     }
+    _check_options(options)
     return session.readStream.format("gralha").options(**options).load()
+
+
+def _check_options(options: Mapping[str, str]) -> None:
+    """Finds wrong options before the query starts. Spark reports them after its start, or never."""
+    try:
+        source_options(options, streaming=True)
+    except OptionError as error:
+        raise PipelineError(str(error)) from error
+    unknown = next(iter(warnings(options, streaming=True)), None)
+    if unknown is not None:
+        raise PipelineError(unknown)
 
 
 def typed(

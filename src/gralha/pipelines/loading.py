@@ -3,6 +3,11 @@
 The file is an ordinary module. Its pipelines are the decorated functions at its top level, in their order. It
 may import modules from its folder. An error is reported with the file and the line to look at.
 
+The file is loaded without Spark, so that its mistakes are found at once. Some files need Spark while they are
+loaded: `F.col("amount") > 5` or `@udf("double")` at their top level ask Java, or the file makes a session
+itself. Then `load` raises SparkNeededError, with the settings of the file's own session if it makes one. The
+caller starts Spark with these settings and loads the file again.
+
 Spark's workers do not have the file, so its functions and classes are sent to them by value, together with
 those of modules from its folder.
 """
@@ -10,15 +15,22 @@ those of modules from its folder.
 import hashlib
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 from gralha.pipelines.declaration import Pipeline
-from gralha.pipelines.errors import DeclarationError, LoadError
+from gralha.pipelines.errors import DeclarationError, LoadError, SparkNeededError
+from gralha.pipelines.explanations import did_you_mean
 
+# PySpark's conditions of a missing session.
+NO_SPARK: Final = ("SESSION_OR_CONTEXT_NOT_EXISTS", "NO_ACTIVE_OR_DEFAULT_SESSION")
+# The packages of the extra `spark`.
+NEEDED_PACKAGES: Final = ("pyspark", "pyarrow", "pandas", "py4j")
 EXAMPLE = 'decorate a function with @pipeline(inputs={"sales": from_topic("sales")}, output=to_topic("copy"))'
 
 
@@ -26,7 +38,8 @@ def load(path: str | Path) -> list[Pipeline]:
     """The pipelines of a file, at least one. Raises LoadError or DeclarationError."""
     file = Path(path)
     if not file.exists():
-        raise LoadError(f"There is no file {file}.")
+        near = [str(one) for one in sorted(file.parent.glob("*.py"))]
+        raise LoadError(f"There is no file {file}.{did_you_mean(str(file), near)}")
     if file.is_dir():
         raise LoadError(f"{file} is a folder. Give the Python file with the pipelines.")
     module = _run(file.resolve(), str(file))
@@ -44,8 +57,11 @@ def named(pipelines: Sequence[Pipeline], name: str) -> Pipeline:
     for one in pipelines:
         if one.name == name:
             return one
-    known = ", ".join(one.name for one in pipelines)
-    raise LoadError(f"There is no pipeline {name} in {pipelines[0].file}; it has: {known}.")
+    known = [one.name for one in pipelines]
+    raise LoadError(
+        f"There is no pipeline {name} in {pipelines[0].file}; it has: {', '.join(known)}."
+        f"{did_you_mean(name, known)}"
+    )
 
 
 def where(error: BaseException, file: str) -> int | None:
@@ -69,7 +85,8 @@ def _run(file: Path, shown: str) -> ModuleType:
     if str(file.parent) not in sys.path:
         sys.path.insert(0, str(file.parent))
     try:
-        spec.loader.exec_module(module)
+        with _no_other_spark():
+            spec.loader.exec_module(module)
     except BaseException as error:
         del sys.modules[name]
         raise _explained(error, file, shown) from error
@@ -81,13 +98,70 @@ def _run(file: Path, shown: str) -> ModuleType:
 def _explained(error: BaseException, file: Path, shown: str) -> BaseException:
     if isinstance(error, SyntaxError) and Path(error.filename or "") == file:
         return LoadError(f"{shown}:{error.lineno}: syntax error: {error.msg}.")
+    settings = _wanted_spark(error)
+    if settings is not None:
+        place = f"{shown}:{where(error, str(file))}"
+        return SparkNeededError(f"{place}: this line needs a Spark session, and none is running.", settings)
     if isinstance(error, DeclarationError):
         return error if str(file) in str(error) else LoadError(f"{shown}:{where(error, str(file))}: {error}")
     if not isinstance(error, Exception | SystemExit):
         return error
     line = where(error, str(file))
     what = f"{type(error).__name__}: {error}".rstrip(": ")
+    if isinstance(error, ModuleNotFoundError) and error.name in NEEDED_PACKAGES:
+        what = f"{what}. Install it with: pip install 'gralha[spark]'"
     return LoadError(f"{shown}{'' if line is None else f':{line}'}: {what}")
+
+
+class _SessionWantedError(Exception):
+    """The file makes a session of its own. Not shown to anybody."""
+
+    def __init__(self, settings: Mapping[str, str]) -> None:
+        super().__init__("a Spark session is needed")
+        self.settings = settings
+
+
+@contextmanager
+def _no_other_spark() -> Iterator[None]:
+    """Without Spark, a file that makes its own session stops there, so that Gralha's settings count, too."""
+    try:
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+    except ImportError:
+        yield
+        return
+    if SparkContext._active_spark_context is not None:
+        yield
+        return
+    builder = SparkSession.Builder
+    get_or_create = builder.getOrCreate
+
+    def refuse(asked: SparkSession.Builder) -> SparkSession:
+        raise _SessionWantedError({name: str(value) for name, value in asked._options.items()})
+
+    builder.getOrCreate = refuse  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        builder.getOrCreate = get_or_create  # type: ignore[method-assign]
+
+
+def _wanted_spark(error: BaseException | None) -> Mapping[str, str] | None:
+    """The settings of the session that the file asked for, or None if it failed for another reason."""
+    while error is not None:
+        if isinstance(error, _SessionWantedError):
+            return error.settings
+        if getattr(error, "getCondition", str)() in NO_SPARK or _is_assertion_of_pyspark(error):
+            return {}
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _is_assertion_of_pyspark(error: BaseException) -> bool:
+    """Returns True if PySpark asserts that a session exists: without a word, in one of its own lines."""
+    frames = traceback.extract_tb(error.__traceback__)
+    is_silent = isinstance(error, AssertionError) and not str(error)
+    return is_silent and bool(frames) and "_active_spark_context" in (frames[-1].line or "")
 
 
 def _check_names(pipelines: list[Pipeline], shown: str) -> None:

@@ -16,6 +16,7 @@ from pyspark.sql.types import BinaryType
 
 from gralha.pipelines.declaration import RECORD_COLUMNS, Output, TopicOutput
 from gralha.pipelines.errors import PipelineError
+from gralha.pipelines.explanations import did_you_mean
 
 # Null fields are written as null, so that a reader sees every column of every row.
 JSON_OPTIONS: Final = {"ignoreNullFields": "false"}
@@ -42,7 +43,10 @@ def check(rows: DataFrame, output: Output) -> None:
     if missing is not None:
         role = "key" if isinstance(output, TopicOutput) else "partition_by"
         has = ", ".join(rows.columns)
-        raise PipelineError(f"the {role} of {output} is {missing}, but the function returns only: {has}")
+        raise PipelineError(
+            f"the {role} of {output} is {missing}, but the function returns only: {has}."
+            f"{did_you_mean(missing, rows.columns)}"
+        )
     if isinstance(output, TopicOutput):
         records(rows, output)
         return

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from pyspark.sql import SparkSession
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from gralha.pipelines.building import Built, build
 from gralha.pipelines.checkpoints import Checkpoint, inspect
@@ -18,7 +19,7 @@ from gralha.pipelines.declaration import Output, Pipeline, TopicOutput
 from gralha.pipelines.errors import PipelineError
 from gralha.pipelines.folders import folder, full_path, is_on_this_machine, usable
 from gralha.pipelines.inputs import row_schema
-from gralha.pipelines.manifests import Change, Manifest, columns_of, compare, manifest
+from gralha.pipelines.manifests import Change, Manifest, compare, manifest
 from gralha.pipelines.stateful import StatefulOperator
 from gralha.pipelines.topics import topics_of
 from gralha.spark.session import is_on_this_machine as master_is_here
@@ -88,7 +89,7 @@ def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Pl
     """Makes the plan of a pipeline. Errors that a person can fix do not raise: see `problems`."""
     problems: list[str] = []
     kafka = kafka_settings(options)
-    cluster_id, partitions = _partitions(pipeline, kafka, problems)
+    cluster_id, partitions, has_group = _topics(pipeline, kafka, problems)
     conf = conf_of(pipeline, session)
     inputs = _inputs(pipeline, session, partitions)
     built = _built(pipeline, session, conf, kafka, problems)
@@ -104,32 +105,39 @@ def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Pl
         inputs=inputs,
         outputs=tuple(_output(one, partitions) for one in pipeline.outputs),
         dead_letters=TopicPlan(dead_letters, partitions.get(dead_letters)) if dead_letters else None,
-        output_schema=_ddl(built.rows.schema.simpleString()) if built is not None else None,
+        # Whether Spark thinks that a computed column can be null is nobody's declaration.
+        output_schema=ddl(built.rows.schema, is_declared=False) if built is not None else None,
         stateful=new.stateful if new is not None else (),
         checkpoint=_path(pipeline, options),
         verdict=_verdict(checkpoint, changes),
         next_batch=checkpoint.next_batch,
         changes=tuple(changes),
         problems=tuple(problems),
-        warnings=tuple(_warnings(session, options, new, checkpoint)),
+        warnings=(
+            *_warnings(session, options, new, checkpoint),
+            *_forgotten(pipeline, options, checkpoint, has_group=has_group),
+        ),
         manifest=new,
         built=built,
     )
 
 
-def _partitions(
+def _topics(
     pipeline: Pipeline, kafka: Mapping[str, str], problems: list[str]
-) -> tuple[str, dict[str, int | None]]:
-    """The cluster's id and the partitions of all topics. Adds a problem for every missing input topic."""
+) -> tuple[str, dict[str, int | None], bool]:
+    """The cluster's id, the partitions of all topics, and whether the pipeline's consumer group exists.
+
+    Adds a problem for every missing input topic.
+    """
     try:
         with topics_of(kafka) as topics:
             found = topics.partitions([*pipeline.topics, *written_topics(pipeline)])
             missing = [name for name in pipeline.topics if found[name] is None]
             problems += [f"pipeline {pipeline.name}: {topics.missing(name)}" for name in missing]
-            return topics.cluster_id(), found
+            return topics.cluster_id(), found, topics.has_group(pipeline.name)
     except PipelineError as error:
         problems.append(f"pipeline {pipeline.name}: {error}")
-        return "", {}
+        return "", {}, False
 
 
 def _built(
@@ -193,7 +201,7 @@ def _inputs(
     plans = []
     for name, declared in pipeline.inputs.items():
         try:
-            schema = _ddl(row_schema(declared, session).simpleString())
+            schema = ddl(row_schema(declared, session))
         except PipelineError:
             schema = str(declared.schema)  # building reports what is wrong with it
         topics = tuple(TopicPlan(topic, partitions.get(topic)) for topic in declared.topics)
@@ -247,6 +255,36 @@ def _warnings(
     return warnings
 
 
-def _ddl(struct: str) -> str:
-    """A struct type as people declare columns: `a INT, b STRING`."""
-    return ", ".join(f"{name} {kind}" for name, kind in columns_of(struct).items())
+def _forgotten(
+    pipeline: Pipeline, options: "RunOptions", checkpoint: Checkpoint, *, has_group: bool
+) -> list[str]:
+    """A warning if the pipeline has run before with other checkpoints: it would read everything again."""
+    if options.fresh or not checkpoint.is_new or not has_group:
+        return []
+    sentence = (
+        f"The consumer group {pipeline.name} exists, so the pipeline has run before, but "
+        f"{_path(pipeline, options)} has no checkpoint: it reads from starting_offsets again. "
+        "Is --checkpoints right?"
+    )
+    return [sentence]
+
+
+def ddl(schema: StructType, *, is_declared: bool = True) -> str:
+    """A struct type as people declare columns: `a INT NOT NULL, b STRING`."""
+    return ", ".join(
+        f"{field.name} {_type(field.dataType)}{'' if field.nullable or not is_declared else ' NOT NULL'}"
+        for field in schema.fields
+    )
+
+
+def _type(kind: DataType) -> str:
+    """A type in capital letters. The names of fields inside keep theirs."""
+    match kind:
+        case StructType():
+            return f"STRUCT<{', '.join(f'{field.name}: {_type(field.dataType)}' for field in kind.fields)}>"
+        case ArrayType():
+            return f"ARRAY<{_type(kind.elementType)}>"
+        case MapType():
+            return f"MAP<{_type(kind.keyType)}, {_type(kind.valueType)}>"
+        case _:
+            return kind.simpleString().upper()

@@ -2,7 +2,8 @@
 
 Spark reports a batch as a tree of JSON (`StreamingQueryProgress`). `Progress.of` keeps the interesting
 numbers, and `text` is the line for a terminal. Late rows and dead letters are numbers of one batch, because a
-restart resets Spark's counters. `metrics.py` adds them up.
+restart resets Spark's counters. `metrics.py` adds them up. A person needs the dead letters of the whole run:
+those of one batch would disappear with the next.
 """
 
 import json
@@ -22,7 +23,8 @@ class Progress:
     batch: int
     at: str
     input_rows: int = 0
-    input_rows_per_second: float = 0.0
+    # None for the first batch of a query: Spark measures the rate since the batch before.
+    input_rows_per_second: float | None = 0.0
     processed_rows_per_second: float = 0.0
     # Records between the end of the batch and the end of the topics when the batch began (`lag.py` measures
     # the current lag). None if the source did not report it.
@@ -32,6 +34,8 @@ class Progress:
     late_rows_dropped: int = 0
     # Records that did not fit their schema. Spark does not know this number: the run sets it.
     dead_letters: int = 0
+    # The same for all batches of the run until now.
+    dead_letters_total: int = 0
     # With failOnDataLoss=false: how often records were gone before they were read, and how many, as far as
     # known. The number is not known for a topic that was created again.
     data_losses: int = 0
@@ -47,12 +51,13 @@ class Progress:
         sources = report.get("sources") or []
         states = report.get("stateOperators") or []
         event_time = report.get("eventTime") or {}
+        input_rows = sum(int(source.get("numInputRows") or 0) for source in sources)
         return cls(
             pipeline=pipeline,
             batch=int(report.get("batchId", -1)),
             at=str(report.get("timestamp", "")),
-            input_rows=sum(int(source.get("numInputRows") or 0) for source in sources),
-            input_rows_per_second=_total(sources, "inputRowsPerSecond"),
+            input_rows=input_rows,
+            input_rows_per_second=_total(sources, "inputRowsPerSecond") or (None if input_rows else 0.0),
             processed_rows_per_second=_total(sources, "processedRowsPerSecond"),
             lag=lag(sources),
             state_rows=int(_total(states, "numRowsTotal")),
@@ -76,22 +81,26 @@ class Progress:
         return asdict(self)
 
     def text(self) -> str:
-        """The line for a terminal. Numbers that are usually zero appear only if they are not."""
+        """The line for a terminal. Numbers that are usually zero appear only if they are not.
+
+        A narrow terminal cuts the end off, so everything that is wrong comes before times and sizes.
+        """
+        rate = self.input_rows_per_second
         parts = [
             f"batch {self.batch}",
-            f"in {count(self.input_rows_per_second)}/s",
+            f"in {count(self.input_rows)} rows" if rate is None else f"in {count(rate)}/s",
             f"done {count(self.processed_rows_per_second)}/s",
             f"lag {'?' if self.lag is None else count(self.lag)}",
-            f"{self.batch_duration_ms / 1000:.1f} s",
         ]
-        if self.state_rows:
-            parts.append(f"state {count(self.state_rows)} rows, {size(self.state_bytes)}")
-        if self.late_rows_dropped:
-            parts.append(f"late {count(self.late_rows_dropped)}")
-        if self.dead_letters:
-            parts.append(f"dead letters {count(self.dead_letters)}")
         if self.data_losses:
             parts.append(f"LOST {count(self.lost_records)} records")
+        if self.dead_letters_total:
+            parts.append(f"dead letters {count(self.dead_letters_total)}")
+        if self.late_rows_dropped:
+            parts.append(f"late {count(self.late_rows_dropped)}")
+        parts.append(f"{self.batch_duration_ms / 1000:.1f} s")
+        if self.state_rows:
+            parts.append(f"state {count(self.state_rows)} rows, {size(self.state_bytes)}")
         return "  ".join(parts)
 
 

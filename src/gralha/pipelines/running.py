@@ -21,7 +21,7 @@ from gralha.pipelines import checkpoints
 from gralha.pipelines.configuration import kafka_settings
 from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.errors import CannotStartError, PipelineError
-from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Stopped
+from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Stopped, Warned
 from gralha.pipelines.folders import folder, usable
 from gralha.pipelines.group_progress import GroupProgress
 from gralha.pipelines.planning import Plan, plan
@@ -78,10 +78,11 @@ def run(
     """
     asked = stop or threading.Event()
     plans = plan_all(pipelines, session, options)
-    problems = [problem for one in plans for problem in one.problems]
-    if problems:
-        raise CannotStartError(problems)
+    if not all(one.can_start for one in plans):
+        raise CannotStartError({one.pipeline.name: one.problems for one in plans})
     for one in plans:
+        for warning in one.warnings:
+            on_event(Warned(one.pipeline.name, warning))
         with usable(one.checkpoint):
             if options.fresh:
                 checkpoints.put_aside(folder(one.checkpoint, session), datetime.now())
@@ -128,6 +129,8 @@ class _Watch:
         # The timestamp of the last report that was passed on, and the number of dead letters until then.
         self._reported = ""
         self._counted = 0
+        # The dead letters of the whole run.
+        self._letters = 0
         # True if the query starts no batch after the current one.
         self._is_last = False
 
@@ -185,7 +188,9 @@ class _Watch:
             self._reported = one["timestamp"]
             # Workers report a sum for all batches. The new ones are counted for the newest batch.
             letters, self._counted = (unfit - self._counted, unfit) if one is new[-1] else (0, self._counted)
-            progress = replace(Progress.of(self.name, _values(one)), dead_letters=letters)
+            self._letters += letters
+            progress = Progress.of(self.name, _values(one))
+            progress = replace(progress, dead_letters=letters, dead_letters_total=self._letters)
             if progress.batch_duration_ms and "addBatch" in (one["durationMs"] or {}):
                 self._back_off.worked()
             self._group.reached(progress.read_to)

@@ -7,6 +7,8 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql.streaming.query import StreamingQuery
 
+from gralha.pipelines.explanations import explained
+
 # The end of Spark's message. After it come the query's context, its plan and its stack.
 END_OF_MESSAGE: Final = re.compile(
     r"(;\s*\n|\n== |\n===|\nJVM stacktrace|\s*SQLSTATE: \w+|\n\tat |\n\nDriver stacktrace)"
@@ -41,7 +43,8 @@ PLAN: Final = "=== Streaming Query ==="
 def short(error: BaseException) -> str:
     """The message of an error, without Spark's plans and stacks."""
     if isinstance(error, PySparkException):
-        return first_sentence(str(error.getMessage() or error))
+        sentence = first_sentence(str(error.getMessage() or error))
+        return explained(error.getCondition(), error.getMessageParameters(), sentence) or sentence
     if isinstance(error, Py4JError):
         return _javas(str(error).partition("\n: ")[2]) or first_sentence(str(error))
     if isinstance(error, OSError) and error.strerror:

@@ -7,6 +7,7 @@ pipeline is refused, and a killed process does not count as running.
     checkpoints/totals/               Spark's checkpoint and the manifest
     checkpoints/totals.state.json     the state file
     checkpoints/totals.lock
+    checkpoints/spark.log
 """
 
 import fcntl
@@ -24,6 +25,8 @@ from gralha.pipelines.errors import PipelineError
 from gralha.pipelines.progress import Progress
 
 SUFFIX = ".state.json"
+# Spark's output during a run, beside the state files.
+LOG = "spark.log"
 
 STARTING = "starting"
 RUNNING = "running"
@@ -55,6 +58,8 @@ class State:
     # A sentence that says why it failed or restarts.
     message: str = ""
     restarts: int = 0
+    # The topic for records that do not fit. None if they are dropped.
+    dead_letters_topic: str | None = None
     progress: Progress | None = None
 
     def to_json(self) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Text for terminals: tables, and lines that change in place."""
 
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -7,20 +8,44 @@ from typing import Any, TextIO
 
 UP_ONE_LINE = "\x1b[1A"
 CLEAR_LINE = "\x1b[2K"
+COLOUR = re.compile(r"\x1b\[\d*m")
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
     """Lines with a header. Numbers are right-aligned."""
     cells = [[_cell(value) for value in row] for row in rows]
-    widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(columns)]
+    widths = [max([len(name), *(visible(row[i]) for row in cells)]) for i, name in enumerate(columns)]
     right = [bool(rows) and all(_is_number(row[i]) for row in rows) for i in range(len(columns))]
     return [
         "  ".join(
-            cell.rjust(width) if is_right else cell.ljust(width)
+            _padded(cell, width, is_right=is_right)
             for cell, width, is_right in zip(row, widths, right, strict=True)
         ).rstrip()
         for row in [list(columns), *cells]
     ]
+
+
+def visible(text: str) -> int:
+    """The number of characters that a terminal shows, without colours."""
+    return len(COLOUR.sub("", text))
+
+
+def cut(text: str, columns: int) -> str:
+    """The beginning of a line that fits. Colours do not count, and end where the line does."""
+    if visible(text) <= columns:
+        return text
+    shown, left = "", columns
+    for piece in re.split(f"({COLOUR.pattern})", text):
+        if COLOUR.fullmatch(piece):
+            shown += piece
+        else:
+            shown, left = shown + piece[:left], max(0, left - len(piece))
+    return shown
+
+
+def _padded(cell: str, width: int, *, is_right: bool) -> str:
+    space = " " * (width - visible(cell))
+    return space + cell if is_right else cell + space
 
 
 def _cell(value: Any) -> str:
@@ -36,9 +61,10 @@ def _is_number(value: Any) -> bool:
 class LiveLines:
     """Lines at the bottom of a terminal that are drawn again and again. Other output appears above them."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, *, changes_lines: bool = True) -> None:
         self._stream = stream or sys.stdout
-        self.is_terminal = self._stream.isatty()
+        # With changes_lines=False a terminal gets the same output as a file, because others write to it, too.
+        self.is_terminal = changes_lines and self._stream.isatty()
         self._lines: list[str] = []
         self._drawn = 0
 
@@ -49,7 +75,7 @@ class LiveLines:
             return
         size = shutil.get_terminal_size()
         # Lines outside of the terminal would wrap or scroll, and could not be replaced.
-        shown = [line[: size.columns - 1] for line in self._lines[: size.lines - 1]]
+        shown = [cut(line, size.columns - 1) for line in self._lines[: size.lines - 1]]
         self._write(self._erased() + "".join(f"{line}\n" for line in shown))
         self._drawn = len(shown)
 

@@ -40,6 +40,13 @@ class Topics:
             found[name] = len(topic.partitions) if isinstance(topic, TopicDescription) else None
         return found
 
+    def has_group(self, name: str) -> bool:
+        """Returns True if the cluster has a consumer group with this name. False if that is not known."""
+        try:
+            return any(group.group_id == name for group in self._admin.list_groups())
+        except (ClientError, KafkaError):
+            return False
+
     def missing(self, name: str) -> str:
         """A sentence about a missing topic, with the command to create it."""
         known = [topic.name for topic in self._admin.list_topics() if not topic.is_internal]
