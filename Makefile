@@ -6,7 +6,7 @@ STAMPS := build/stamps
 MAKEFLAGS += --jobs=2
 HOT := $(shell sed -n 's|^    "\(src/.*\.py\)",|\1|p' setup.py)
 
-.PHONY: help up test test-spark check demo bench soak platform setup generate clean
+.PHONY: help up test test-spark test-versions check demo bench soak dist platform setup generate clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
@@ -20,6 +20,9 @@ test: setup ## set up, then check and test everything
 test-spark: setup ## the part of `make test` that needs Spark
 	@$(BIN)/pytest -q -n 2 --dist loadscope --no-loadscope-reorder --durations=10 tests/spark tests/pipelines
 
+test-versions: setup ## tests with each other Python that is installed here, in environments of their own
+	@scripts/test_versions
+
 check: setup ## the quick half of `make test`: format, lint, types, imports
 	@scripts/check
 
@@ -31,6 +34,9 @@ bench: setup ## Gralha beside Apache Kafka on this machine; one PART=records, gr
 
 soak: setup ## three brokers under faults for MINUTES=10, or SEEDS=n runs of each simulated cluster
 	@scripts/soak "$(MINUTES)" "$(SEEDS)"
+
+dist: platform ## a wheel with compiled modules and a source distribution, in dist
+	@scripts/dist
 
 generate: setup ## message classes and docs/CONFIGURATION.md from their definitions
 	@$(BIN)/python -m gralha.protocol.compiler

@@ -3,16 +3,18 @@
 A module may be listed here if it is typed, has plain native classes and is on the path of a produce or fetch
 request, or walks over whole logs or Arrow columns. All of them are compiled, or none: they share one library.
 
-GRALHA_COMPILE=0 leaves them out; GRALHA_COMPILE=required makes a failure fail the build.
+GRALHA_COMPILE=0 leaves them out; GRALHA_COMPILE=required makes a failure fail the build; GRALHA_COMPILE=keep
+packs the compiled modules that src has already.
 """
 
 import os
+import shlex
 import shutil
 import sys
 import sysconfig
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.build_ext import build_ext
 
 HOT_MODULES = [
@@ -65,27 +67,61 @@ WANTED = os.environ.get("GRALHA_COMPILE", "1")
 
 
 def has_compiler() -> bool:
-    return any(shutil.which(name.split()[0]) for name in (sysconfig.get_config_var("CC") or "cc", "cc"))
+    """Whether there are a C compiler and Python's headers. If CC is set, it names the compiler."""
+    command = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
+    headers = Path(sysconfig.get_path("include"), "Python.h")
+    return shutil.which(shlex.split(command)[0]) is not None and headers.exists()
 
 
-def compiled_modules() -> list:
-    if WANTED == "0" or not has_compiler():
-        return []
-    from mypyc.build import mypycify
+class Gralha(Distribution):
+    """Knows if there will be compiled modules before they are compiled, because the wheel's name says so."""
 
-    return mypycify(HOT_MODULES, opt_level="2", debug_level="0", group_name="gralha")
+    def has_ext_modules(self) -> bool:
+        return WANTED in ("required", "keep") or (WANTED != "0" and has_compiler())
 
 
 class AllOrNothing(build_ext):
-    """A compiler that fails leaves the plain modules, which work as well, only slower."""
+    """A compiler that fails leaves the plain modules, which work as well, only slower.
+
+    mypyc runs here and not when setup.py begins: pip starts setup.py several times for one installation.
+    """
 
     def run(self) -> None:
         # What an earlier build left may be of modules that are not compiled any more.
         for stale in Path(self.build_lib).rglob("*.so"):
             stale.unlink()
+        if WANTED == "keep":
+            self.keep()
+        elif self.distribution.has_ext_modules():
+            self.compile()
+
+    def keep(self) -> None:
+        compiled = list(Path("src").rglob("*.so"))
+        if not compiled:
+            sys.exit("gralha: src has no compiled modules to keep: run scripts/compile")
+        for module in compiled:
+            target = Path(self.build_lib, module.relative_to("src"))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(module, target)
+
+    def compile(self) -> None:
         try:
-            super().run()
-        except Exception as error:
+            from mypyc.build import mypycify
+
+            self.distribution.ext_modules = mypycify(
+                HOT_MODULES, opt_level="2", debug_level="0", group_name="gralha"
+            )
+            # Options are finalized with the list of extensions, and only once.
+            command = build_ext(self.distribution)
+            command.inplace, command.build_lib, command.build_temp = (
+                self.inplace,
+                self.build_lib,
+                self.build_temp,
+            )
+            command.ensure_finalized()
+            self.extensions = command.extensions
+            command.run()
+        except (Exception, SystemExit) as error:  # mypyc exits
             if WANTED == "required":
                 raise
             print(f"gralha: the hot modules stay uncompiled: {error}", file=sys.stderr)
@@ -95,4 +131,4 @@ class AllOrNothing(build_ext):
 
 
 if __name__ == "__main__":
-    setup(ext_modules=compiled_modules(), cmdclass={"build_ext": AllOrNothing})
+    setup(distclass=Gralha, cmdclass={"build_ext": AllOrNothing})

@@ -103,7 +103,7 @@ to tolerate it. SQLSTATE: 22012
         (SOURCE, "No broker listens on localhost:1. Start one with `gralha up`."),
         (
             NOT_THERE,
-            "Spark's executors lack Gralha: pip install 'gralha[spark]' there, or send it with --ship",
+            "Spark's executors lack Gralha: install its wheel there, or send it with --ship",
         ),
         (CHAIN, "/home/ann/shop.py:5: ValueError"),
         (ANSI, "Division by zero. Use `try_divide` to tolerate it."),

@@ -5,6 +5,7 @@ loop, the disk, the clock and the random generator that it is given, so that a s
 """
 
 import asyncio
+import contextlib
 import gc
 import random
 import resource
@@ -12,6 +13,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from typing import Final
 
 from gralha.broker.config import NodeConfig
 from gralha.broker.lifecycle import RegistrationRefusedError
@@ -19,6 +21,9 @@ from gralha.broker.node import Node, StartError
 from gralha.broker.process_usage import process_usage
 from gralha.storage.cleaner_process import CleanerProcess
 from gralha.storage.disk import DiskError, RealDisk
+
+# OPEN_MAX of macOS: a process may have this many open files there unless its administrator set another limit.
+MACOS_FILES_MAX: Final = 10_240
 
 
 class NodeFailedError(Exception):
@@ -86,5 +91,10 @@ def _stop_or_exit(stop: asyncio.Event) -> None:
 def _raise_file_limit() -> None:
     """Raises the limit of open files as far as possible, because a partition has several files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    for limit in (hard, min(hard, MACOS_FILES_MAX)):
+        if limit <= soft:
+            return
+        # macOS refuses the limit that it names as the highest one.
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+            return

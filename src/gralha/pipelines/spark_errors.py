@@ -98,7 +98,7 @@ def _said(kind: str, text: str, place: str, after: str) -> str:
     if kind.startswith("gralha.") and text:
         return text
     if text.startswith(NO_GRALHA):
-        return "Spark's executors lack Gralha: pip install 'gralha[spark]' there, or send it with --ship"
+        return "Spark's executors lack Gralha: install its wheel there, or send it with --ship"
     if kind.startswith("py4j.") and after.startswith(": "):
         # Java failed, and Python only has the number of its call.
         return place + _javas(after.removeprefix(": "))

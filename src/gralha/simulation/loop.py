@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager
 from contextvars import Context
 from heapq import heappop, heappush
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from unittest import mock
 
 from gralha.simulation.threads import SteppedThread, Steps
@@ -146,7 +146,7 @@ class World:
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
                 # The parts of a dead process may raise errors.
                 try:
-                    task.get_coro().close()
+                    cast("Coroutine[Any, Any, Any]", task.get_coro()).close()
                 except BaseException:
                     continue
             loop.asleep.clear()

@@ -110,7 +110,7 @@ class SimulatedSocket:
         return self._address
 
 
-class SimulatedServer(asyncio.AbstractServer):
+class SimulatedServer:
     def __init__(self, host: Host, loop: ProcessLoop, factory: Callable[[], Any], port: int) -> None:
         self.host = host
         self.loop = loop

@@ -1,10 +1,10 @@
 """Sends Gralha to the executors of a Spark cluster that does not have it.
 
-It is best to install it there: `pip install 'gralha[spark]'` in the image or on the nodes. If that is not
-possible, `package_for_executors` puts Gralha and its compiled dependencies into one archive. Spark copies it
-to every executor and unpacks it (`spark.archives`), and Python finds it there. Spark's `py-files` would not
-work, because compiled modules do not load from a zip file. The executors need the same minor version of
-Python on the same kind of machine, and pyarrow, which PySpark needs anyway.
+It is best to install the wheel in the image or on the nodes. If that is not possible, `package_for_executors`
+puts Gralha and its compiled dependencies into one archive. Spark copies it to every executor and unpacks it
+(`spark.archives`), and Python finds it there. Spark's `py-files` would not work, because compiled modules do
+not load from a zip file. The executors need the same minor version of Python on the same kind of machine, and
+pyarrow, which PySpark needs anyway.
 """
 
 import zipfile

@@ -247,8 +247,10 @@ def _environment(local_folder: Path) -> dict[str, str]:
 
 
 def _die_with_parent() -> None:
-    """In the new process: makes the kernel end it when its parent ends."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    """In the new process: makes the kernel end it when its parent ends. Only Linux can do that."""
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _wait_or_kill(process: "subprocess.Popen[bytes]") -> None:

@@ -23,7 +23,16 @@ from typing import Final
 from mypy_extensions import mypyc_attr
 
 from gralha.protocol.primitives import Stored
-from gralha.storage.system_calls import CAN_READ_DIRECTLY, is_cached, read_directly, reserve
+from gralha.storage.system_calls import (
+    CAN_READ_DIRECTLY,
+    CAN_READ_NOWAIT,
+    is_cached,
+    read_directly,
+    read_nowait,
+    reserve,
+    sync,
+    sync_data,
+)
 
 # A non-blocking read of at least this size goes straight into the bytes object that it returns.
 _DIRECT_READ_BYTES: Final = 16 * 1024
@@ -219,11 +228,11 @@ class _Descriptor:
         return data
 
     def read_nowait(self, position: int, length: int) -> bytes:
+        if not CAN_READ_NOWAIT:
+            return self.read(position, length)
         if length >= _DIRECT_READ_BYTES and CAN_READ_DIRECTLY:
             return read_directly(self.number, position, length)
-        buffer = bytearray(length)
-        count = os.preadv(self.number, [buffer], position, os.RWF_NOWAIT)
-        return bytes(buffer if count == length else buffer[:count])
+        return read_nowait(self.number, position, length)
 
     def is_cached(self, position: int, length: int) -> bool:
         # The kernel counts pages that it is still reading. It reads in order, so the last one tells.
@@ -245,7 +254,7 @@ class _Descriptor:
         return reserve(self.number, position, length)
 
     def sync(self) -> None:
-        os.fdatasync(self.number)
+        sync_data(self.number)
 
 
 class _StoredRange(Stored):
@@ -531,14 +540,20 @@ class RealFile(File):
         self.pool.discard(self, True)
 
 
+# The folders that this process has locked. A lock of `lockf` keeps out other processes only.
+_LOCKED_FOLDERS: Final[set[str]] = set()
+
+
 class _RealFolderLock(FolderLock):
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, folder: str) -> None:
         self.number = number
+        self.folder = folder
 
     def release(self) -> None:
         if self.number >= 0:
             os.close(self.number)
             self.number = -1
+            _LOCKED_FOLDERS.discard(self.folder)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -644,24 +659,27 @@ class RealDisk(Disk):
         return status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize
 
     def lock_folder(self, path: str) -> FolderLock | None:
+        folder = os.path.realpath(path)
+        # This comes first, because closing the file again would end the lock that this process has.
+        if folder in _LOCKED_FOLDERS:
+            return None
         name = os.path.join(path, ".lock")
         try:
             number = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise DiskError("open", name, error.strerror) from error
         try:
-            # Java takes the first lock. The second one keeps out another owner in this process.
-            fcntl.lockf(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(number, fcntl.LOCK_EX | fcntl.LOCK_NB)  # as Java does
         except OSError:
             os.close(number)
             return None
-        return _RealFolderLock(number)
+        _LOCKED_FOLDERS.add(folder)
+        return _RealFolderLock(number, folder)
 
 
 def _sync(path: str, flags: int) -> None:
     number = os.open(path, flags | os.O_CLOEXEC)
     try:
-        os.fsync(number)
+        sync(number)
     finally:
         os.close(number)
