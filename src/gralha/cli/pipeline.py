@@ -31,9 +31,7 @@ def _pipeline(arguments: list[str]) -> int:
     if not words:
         parser().print_help()
         return EXIT_FAILED
-    options = parser().parse_args(words)
-    module = import_module(f"gralha.cli.pipeline_{options.command.replace('-', '_')}")
-    return _without_tracebacks(module.command, options)
+    return _without_tracebacks(parser().parse_args(words))
 
 
 def command_first(arguments: list[str], commands: Collection[str]) -> list[str]:
@@ -44,8 +42,21 @@ def command_first(arguments: list[str], commands: Collection[str]) -> list[str]:
     return [arguments[place], *arguments[:place], *arguments[place + 1 :]]
 
 
-def _without_tracebacks(command: Callable[[Namespace], int], options: Namespace) -> int:
+def _without_tracebacks(options: Namespace) -> int:
     """Runs a command. An error that a person can fix becomes one sentence without a traceback."""
+    try:
+        # Most commands import PySpark.
+        module = import_module(f"gralha.cli.pipeline_{options.command.replace('-', '_')}")
+        return _with_sentences(module.command, options)
+    except ModuleNotFoundError as error:
+        if error.name not in ("pyspark", "pyarrow", "pandas", "py4j"):
+            raise
+        raise CommandError(
+            f"Pipelines need {error.name}, which is not installed here: pip install 'gralha[spark]'"
+        ) from None
+
+
+def _with_sentences(command: Callable[[Namespace], int], options: Namespace) -> int:
     from gralha.cli.pipeline_choice import failed
     from gralha.pipelines.errors import CannotStartError, PipelineError
     from gralha.pipelines.state_files import AlreadyRunningError
@@ -57,9 +68,3 @@ def _without_tracebacks(command: Callable[[Namespace], int], options: Namespace)
         return failed([f"Cannot start: {sentence}" for sentence in error.sentences])
     except (PipelineError, AlreadyRunningError, JavaError) as error:
         raise CommandError(str(error)) from None
-    except ModuleNotFoundError as error:
-        if error.name not in ("pyspark", "pyarrow", "pandas", "py4j"):
-            raise
-        raise CommandError(
-            f"Pipelines need {error.name}, which is not installed here: pip install 'gralha[spark]'"
-        ) from None
