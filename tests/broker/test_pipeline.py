@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gralha.broker.pipeline import Api, Peer, Pipeline, RequestContext
+from gralha.broker.pipeline import MAX_WEIGHT_INSIDE, Api, Peer, Pipeline, RequestContext
 from gralha.broker.request_meters import RequestMeters
 from gralha.protocol.message import Message
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -45,14 +45,15 @@ class Door:
             IN_TURN_KEY, "InTurn", 0, 2, 3, FindCoordinatorRequest.decode, self.handle, in_turn=True
         )
         peer = Peer("127.0.0.1", 1, "PLAINTEXT", "User:ANONYMOUS", {API_KEY: api, IN_TURN_KEY: in_turn})
-        self.pipeline = Pipeline(
-            None, peer, max_request_bytes, self.write, self.broken.append, RequestMeters(lambda: self.now)
-        )
+        self.meters = RequestMeters(lambda: self.now)
+        self.pipeline = Pipeline(None, peer, max_request_bytes, self.write, self.broken.append, self.meters)
 
     def handle(
         self, node: object, context: RequestContext, request: FindCoordinatorRequest
     ) -> Message | Awaitable[Message | None] | None:
         self.handled.append(request.key)
+        if request.key.endswith("slow"):
+            self.now += 0.125
         if request.key == "broken":
             raise RuntimeError("a bug")
         if request.key.startswith("now"):
@@ -241,3 +242,64 @@ async def test_closing_cancels_what_is_inside() -> None:
 async def test_what_cannot_be_read_is_a_protocol_error(data: bytes) -> None:
     with pytest.raises(ProtocolError):
         Door().feed(data)
+
+
+# How long requests take
+
+
+def milliseconds(door: Door, api_key: int = API_KEY) -> tuple[int, int]:
+    """The queue time and the total time of all requests together."""
+    meter = door.meters.by_key[api_key]
+    assert meter is not None
+    return int(meter.queue.sum_us) // 1000, int(meter.total.sum_us) // 1000
+
+
+def counted(door: Door) -> tuple[int, int]:
+    meter = door.meters.by_key[API_KEY]
+    assert meter is not None
+    return sum(meter.queue.counts), sum(meter.total.counts)
+
+
+async def test_requests_of_one_read_wait_for_those_before_and_leave_together() -> None:
+    door = Door()
+    door.feed(frame("now slow", 1) + frame("now", 2) + frame("silent", 3))
+    # The second and the third waited for the first. All three ended with the read.
+    assert milliseconds(door) == (250, 375)
+    assert counted(door) == (3, 3)
+
+
+async def test_the_total_time_ends_when_the_response_leaves() -> None:
+    door = Door()
+    door.feed(frame("later", 1) + frame("now", 2))
+    assert counted(door) == (2, 0)
+    door.now += 0.25
+    door.waiting["later"].set_result(FindCoordinatorResponse())
+    await settle()
+    # The second response was ready at once, but had to leave after the first.
+    assert milliseconds(door) == (0, 500)
+    assert counted(door) == (2, 2)
+
+
+async def test_a_request_in_turn_is_in_the_queue_until_its_turn() -> None:
+    door = Door()
+    door.feed(frame("later", 1) + frame("now", 2, IN_TURN_KEY))
+    door.now += 0.25
+    door.waiting["later"].set_result(FindCoordinatorResponse())
+    await settle()
+    assert milliseconds(door, IN_TURN_KEY) == (250, 250)
+
+
+async def test_a_request_that_waits_for_room_is_in_the_queue() -> None:
+    door = Door()
+    data = b"".join(frame(f"wait {number}", number) for number in range(MAX_WEIGHT_INSIDE)) + frame(
+        "now", 999
+    )
+    position = door.pipeline.feed(data, 0, len(data))
+    assert position < len(data)
+    door.now += 0.25
+    for waiting in door.waiting.values():
+        waiting.set_result(FindCoordinatorResponse())
+    await settle()
+    assert door.pipeline.feed(data, position, len(data)) == len(data)
+    assert milliseconds(door)[0] == 250
+    assert counted(door) == (MAX_WEIGHT_INSIDE + 1, MAX_WEIGHT_INSIDE + 1)

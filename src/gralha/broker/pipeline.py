@@ -245,10 +245,11 @@ class Pipeline:
         """
         clock = self.meters.clock
         # Requests of an earlier read may have waited until there was room.
-        if self.received_s == 0.0:
+        is_fresh = self.received_s == 0.0
+        if is_fresh:
             self.received_s = clock()
         try:
-            position = self._feed(data, start, stop)
+            position = self._feed(data, start, stop, is_fresh)
         finally:
             now = clock()
             for meter in self.leaving:
@@ -258,10 +259,10 @@ class Pipeline:
             self.received_s = 0.0
         return position
 
-    def _feed(self, data: bytes, start: i64, stop: i64) -> i64:
+    def _feed(self, data: bytes, start: i64, stop: i64, is_fresh: bool) -> i64:
         position = start
         received = stop
-        is_first = True
+        waits = not is_fresh
         while received - position >= 4 and not self.is_full():
             size = i64(read_i32_be(data, position))
             if size < SMALLEST_FRAME or size > self.max_request_bytes:
@@ -271,9 +272,10 @@ class Pipeline:
             end = position + 4 + size
             if end > received:
                 break
-            # The first request did not wait for another one, so there is no need to look at the clock.
-            self._request(data, position + 4, end, 0.0 if is_first else self.meters.clock() - self.received_s)
-            is_first = False
+            # The first request of a read does not wait for another one: there is no need to look at the clock.
+            queued_s = self.meters.clock() - self.received_s if waits else 0.0
+            self._request(data, position + 4, end, queued_s)
+            waits = True
             position = end
         return position
 

@@ -1,4 +1,4 @@
-"""What has happened to the partitions of each topic on this broker, in plain numbers.
+"""Counts what happens to the partitions of each topic on this broker, in plain numbers.
 
 The hot paths add to them. The metrics read them when somebody asks (`broker/metrics`).
 """

@@ -1,4 +1,4 @@
-"""The process of a node, with the names of Prometheus's client libraries, and the delay of its event loop."""
+"""The process of a node, with the names that Prometheus's clients use, and the delay of its event loop."""
 
 import asyncio
 from collections.abc import Callable, Iterator

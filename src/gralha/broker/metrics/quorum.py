@@ -95,7 +95,7 @@ def _lags(state: RaftState) -> Iterator[Sample]:
 
 
 def controller_metrics(service: ControllerService) -> Pieces:
-    """The metrics of a controller, active or not. Kafka's brokers do not have them."""
+    """The metrics of a controller, also of one that is not active."""
     image = service.image
     brokers = image.brokers.values()
     yield from single(ACTIVE_CONTROLLER, int(service.is_active))

@@ -33,7 +33,7 @@ TOTAL_TIME: Final = histogram(
 
 
 class Named(NamedTuple):
-    """Meters under a name of Kafka's. "Fetch" has those of consumers and of followers."""
+    """Meters under a name that Kafka uses. "Fetch" has those of consumers and of followers."""
 
     name: str
     meters: list[ApiMeter]
