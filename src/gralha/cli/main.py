@@ -33,6 +33,7 @@ KAFKA_COMMANDS = {
     "leader-election": ("leader_election", "elect leaders of partitions"),
     "log-dirs": ("log_dirs", "show the data folders of the brokers"),
     "metadata-quorum": ("metadata_quorum", "show the controllers' quorum and change its voters"),
+    "metadata-shell": ("metadata_shell", "show the metadata in a file as a tree"),
     "producer-perf-test": ("producer_perf_test", "measure writing"),
     "reassign-partitions": ("reassign_partitions", "move partitions to other brokers"),
     "storage": ("storage", "format data folders"),
