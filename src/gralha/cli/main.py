@@ -37,6 +37,7 @@ KAFKA_COMMANDS = {
     "producer-perf-test": ("producer_perf_test", "measure writing"),
     "reassign-partitions": ("reassign_partitions", "move partitions to other brokers"),
     "storage": ("storage", "format data folders"),
+    "streams-application-reset": ("streams_application_reset", "let a Kafka Streams application start anew"),
     "topics": ("topics", "create, list, describe, alter and delete topics"),
     "verifiable-consumer": ("verifiable_consumer", "read for a test, with JSON events"),
     "verifiable-producer": ("verifiable_producer", "write for a test, with JSON events"),
