@@ -89,9 +89,9 @@ def _help() -> str:
         "An event streaming platform that speaks Kafka's protocol.",
         "",
     ]
-    lines += [f"  {name:<22}{text}" for name, (_, text) in PROGRAMS.items()]
+    lines += [f"  {name:<27}{text}" for name, (_, text) in PROGRAMS.items()]
     lines += ["", "Kafka's commands, also installed as kafka-topics and so on:", ""]
-    lines += [f"  {name:<22}{text}" for name, (_, text) in KAFKA_COMMANDS.items()]
+    lines += [f"  {name:<27}{text}" for name, (_, text) in KAFKA_COMMANDS.items()]
     lines += [
         "",
         "Without --bootstrap-server, commands use GRALHA_BOOTSTRAP_SERVERS, or else localhost:9092.",

@@ -87,10 +87,9 @@ def _find(shell: Shell, paths: list[str]) -> None:
 def _found(path: str, node: Node) -> Iterator[str]:
     yield path
     if not isinstance(node, str):
+        folder = "/" if path == "/" else f"{path}/"
         for name in sorted(node):
-            yield from _found(
-                f"{path.removesuffix('/')}/{name}" if path == "/" else f"{path}/{name}", node[name]
-            )
+            yield from _found(f"{folder}{name}", node[name])
 
 
 def _help(_shell: Shell, _arguments: list[str]) -> None:

@@ -81,9 +81,7 @@ def _read_commands(shell: Shell) -> None:
             line = input(_PROMPT)
             if line.strip():
                 shell.history.append(line)
-            shell.run(shlex.split(line))
-        except ValueError as error:
-            print(f"{line}: {error}")
+            shell.run(_words(line))
         except KeyboardInterrupt:
             print()
         except EOFError:
@@ -91,9 +89,21 @@ def _read_commands(shell: Shell) -> None:
             return
 
 
+def _words(line: str) -> list[str]:
+    """The words of a line. Quotation marks join words; a line with an open one is not run."""
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        print(f"{line}: {error}")
+        return []
+
+
 def _complete_with_tab(shell: Shell) -> None:
-    """Makes the Tab key complete commands and paths."""
-    import readline
+    """Makes the Tab key complete commands and paths, if this Python can do that."""
+    try:
+        import readline
+    except ImportError:
+        return
 
     def complete(_text: str, state: int) -> str | None:
         candidates = completions(shell, readline.get_line_buffer()[: readline.get_endidx()])

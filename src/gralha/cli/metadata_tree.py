@@ -1,6 +1,6 @@
 """The metadata of a cluster as a tree of directories and files, as Kafka's metadata shell shows it.
 
-A directory is a dictionary, a file is its text. The texts of registrations are those of Kafka's Java classes.
+A directory is a dictionary, a file is its text. Registrations have the text that Kafka's Java classes print.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _resource_name(resource: ConfigResource) -> str:
     return f"{type_name}:{name}" if name else type_name
 
 
-# --- texts of Kafka's Java classes ---------------------------------------------------------------------
+# --- registrations, as Java prints them ----------------------------------------------------------------
 
 
 def broker_text(broker: BrokerRegistration) -> str:

@@ -1,7 +1,7 @@
 """kafka-streams-application-reset: lets a Kafka Streams application start from the beginning.
 
 It sets the offsets of the application's input topics and deletes the application's internal topics. Options
-and output are those of Kafka's StreamsResetter. The application must not run.
+and output are the same as in Apache Kafka. The application must not run.
 """
 
 import re
