@@ -10,7 +10,13 @@ from fastcrc import crc32
 from gralha.protocol import control_records
 from gralha.protocol.control_records import encode_control_batch, encode_end_marker
 from gralha.protocol.message import Message
-from gralha.protocol.messages import broker_records, cluster_records, raft_records, topic_records
+from gralha.protocol.messages import (
+    broker_records,
+    cluster_records,
+    raft_records,
+    security_records,
+    topic_records,
+)
 from gralha.protocol.primitives import Writer
 from gralha.protocol.records import Record, encode_batch
 
@@ -127,6 +133,8 @@ def metadata_values() -> list[bytes]:
         cluster_records.BeginTransactionRecord(),
         cluster_records.EndTransactionRecord(),
         cluster_records.AbortTransactionRecord("no"),
+        security_records.AccessControlEntryRecord(UUID, 2, "t", 3, "User:a", "*", 3, 3),
+        security_records.UserScramCredentialRecord("a", 1, b"salt", b"stored", b"server", 4096),
     ]
     found = []
     for record in records:

@@ -1,6 +1,6 @@
 """kafka-e2e-latency: measures how long a record takes from the producer to the consumer.
 
-Options and output are those of Kafka's EndToEndLatency. It sends one record, waits until it has been
+Options and output are the same as in Apache Kafka. The command sends one record, waits until it has been
 acknowledged and consumed, and then sends the next one.
 """
 

@@ -33,9 +33,11 @@ KAFKA_COMMANDS = {
     "leader-election": ("leader_election", "elect leaders of partitions"),
     "log-dirs": ("log_dirs", "show the data folders of the brokers"),
     "metadata-quorum": ("metadata_quorum", "show the controllers' quorum and change its voters"),
+    "metadata-shell": ("metadata_shell", "show the metadata in a file as a tree"),
     "producer-perf-test": ("producer_perf_test", "measure writing"),
     "reassign-partitions": ("reassign_partitions", "move partitions to other brokers"),
     "storage": ("storage", "format data folders"),
+    "streams-application-reset": ("streams_application_reset", "let a Kafka Streams application start anew"),
     "topics": ("topics", "create, list, describe, alter and delete topics"),
     "verifiable-consumer": ("verifiable_consumer", "read for a test, with JSON events"),
     "verifiable-producer": ("verifiable_producer", "write for a test, with JSON events"),
@@ -87,9 +89,9 @@ def _help() -> str:
         "An event streaming platform that speaks Kafka's protocol.",
         "",
     ]
-    lines += [f"  {name:<22}{text}" for name, (_, text) in PROGRAMS.items()]
+    lines += [f"  {name:<27}{text}" for name, (_, text) in PROGRAMS.items()]
     lines += ["", "Kafka's commands, also installed as kafka-topics and so on:", ""]
-    lines += [f"  {name:<22}{text}" for name, (_, text) in KAFKA_COMMANDS.items()]
+    lines += [f"  {name:<27}{text}" for name, (_, text) in KAFKA_COMMANDS.items()]
     lines += [
         "",
         "Without --bootstrap-server, commands use GRALHA_BOOTSTRAP_SERVERS, or else localhost:9092.",

@@ -1,9 +1,9 @@
-"""Admin calls about groups: list, describe and delete them."""
+"""Admin calls about groups: list, describe and delete them, and remove their members."""
 
 from collections.abc import Iterable
 from typing import Final
 
-from gralha.client.calls import error_or_none
+from gralha.client.calls import error_or_none, raise_for
 from gralha.client.cluster import Broker
 from gralha.client.coordinator_calls import Answers, CoordinatorCalls
 from gralha.client.group_values import (
@@ -25,6 +25,7 @@ from gralha.protocol.messages.consumer_group_describe import (
 from gralha.protocol.messages.consumer_protocol import ConsumerProtocolAssignment
 from gralha.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from gralha.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from gralha.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 from gralha.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from gralha.protocol.primitives import ProtocolError, Reader
 
@@ -36,7 +37,7 @@ _NOT_A_CONSUMER_GROUP: Final = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.UNSUPPOR
 
 
 class GroupCalls(CoordinatorCalls):
-    """Calls that list, describe and delete groups."""
+    """Calls that list, describe and delete groups, and remove members."""
 
     def list_groups(self, *, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[GroupListing]:
         """The groups of all brokers, ordered by name, optionally of some states or types only."""
@@ -122,6 +123,27 @@ class GroupCalls(CoordinatorCalls):
             return {result.group_id: error_or_none(result.error_code) for result in response.results}
 
         return self._ask_coordinators(group_ids, ask, is_change=True)
+
+    def remove_members(
+        self, group_id: str, members: Iterable[GroupMember], reason: str
+    ) -> dict[str, KafkaError | None]:
+        """Removes members from a group (KIP-345). The result is None for each removed member."""
+        identities = [
+            # A static member may have another member id by now, so its instance id names it.
+            MemberIdentity("" if one.instance_id else one.member_id, one.instance_id, reason)
+            for one in members
+        ]
+
+        def ask(broker: int) -> dict[str, KafkaError | None]:
+            request = LeaveGroupRequest(group_id=group_id, members=identities)
+            response = self.cluster.send_to(broker, request, LeaveGroupResponse)
+            raise_for(response.error_code)
+            return {
+                member.group_instance_id or member.member_id: error_or_none(member.error_code)
+                for member in response.members
+            }
+
+        return self._ask_coordinator(group_id, ask, is_change=True)
 
 
 def _may_be_classic(answer: GroupDescription | KafkaError | None) -> bool:

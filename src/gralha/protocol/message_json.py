@@ -23,7 +23,7 @@ Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
 
 # Records of the metadata log begin with this version, then the record's type and the record's version.
 FRAME_VERSION: Final = 1
-_RECORD_DEFINITIONS: Final = ("topic_records", "broker_records", "cluster_records")
+_RECORD_DEFINITIONS: Final = ("topic_records", "broker_records", "cluster_records", "security_records")
 
 
 def to_json(message: Struct, version: int) -> dict[str, Json]:
@@ -36,6 +36,12 @@ def metadata_record_to_json(data: bytes) -> dict[str, Json]:
     """The type, version and data of a framed record of the metadata log. Raises ProtocolError if it is
     malformed.
     """
+    record, version = decode_metadata_record(data)
+    return {"type": _enum_name(type(record).__name__), "version": version, "data": to_json(record, version)}
+
+
+def decode_metadata_record(data: bytes) -> tuple[Message, int]:
+    """A framed record of any type, also of types that our controllers do not apply, and its version."""
     reader = Reader(data)
     frame_version = reader.unsigned_varint()
     if frame_version != FRAME_VERSION:
@@ -48,7 +54,7 @@ def metadata_record_to_json(data: bytes) -> dict[str, Json]:
     record = record_class.decode(reader, version)
     if reader.remaining():
         raise ProtocolError(f"{reader.remaining()} bytes too many after a {record_class.__name__}")
-    return {"type": _enum_name(record_class.__name__), "version": version, "data": to_json(record, version)}
+    return record, version
 
 
 def json_text(value: Json) -> str:

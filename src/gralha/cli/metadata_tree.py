@@ -1,0 +1,171 @@
+"""The metadata of a cluster as a tree of directories and files, as Kafka's metadata shell shows it.
+
+A directory is a dictionary, a file is its text. Registrations have the text that Kafka's Java classes print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from gralha import __version__
+from gralha.cli.feature_levels import METADATA_VERSION, level_text
+from gralha.cli.metadata_file import ReadMetadata
+from gralha.metadata.image import (
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+    BrokerRegistration,
+    ConfigResource,
+    ControllerRegistration,
+    Endpoint,
+    MetadataImage,
+    PartitionImage,
+    TopicImage,
+)
+from gralha.protocol.primitives import uuid_to_string
+
+Node = str | dict[str, "Node"]
+
+_RESOURCES: Final = {
+    TOPIC_RESOURCE: "TOPIC",
+    BROKER_RESOURCE: "BROKER",
+    BROKER_LOGGER_RESOURCE: "BROKER_LOGGER",
+    CLIENT_METRICS_RESOURCE: "CLIENT_METRICS",
+    GROUP_RESOURCE: "GROUP",
+}
+_NO_PRODUCER_ID: Final = -1
+_SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_RECOVERY_STATES: Final = ("RECOVERED", "RECOVERING")
+
+
+def tree_of(metadata: ReadMetadata) -> dict[str, Node]:
+    """The root directory. Kafka's directories for ACLs, quotas and the like are there, but empty."""
+    image = metadata.image
+    return {
+        "local": {"version": __version__, "commitId": "unknown"},
+        "image": {
+            "provenance": _provenance(metadata),
+            "features": _features(image),
+            "cluster": {
+                "brokers": {str(one.id): broker_text(one) for one in image.brokers.values()},
+                "controllers": {str(one.id): controller_text(one) for one in image.controllers.values()},
+            },
+            "topics": _topics(image),
+            "configs": {_resource_name(one): dict(values) for one, values in image.configs.items() if values},
+            "producerIds": {"nextProducerId": str(image.next_producer_id or _NO_PRODUCER_ID)},
+            "clientQuotas": {},
+            "acls": {"byId": {}},
+            "scram": {"SCRAM-SHA-256": {}, "SCRAM-SHA-512": {}},
+            "delegationToken": {},
+        },
+    }
+
+
+def _provenance(metadata: ReadMetadata) -> str:
+    time = datetime.fromtimestamp(metadata.timestamp_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    fraction = f".{metadata.timestamp_ms % 1000:03}".rstrip("0.")
+    image = metadata.image
+    return f"offset {image.offset}, epoch {image.epoch}, time {time}{fraction}Z[UTC]"
+
+
+def _features(image: MetadataImage) -> dict[str, Node]:
+    features: dict[str, Node] = {
+        f"finalized_{name}": str(level) for name, level in image.features.items() if name != METADATA_VERSION
+    }
+    level = image.features.get(METADATA_VERSION)
+    # Kafka shows the Java object.
+    text = "Optional.empty" if level is None else f"Optional[{level_text(METADATA_VERSION, level)}]"
+    return {**features, "metadataVersion": text}
+
+
+def _topics(image: MetadataImage) -> dict[str, Node]:
+    by_name: dict[str, Node] = {name: _topic(topic) for name, topic in image.topics.items()}
+    return {
+        "byName": by_name,
+        "byId": {uuid_to_string(topic.id): by_name[topic.name] for topic in image.topics.values()},
+    }
+
+
+def _topic(topic: TopicImage) -> dict[str, Node]:
+    partitions: dict[str, Node] = {
+        str(number): partition_text(partition) for number, partition in topic.partitions.items()
+    }
+    return {"name": topic.name, "id": uuid_to_string(topic.id), **partitions}
+
+
+def _resource_name(resource: ConfigResource) -> str:
+    kind, name = resource
+    type_name = _RESOURCES.get(kind, "UNKNOWN")
+    return f"{type_name}:{name}" if name else type_name
+
+
+# --- registrations, as Java prints them ----------------------------------------------------------------
+
+
+def broker_text(broker: BrokerRegistration) -> str:
+    cordoned = "null" if broker.cordoned_log_dirs is None else _uuids(broker.cordoned_log_dirs)
+    return (
+        f"BrokerRegistration(id={broker.id}, epoch={broker.epoch}, "
+        f"incarnationId={uuid_to_string(broker.incarnation_id)}, listeners={_endpoints(broker.endpoints)}, "
+        f"supportedFeatures={_ranges(broker.features)}, rack={_optional(broker.rack)}, "
+        f"fenced={_boolean(broker.fenced)}, "
+        f"inControlledShutdown={_boolean(broker.in_controlled_shutdown)}, isMigratingZkBroker=false, "
+        f"directories={_uuids(broker.log_dirs)}, cordonedDirectories={cordoned})"
+    )
+
+
+def controller_text(controller: ControllerRegistration) -> str:
+    return (
+        f"ControllerRegistration(id={controller.id}, "
+        f"incarnationId={uuid_to_string(controller.incarnation_id)}, zkMigrationReady=false, "
+        f"listeners={_endpoints(controller.endpoints)}, supportedFeatures={_ranges(controller.features)})"
+    )
+
+
+def partition_text(partition: PartitionImage) -> str:
+    return (
+        f"PartitionRegistration(replicas={_list(partition.replicas)}, "
+        f"directories={_uuids(partition.directories)}, isr={_list(partition.isr)}, "
+        f"removingReplicas={_list(partition.removing_replicas)}, "
+        f"addingReplicas={_list(partition.adding_replicas)}, "
+        f"elr={_list(partition.eligible_leader_replicas)}, lastKnownElr={_list(partition.last_known_elr)}, "
+        f"leader={partition.leader}, "
+        f"leaderRecoveryState={_RECOVERY_STATES[partition.leader_recovery_state]}, "
+        f"leaderEpoch={partition.leader_epoch}, partitionEpoch={partition.partition_epoch})"
+    )
+
+
+def _endpoints(endpoints: Iterable[Endpoint]) -> str:
+    return _list(
+        f"Endpoint(listenerName='{one.name}', securityProtocol={_SECURITY_PROTOCOLS[one.security_protocol]}, "
+        f"host='{one.host}', port={one.port})"
+        for one in sorted(endpoints)
+    )
+
+
+def _ranges(features: Mapping[str, tuple[int, int]]) -> str:
+    texts = [
+        f"{name}: {low}" if low == high else f"{name}: {low}-{high}"
+        for name, (low, high) in sorted(features.items())
+    ]
+    return f"{{{', '.join(texts)}}}"
+
+
+def _uuids(ids: Iterable[bytes]) -> str:
+    return _list(map(uuid_to_string, ids))
+
+
+def _list(items: Iterable[object]) -> str:
+    return f"[{', '.join(map(str, items))}]"
+
+
+def _optional(text: str | None) -> str:
+    return "Optional.empty" if text is None else f"Optional[{text}]"
+
+
+def _boolean(value: bool) -> str:
+    return "true" if value else "false"
