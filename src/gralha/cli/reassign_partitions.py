@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gralha.cli.connect import open_admin
+from gralha.cli.json_output import print_json
 from gralha.cli.program import CommandError, one_line, run
 from gralha.cli.reassign_partitions_options import DEFAULT_TIMEOUT_MS, RefusedError, parse_options
 from gralha.cli.text_file import read_text
@@ -62,8 +63,23 @@ def _plan(options: Namespace) -> str:
 # --- list and verify ----------------------------------------------------------------------------------
 
 
-def _list(admin: "Admin", _options: Namespace) -> None:
-    print(list_text(admin.list_reassignments()))
+def _list(admin: "Admin", options: Namespace) -> None:
+    moving = admin.list_reassignments()
+    if not options.json:
+        print(list_text(moving))
+        return
+    print_json(
+        reassignments=[
+            {
+                "topic": partition.topic,
+                "partition": partition.partition,
+                "replicas": one.replicas,
+                "adding": one.adding,
+                "removing": one.removing,
+            }
+            for partition, one in sorted(moving.items())
+        ]
+    )
 
 
 def list_text(reassignments: "Mapping[TopicPartition, Reassignment]") -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from gralha.cli.arguments import CommandParser, given
 from gralha.cli.connect import add_connection_options
+from gralha.cli.json_output import add_json_option
 
 ACTIONS = ("generate", "execute", "verify", "cancel", "list")
 DEFAULT_TIMEOUT_MS = 10_000
@@ -23,9 +24,10 @@ _ALLOWED: Mapping[str, tuple[str, ...]] = {
     ),
     "verify": ("preserve-throttles",),
     "cancel": ("preserve-throttles", "timeout", "bootstrap-controller"),
-    "list": ("bootstrap-controller",),
+    "list": ("bootstrap-controller", "json"),
 }
 _OPTIONS = (
+    "json",
     "bootstrap-controller",
     "reassignment-json-file",
     "topics-to-move-json-file",
@@ -88,6 +90,7 @@ def _parser() -> CommandParser:
         kind=int,
         metavar="MS",
     )
+    add_json_option(parser)
     parser.flag("additional", "with --execute: even if others are moving; also to change the throttle")
     parser.flag("preserve-throttles", "leave throttles as they are")
     parser.flag("disallow-replication-factor-change", "with --execute: keep the number of replicas")
