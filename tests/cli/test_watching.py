@@ -89,6 +89,24 @@ def test_partitions_with_lost_replicas_have_a_colour(
         assert RED not in terminal.written
 
 
+def test_a_person_who_waits_for_new_records_is_told_about_earlier_ones(
+    bootstrap: str, lagging: str, tmp_path: Path
+) -> None:
+    line = kafka("console-consumer", "--bootstrap-server", bootstrap, "--topic", lagging)
+    hint = "Waiting for new records. --from-beginning shows earlier ones, too."
+    with Terminal(line, cwd=tmp_path, columns=80, environment=PLAIN) as terminal:
+        terminal.wait_for(hint)
+        terminal.press(CTRL_C)
+        assert terminal.end() == 130
+    all_records = [*line, "--from-beginning", "--max-messages", "1"]
+    with Terminal(all_records, cwd=tmp_path, columns=80, environment=PLAIN) as terminal:
+        assert terminal.end() == 0
+        assert "one" in terminal.screen.splitlines()
+        assert hint not in terminal.screen
+    piped = subprocess.run([*line, "--timeout-ms", "1"], capture_output=True, text=True, timeout=30)
+    assert (piped.stdout, piped.stderr) == ("", "Processed a total of 0 messages\n")
+
+
 def test_in_a_pipe_every_round_is_appended(bootstrap: str) -> None:
     line = kafka("topics", "--bootstrap-server", bootstrap, "--list", "--json", "--watch", "0.1")
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as program:
