@@ -124,6 +124,30 @@ def test_a_broker_that_is_not_there_cannot_be_forgotten(command: Command, three_
     assert "77" in outcome.err
 
 
+def test_a_move_that_is_waited_for_ends_with_its_state(
+    command: Command, admin: Admin, three_brokers: str, topic: str, tmp_path: Path
+) -> None:
+    server = ["--bootstrap-server", three_brokers]
+    plan = plan_file(tmp_path, topic, {0: [3, 2], 1: [2, 3]})
+    done = command(
+        "kafka-reassign-partitions",
+        *[*server, "--execute", "--reassignment-json-file", plan, "--throttle", "100000000", "--wait"],
+    )
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert "2 of 2 partitions have moved" in lines
+    assert lines[lines.index("Status of partition reassignment:") + 1 :] == [
+        f"Reassignment of partition {topic}-0 is completed.",
+        f"Reassignment of partition {topic}-1 is completed.",
+        "",
+        "Clearing broker-level throttles on brokers 1,2,3",
+        f"Clearing topic-level throttles on topic {topic}",
+    ]
+    assert replicas(admin, topic) == [[3, 2], [2, 3]]
+    verify = [*server, "--verify", "--reassignment-json-file", plan, "--watch", "0.1"]
+    assert command("kafka-reassign-partitions", *verify).code == 0
+
+
 def test_partitions_move_to_other_brokers_and_back(
     command: Command, admin: Admin, three_brokers: str, topic: str, tmp_path: Path
 ) -> None:

@@ -165,6 +165,27 @@ def test_a_wrong_setting_is_one_clear_line(tmp_path: Path) -> None:
     assert complaint.startswith("--override: num.partitions")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--data", ""], "--data: the name of the folder is empty (see gralha up --help)"),
+        (["--data", __file__], f"--data {__file__}: {__file__} is a file. Name a folder"),
+        (
+            ["--brokers", "3", "--port", "60000"],
+            "--port 60000: 3 brokers need a port from 1 to 45534, because",
+        ),
+        (["--broker", "3"], "--broker is not a recognized option. Did you mean --brokers?"),
+        (["brokers", "3"], "'brokers' is not an option. Did you mean --brokers?"),
+        (
+            ["--override", "num.partitons=3"],
+            "--override num.partitons: there is no such setting. Did you mean",
+        ),
+    ],
+)
+def test_mistakes_with_the_options_are_one_line_about_them(arguments: list[str], complaint: str) -> None:
+    assert refused(*arguments).startswith(complaint)
+
+
 def test_help_has_an_example_and_the_defaults() -> None:
     for flag in ("--help", "-h"):
         done = subprocess.run([GRALHA, "up", flag], capture_output=True, text=True, timeout=PATIENCE_S)

@@ -7,7 +7,7 @@ import pytest
 
 from gralha.broker.offline import read_identities
 from gralha.cli.program import CommandError
-from gralha.cli.up_folders import check_number, earlier_settings, folder_for, prepare
+from gralha.cli.up_folders import check_number, check_place, earlier_settings, folder_for, prepare
 from gralha.cli.up_settings import as_text, one_of
 
 
@@ -79,3 +79,24 @@ def test_a_folder_of_another_cluster_is_noticed(tmp_path: Path) -> None:
 def test_each_number_has_a_place_of_its_own_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", "/share")
     assert [str(folder_for(brokers)) for brokers in (1, 3)] == ["/share/gralha", "/share/gralha/3-brokers"]
+
+
+def test_a_file_is_no_place_for_data(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for data in (file, file / "below" / "it"):
+        with pytest.raises(CommandError) as refused:
+            check_place(data)
+        assert str(refused.value) == f"--data {data}: {file} is a file. Name a folder"
+
+
+def test_a_folder_that_must_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The tests may run as root, who may write everywhere.
+    monkeypatch.setattr("os.access", lambda _path, _mode: False)
+    with pytest.raises(CommandError, match=f"--data {tmp_path}/new: you may not write in {tmp_path}. Name"):
+        check_place(tmp_path / "new")
+
+
+def test_the_path_of_the_data_folder_must_not_have_a_comma(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="must not have a comma"):
+        check_place(tmp_path / "a,b")

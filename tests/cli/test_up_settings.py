@@ -6,7 +6,7 @@ import pytest
 
 from gralha.broker.config import NodeConfig
 from gralha.cli.program import CommandError
-from gralha.cli.up_settings import as_text, one_of, parse_overrides, replication, single
+from gralha.cli.up_settings import as_text, check_ports, one_of, parse_overrides, replication, single
 
 REPLICATED = {"default.replication.factor": "3", "min.insync.replicas": "2"}
 
@@ -55,3 +55,33 @@ def test_what_cannot_be_overridden_is_told(override: str, complaint: str) -> Non
     with pytest.raises(CommandError) as raised:
         parse_overrides([override])
     assert str(raised.value).startswith(complaint)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("num.partitons", "num.partitions"),
+        ("log.retention.hour", "log.retention.hours"),
+        ("auto.create.topic.enable", "auto.create.topics.enable"),
+    ],
+)
+def test_a_misspelt_setting_is_refused_with_the_right_name(typed: str, meant: str) -> None:
+    with pytest.raises(CommandError) as refused:
+        parse_overrides([f"{typed}=1"])
+    complaint = f"--override {typed}: there is no such setting. Did you mean {meant}?"
+    assert str(refused.value) == complaint
+
+
+def test_a_setting_that_only_kafka_has_passes_with_the_brokers_warning() -> None:
+    assert parse_overrides(["zookeeper.connect=z:2181"]) == {"zookeeper.connect": "z:2181"}
+
+
+@pytest.mark.parametrize(("brokers", "port"), [(3, 45_535), (3, 0), (5, 25_535), (2, 65_000)])
+def test_a_port_that_leaves_none_for_the_last_broker(brokers: int, port: int) -> None:
+    with pytest.raises(CommandError, match=f"--port {port}: {brokers} brokers need a port from 1 to "):
+        check_ports(brokers, port)
+
+
+@pytest.mark.parametrize(("brokers", "port"), [(1, 0), (1, 65_535), (3, None), (3, 45_534)])
+def test_a_port_that_suits(brokers: int, port: int | None) -> None:
+    check_ports(brokers, port)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gralha.cli.arguments import ProgramParser
 from gralha.cli.connect import open_admin
+from gralha.cli.json_output import add_json_option, print_json
 from gralha.cli.program import CommandError, run
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ def _parser() -> ProgramParser:
         command.add_argument(
             "--command-config", "-c", metavar="FILE", help="a file with properties of the admin client"
         )
+    for command in (cluster_id, endpoints):
+        add_json_option(command)
     unregister.add_argument("--id", "-i", type=int, required=True, metavar="ID", help="the broker")
     endpoints.add_argument("--include-fenced-brokers", action="store_true", help="show fenced brokers too")
     return parser
@@ -55,7 +58,11 @@ def _main(arguments: list[str]) -> int:
         options.command_config = options.config
     if options.command == "cluster-id":
         with open_admin(options, _CLIENT_ID) as admin:
-            print(f"Cluster ID: {admin.describe_cluster().cluster_id}")
+            found = admin.describe_cluster().cluster_id
+        if options.json:
+            print_json(clusterId=found)
+        else:
+            print(f"Cluster ID: {found}")
     elif options.command == "unregister":
         _unregister(options)
     else:
@@ -83,6 +90,21 @@ def _list_endpoints(options: argparse.Namespace) -> None:
         )
     with open_admin(options, _CLIENT_ID) as admin:
         nodes = admin.describe_cluster(include_fenced=options.include_fenced_brokers).nodes
+    if options.json:
+        print_json(
+            endpoints=[
+                {
+                    "id": node.id,
+                    "host": node.host,
+                    "port": node.port,
+                    "rack": node.rack,
+                    "isFenced": node.is_fenced,
+                    "type": "controller" if of_controllers else "broker",
+                }
+                for node in nodes
+            ]
+        )
+        return
     print(endpoints_table(nodes, of_controllers=of_controllers))
 
 

@@ -1,11 +1,12 @@
 """kafka-configs: shows and changes configs of topics, brokers, broker loggers, client metrics and groups."""
 
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gralha.cli.configs_options import configs_to_add, configs_to_delete, parse_options
 from gralha.cli.connect import open_admin
+from gralha.cli.json_output import print_json
 from gralha.cli.program import CommandError, run
 
 if TYPE_CHECKING:
@@ -83,20 +84,50 @@ def _describe(admin: "Admin", options: Namespace) -> None:
     if options.entity_names:
         name = options.entity_names[0]
         if not options.all and name not in _existing(admin, kind):
+            if options.json:
+                print_json(configs=[])
+                return
             print(f"The {kind[:-1]} '{name}' doesn't exist and doesn't have dynamic config.")
             return
         names = [name]
     else:
         names = _existing(admin, kind)
-    for name in names:
-        entries = _entries(admin, kind, name)
+    chosen = {
+        name: [entry for entry in _entries(admin, kind, name) if options.all or _is_own(entry, kind, name)]
+        for name in names
+    }
+    if options.json:
+        print_json(configs=[entity_json(kind, name, entries) for name, entries in chosen.items()])
+        return
+    for name, entries in chosen.items():
         if name == _DEFAULTS:
             print(f"Default configs for {kind} in the cluster are:")
         else:
             print(f"{'All' if options.all else 'Dynamic'} configs for {kind[:-1]} {name} are:")
         for entry in entries:
-            if options.all or _is_own(entry, kind, name):
-                print(entry_line(entry))
+            print(entry_line(entry))
+
+
+def entity_json(kind: str, name: str, entries: "Iterable[ConfigEntry]") -> dict[str, object]:
+    """An entity of --describe. The name of the defaults of all brokers is null."""
+    return {
+        "entityType": kind,
+        "entityName": name or None,
+        "configs": [
+            {
+                "name": entry.name,
+                "value": entry.value,
+                "source": entry.source.name,
+                "isSensitive": entry.is_sensitive,
+                "isReadOnly": entry.is_read_only,
+                "synonyms": [
+                    {"source": one.source.name, "name": one.name, "value": one.value}
+                    for one in entry.synonyms
+                ],
+            }
+            for entry in entries
+        ],
+    }
 
 
 def _existing(admin: "Admin", kind: str) -> list[str]:

@@ -5,6 +5,7 @@ from argparse import Namespace
 
 from gralha.cli.arguments import CommandParser, destination, given
 from gralha.cli.connect import add_connection_options
+from gralha.cli.json_output import add_json_option
 from gralha.cli.program import CommandError
 from gralha.cli.properties import load_properties
 
@@ -64,6 +65,7 @@ def _parser() -> CommandParser:
     parser.value("add-config", "settings to add: k1=v1,k2=[v1,v2],k3=v3", metavar="SETTINGS")
     parser.value("add-config-file", "a properties file with settings to add", metavar="FILE")
     parser.value("delete-config", "settings to delete: k1,k2", metavar="NAMES")
+    add_json_option(parser)
     parser.flag("force", "accepted without effect: this command asks no questions")
     return parser
 
@@ -76,6 +78,8 @@ def parse_options(arguments: list[str]) -> Namespace:
         parser.error("Command must include exactly one action: --describe, --alter")
     if options.describe:
         parser.exclude(options, "describe", ["add-config", "delete-config"])
+    else:
+        parser.exclude(options, "json", ["alter"])
     if given(options, "bootstrap-controller"):
         raise CommandError("--bootstrap-controller is not supported yet: use --bootstrap-server")
     if not given(options, "bootstrap-server"):

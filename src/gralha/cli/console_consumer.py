@@ -245,6 +245,8 @@ def _consume(
         is_there = assign(consumer, options.topic, options.partition, start, timeout_ms)
     if options.max_messages == 0 or not is_there:
         return
+    if _starts_with_new_records(options, properties) and sys.stdout.isatty() and sys.stderr.isatty():
+        print("Waiting for new records. --from-beginning shows earlier ones, too.", file=sys.stderr)
     commits = options.partition is None and is_true(properties.get("enable.auto.commit", "true"))
     for batch in batches(consumer, timeout_ms=timeout_ms):
         written = printer.write(batch)
@@ -252,6 +254,14 @@ def _consume(
             store_offsets(consumer, written)
         if printer.done:
             return
+
+
+def _starts_with_new_records(options: Namespace, properties: Mapping[str, str]) -> bool:
+    """Returns True if no earlier record is shown, which surprises people who have just written some."""
+    if options.partition is not None:
+        return not options.from_beginning and options.offset in (None, "latest")
+    has_group = options.group is not None or is_true(properties.get("enable.auto.commit", "true"))
+    return not has_group and properties["auto.offset.reset"] == "latest"
 
 
 class _Printer:

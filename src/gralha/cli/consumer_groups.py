@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from gralha.cli.connect import open_admin
 from gralha.cli.consumer_groups_options import parse_options
+from gralha.cli.json_output import print_json
 from gralha.cli.program import EXIT_FAILED, run
+from gralha.cli.watching import watched
 
 if TYPE_CHECKING:
     from gralha.cli.consumer_groups_description import OffsetRow
@@ -54,7 +56,7 @@ def _validate_regex(expression: str) -> int:
 
 def _act(action: "Callable[[Admin, Namespace], int]", options: Namespace) -> int:
     with open_admin(options, "kafka-consumer-groups", timeout_ms=options.timeout) as admin:
-        return action(admin, options)
+        return watched(lambda: action(admin, options), options.watch)
 
 
 def _consumer_groups(
@@ -79,6 +81,9 @@ def _chosen(admin: "Admin", options: Namespace) -> list[str]:
 
 def _list(admin: "Admin", options: Namespace) -> int:
     groups = _consumer_groups(admin, states=options.states, types=options.types)
+    if options.json:
+        print_json(groups=[{"group": one.group_id, "type": one.type, "state": one.state} for one in groups])
+        return 0
     with_type, with_state = options.type is not None, options.state is not None
     if with_type or with_state:
         print(listing_table(groups, with_type=with_type, with_state=with_state), end="")
@@ -110,6 +115,8 @@ def _describe(admin: "Admin", options: Namespace) -> int:
 
     verbose: bool = options.verbose
     groups = _described(admin, _chosen(admin, options))
+    if options.json:
+        return _describe_json(admin, options, groups)
     if options.members:
         tables = [description.members_table(group, verbose=verbose) for group in groups]
     elif options.state is not None:
@@ -117,7 +124,10 @@ def _describe(admin: "Admin", options: Namespace) -> int:
     else:
         rows = _offset_rows(admin, groups)
         tables = [
-            description.offsets_table(group.group_id, rows[group.group_id], verbose=verbose)
+            description.with_colours(
+                description.offsets_table(group.group_id, rows[group.group_id], verbose=verbose),
+                rows[group.group_id],
+            )
             for group in groups
         ]
     for group, table in zip(groups, tables, strict=True):
@@ -125,6 +135,19 @@ def _describe(admin: "Admin", options: Namespace) -> int:
         if remark is not None:
             print(f"\n{remark}", file=sys.stderr)
         print(table, end="", flush=True)
+    return 0
+
+
+def _describe_json(admin: "Admin", options: Namespace, groups: "Sequence[GroupDescription]") -> int:
+    from gralha.cli import consumer_groups_json as documents
+
+    if options.members:
+        print_json(groups=[documents.members(group) for group in groups])
+    elif options.state is not None:
+        print_json(groups=[documents.state(group) for group in groups])
+    else:
+        rows = _offset_rows(admin, groups)
+        print_json(groups=[documents.offsets(group, rows[group.group_id]) for group in groups])
     return 0
 
 

@@ -6,6 +6,7 @@ Each function makes the text of one group and sends no requests. A table begins 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from gralha.cli.colour import yellow
 from gralha.cli.program import CommandError
 
 if TYPE_CHECKING:
@@ -95,6 +96,16 @@ def offsets_table(group_id: str, rows: Sequence[OffsetRow], *, verbose: bool) ->
         for row, line in zip(rows, lines, strict=True):
             line.insert(3, _text(None if row.committed is None else row.committed.leader_epoch))
     return table(header, lines, widths, stretched)
+
+
+def with_colours(text: str, rows: Sequence[OffsetRow]) -> str:
+    """The table of offsets with a colour for partitions that lag, if it is for a terminal."""
+    lines = text.splitlines(keepends=True)
+    first = len(lines) - len(rows)
+    for place, row in enumerate(rows, start=first):
+        if row.lag:
+            lines[place] = yellow(lines[place].rstrip("\n")) + "\n"
+    return "".join(lines)
 
 
 def members_table(group: "GroupDescription", *, verbose: bool) -> str:

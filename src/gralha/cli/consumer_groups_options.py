@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from gralha.cli.arguments import CommandParser, given, positive_int
 from gralha.cli.connect import add_connection_options
+from gralha.cli.json_output import add_json_option
 from gralha.cli.program import CommandError
 from gralha.cli.times import parse_duration, parse_time
+from gralha.cli.watching import add_watch_option
 
 _ACTIONS = ("list", "describe", "delete", "reset-offsets", "delete-offsets", "validate-regex")
 _VIEWS = ("members", "offsets", "state")
@@ -29,6 +31,8 @@ _AVAILABLE_WITH: Mapping[str, tuple[str, ...]] = {
     "offsets": ("describe",),
     "state": ("describe", "list"),
     "type": ("list",),
+    "json": ("list", "describe"),
+    "watch": ("list", "describe"),
 }
 _STATES = (
     "PreparingRebalance",
@@ -103,6 +107,8 @@ def _parser() -> CommandParser:
     parser.flag("to-latest", "reset to the latest offset")
     parser.flag("to-current", "reset to the current offset")
     parser.value("from-file", "reset to the offsets in a CSV file", metavar="FILE")
+    add_json_option(parser)
+    add_watch_option(parser, "--list and --describe")
     parser.value(
         "timeout",
         "how long to wait for answers (default: 30000)",

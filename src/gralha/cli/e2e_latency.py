@@ -30,6 +30,7 @@ def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-e2e-latency",
         "This tool measures end-to-end latency in Kafka by sending messages and timing their reception.",
+        ["--bootstrap-server localhost:9092 --topic t --num-records 99 --producer-acks all --record-size 9"],
     )
     parser.value("bootstrap-server", "REQUIRED: the brokers to connect to", metavar="HOST:PORT,...")
     parser.value("topic", "REQUIRED: the topic to use; it is created if it does not exist", metavar="TOPIC")
@@ -91,7 +92,7 @@ def parse_options(arguments: list[str]) -> Namespace:
 
 def _with_names(arguments: list[str]) -> list[str]:
     """The arguments with the names of options. Before Kafka 4.2 they had none."""
-    if not arguments or any(argument.startswith("--") for argument in arguments):
+    if not arguments or any(argument.startswith("-") for argument in arguments):
         return arguments
     if len(arguments) not in (len(_NAMED), len(_POSITIONAL)):
         raise CommandError(

@@ -15,6 +15,7 @@ from gralha.cli.feature_levels import (
     mapping_text,
     metadata_level,
 )
+from gralha.cli.json_output import add_json_option, print_json
 from gralha.cli.program import CommandError, one_line, run
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def _parser() -> _Parser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     describe = commands.add_parser("describe", help="show features and their levels")
     describe.add_argument("--node-id", type=int, metavar="ID", help="ask this node (default: any node)")
+    add_json_option(describe)
     upgrade = commands.add_parser("upgrade", help="raise the levels of features")
     downgrade = commands.add_parser("downgrade", help="lower the levels of features")
     disable = commands.add_parser("disable", help="lower the levels of features to zero")
@@ -109,9 +111,25 @@ def _describe(options: argparse.Namespace) -> int:
     if options.node_id is not None and options.node_id < 0:
         raise CommandError(f"Invalid node id {options.node_id}: must be non-negative.")
     with open_admin(options, _CLIENT_ID) as admin:
-        for line in description(admin.describe_features(options.node_id)):
-            print(line)
+        features = admin.describe_features(options.node_id)
+    if options.json:
+        print_json(features=[feature_json(name, features) for name in sorted(features.supported)])
+        return 0
+    for line in description(features):
+        print(line)
     return 0
+
+
+def feature_json(name: str, features: "FeaturesDescription") -> dict[str, object]:
+    """A feature of describe. Levels are numbers."""
+    supported = features.supported[name]
+    return {
+        "feature": name,
+        "supportedMinVersion": supported.lowest,
+        "supportedMaxVersion": supported.highest,
+        "finalizedVersionLevel": features.finalized.get(name, 0),
+        "epoch": features.epoch,
+    }
 
 
 def description(features: "FeaturesDescription") -> Iterable[str]:

@@ -4,11 +4,16 @@ import re
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from gralha.cli.arguments import CommandParser
 from gralha.cli.connect import add_connection_options, open_admin
+from gralha.cli.json_output import add_json_option, print_json
 from gralha.cli.program import CommandError, run
 from gralha.cli.topic_filter import INTERNAL_TOPICS, TopicFilter
+
+if TYPE_CHECKING:
+    from gralha.client.values import TopicPartition
 
 # Returns True for a partition (topic, number) to show.
 PartitionFilter = Callable[[str, int], bool]
@@ -49,6 +54,7 @@ def _parser() -> CommandParser:
         metavar="TIME",
     )
     parser.flag("exclude-internal-topics", "leave out internal topics")
+    add_json_option(parser)
     return parser
 
 
@@ -63,12 +69,22 @@ def _main(arguments: list[str]) -> int:
     parser.require(options, "bootstrap-server")
     timestamp = parse_time(options.time)
     wanted = parse_filter(options)
-    for line in _offsets(options, timestamp, wanted):
-        print(line)
+    offsets = _offsets(options, timestamp, wanted)
+    if options.json:
+        print_json(
+            offsets=[
+                {"topic": one.topic, "partition": one.partition, "offset": offset}
+                for one, offset in offsets.items()
+            ]
+        )
+        return 0
+    for one, offset in offsets.items():
+        print(f"{one.topic}:{one.partition}:{offset}")
     return 0
 
 
-def _offsets(options: Namespace, timestamp: int, wanted: PartitionFilter) -> list[str]:
+def _offsets(options: Namespace, timestamp: int, wanted: PartitionFilter) -> "dict[TopicPartition, int]":
+    """The offsets in the order of Kafka's command: by `topic-partition` as text."""
     from gralha.client.values import TopicPartition
     from gralha.protocol.errors import KafkaError
 
@@ -83,14 +99,14 @@ def _offsets(options: Namespace, timestamp: int, wanted: PartitionFilter) -> lis
         if not partitions:
             raise CommandError("Could not match any topic-partitions with the specified filters")
         found = admin.list_offsets(dict.fromkeys(partitions, timestamp))
-    lines = []
+    offsets = {}
     for name, partition in sorted((str(partition), partition) for partition in partitions):
         result = found[partition]
         if isinstance(result, KafkaError):
             print(f"Skip getting offsets for topic-partition {name} due to error: {result}", file=sys.stderr)
         elif result.offset >= 0:
-            lines.append(f"{partition.topic}:{partition.partition}:{result.offset}")
-    return lines
+            offsets[partition] = result.offset
+    return offsets
 
 
 def parse_time(text: str) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gralha.cli.arguments import CommandParser, given
 from gralha.cli.connect import add_connection_options, open_admin
+from gralha.cli.json_output import add_json_option, print_json
 from gralha.cli.program import run
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def _parser() -> CommandParser:
     parser.flag("consumer", "only groups of consumers, of any type")
     parser.flag("share", "only share groups")
     parser.flag("streams", "only streams groups")
+    add_json_option(parser)
     return parser
 
 
@@ -61,7 +63,15 @@ def parse_options(arguments: list[str]) -> Namespace:
 def _list(options: Namespace) -> int:
     with open_admin(options, "kafka-groups", timeout_ms=_TIMEOUT_MS) as admin:
         groups = admin.list_groups()
-    print(listing([group for group in groups if passes(group, options)]), end="")
+    chosen = [group for group in groups if passes(group, options)]
+    if options.json:
+        print_json(
+            groups=[
+                {"group": one.group_id, "type": one.type, "protocol": one.protocol_type} for one in chosen
+            ]
+        )
+    else:
+        print(listing(chosen), end="")
     return 0
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gralha.cli.arguments import ProgramParser
 from gralha.cli.connect import add_bootstrap_options, open_admin
+from gralha.cli.json_output import add_json_option, print_json
 from gralha.cli.program import CommandError, run
 from gralha.cli.properties import load_properties
 
@@ -47,6 +48,7 @@ def _parser() -> ProgramParser:
     describe.add_argument(
         "--human-readable", action="store_true", help="with --replication: show how long ago, not timestamps"
     )
+    add_json_option(describe)
     add = commands.add_parser("add-controller", help="make the controller of --command-config a voter")
     remove = commands.add_parser("remove-controller", help="make a voter an observer")
     remove.add_argument("--controller-id", "-i", type=int, required=True, metavar="ID")
@@ -75,12 +77,14 @@ def _describe(options: argparse.Namespace) -> None:
         raise CommandError(
             "Only one of --status or --replication should be specified with describe sub-command"
         )
-    if not options.status and not options.replication:
+    if not options.status and not options.replication and not options.json:
         raise CommandError("One of --status or --replication must be specified with describe sub-command")
     if options.status and options.human_readable:
         raise CommandError("The option --human-readable is only supported along with --replication")
     with open_admin(options, _CLIENT_ID) as admin:
-        if options.replication:
+        if options.json:
+            print_json(**quorum_json(admin.describe_cluster().cluster_id, admin.describe_quorum()))
+        elif options.replication:
             print(replication_table(admin.describe_quorum(), human_readable=options.human_readable))
         else:
             print(status_text(admin.describe_cluster().cluster_id, admin.describe_quorum()))
@@ -107,6 +111,33 @@ def status_text(cluster_id: str, quorum: "QuorumDescription") -> str:
         "CurrentObservers": _nodes_text(quorum, quorum.observers),
     }
     return "\n".join(f"{name + ':':<24}{value}" for name, value in values.items())
+
+
+def quorum_json(cluster_id: str, quorum: "QuorumDescription") -> dict[str, object]:
+    """The whole quorum: what --status and --replication show."""
+    from gralha.protocol.primitives import uuid_to_string
+
+    leader = _leader(quorum)
+
+    def replica_json(replica: "QuorumReplica") -> dict[str, object]:
+        return {
+            "nodeId": replica.id,
+            "directoryId": uuid_to_string(replica.directory_id),
+            "endpoints": [str(endpoint) for endpoint in quorum.endpoints.get(replica.id, [])],
+            "logEndOffset": replica.log_end_offset,
+            "lag": leader.log_end_offset - replica.log_end_offset,
+            "lastFetchTimestamp": replica.last_fetch_ms,
+            "lastCaughtUpTimestamp": replica.last_caught_up_ms,
+        }
+
+    return {
+        "clusterId": cluster_id,
+        "leaderId": quorum.leader_id,
+        "leaderEpoch": quorum.leader_epoch,
+        "highWatermark": quorum.high_watermark,
+        "voters": [replica_json(voter) for voter in quorum.voters],
+        "observers": [replica_json(observer) for observer in quorum.observers],
+    }
 
 
 def _leader(quorum: "QuorumDescription") -> "QuorumReplica":

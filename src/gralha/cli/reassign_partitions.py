@@ -1,14 +1,18 @@
 """kafka-reassign-partitions: moves partitions to other brokers, and shows, throttles or cancels the move."""
 
+import contextlib
 import sys
+import time
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gralha.cli.connect import open_admin
+from gralha.cli.json_output import print_json
 from gralha.cli.program import CommandError, one_line, run
 from gralha.cli.reassign_partitions_options import DEFAULT_TIMEOUT_MS, RefusedError, parse_options
 from gralha.cli.text_file import read_text
+from gralha.cli.watching import show_until
 
 if TYPE_CHECKING:
     from gralha.cli.reassignment_file import ReassignmentPlan, Replica
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     from gralha.client.values import TopicPartition
     from gralha.protocol.errors import KafkaError
 
+_WAIT_SECONDS = 0.2
 _OTHERS_ARE_MOVING = (
     "Cannot execute because there is an existing partition assignment.  Use --additional to override this "
     "and create a new partition assignment in addition to the existing one. The --additional flag can also "
@@ -62,8 +67,23 @@ def _plan(options: Namespace) -> str:
 # --- list and verify ----------------------------------------------------------------------------------
 
 
-def _list(admin: "Admin", _options: Namespace) -> None:
-    print(list_text(admin.list_reassignments()))
+def _list(admin: "Admin", options: Namespace) -> None:
+    moving = admin.list_reassignments()
+    if not options.json:
+        print(list_text(moving))
+        return
+    print_json(
+        reassignments=[
+            {
+                "topic": partition.topic,
+                "partition": partition.partition,
+                "replicas": one.replicas,
+                "adding": one.adding,
+                "removing": one.removing,
+            }
+            for partition, one in sorted(moving.items())
+        ]
+    )
 
 
 def list_text(reassignments: "Mapping[TopicPartition, Reassignment]") -> str:
@@ -79,6 +99,16 @@ def list_text(reassignments: "Mapping[TopicPartition, Reassignment]") -> str:
 
 
 def _verify(admin: "Admin", options: Namespace) -> None:
+    """Shows the state of the moves. With --watch again and again, until all are done."""
+    if options.watch is None:
+        _show_state(admin, options)
+        return
+    with contextlib.suppress(KeyboardInterrupt):
+        show_until(lambda: not _show_state(admin, options), options.watch)
+
+
+def _show_state(admin: "Admin", options: Namespace) -> bool:
+    """Prints the state of the moves, and removes the throttles at their end. Returns True if some go on."""
     from gralha.cli.reassignment_file import parse_plan
     from gralha.cli.reassignment_throttles import clear_throttles
     from gralha.cli.replica_moves import folders_of, is_moving, state_text
@@ -92,8 +122,32 @@ def _verify(admin: "Admin", options: Namespace) -> None:
         print(_partition_text(partition, current.get(partition), target))
     folders = folders_of(admin, plan.folders)
     print("\n".join(state_text(one, folders[one], plan.folders[one]) for one in sorted(folders)), flush=True)
-    if not moving and not any(map(is_moving, folders.values())) and not options.preserve_throttles:
+    between_folders = any(map(is_moving, folders.values()))
+    if not moving and not between_folders and not options.preserve_throttles:
         clear_throttles(admin, plan.replicas())
+    return between_folders or any(partition in moving for partition in plan.replicas())
+
+
+def _wait(admin: "Admin", options: Namespace, plan: "ReassignmentPlan") -> None:
+    """Waits for the end of the moves, and shows how many partitions are done whenever that changes."""
+    from gralha.cli.replica_moves import folders_of, is_moving
+
+    targets = plan.replicas()
+    shown = ""
+    while True:
+        moving = admin.list_reassignments(targets)
+        left = {partition for partition, one in moving.items() if one.adding or one.removing}
+        left |= {
+            one.partition for one, folders in folders_of(admin, plan.folders).items() if is_moving(folders)
+        }
+        progress = f"{len(targets) - len(left)} of {len(targets)} partitions have moved"
+        if progress != shown:
+            print(progress, flush=True)
+            shown = progress
+        if not left:
+            break
+        time.sleep(_WAIT_SECONDS)
+    _show_state(admin, options)
 
 
 def _partition_text(partition: "TopicPartition", current: list[int] | None, target: list[int]) -> str:
@@ -241,6 +295,12 @@ def _begin(admin: "Admin", options: Namespace, plan: "ReassignmentPlan") -> None
     print(f"Successfully started partition reassignment{plural} for {_comma(sorted(targets))}", flush=True)
     if plan.folders:
         begin_moves(admin, plan.folders, _timeout_ms(options))
+    if options.wait:
+        try:
+            _wait(admin, options, plan)
+        except KeyboardInterrupt:
+            print("The moves go on. --verify shows their state.", file=sys.stderr)
+            raise
 
 
 def _error_lines(results: "Mapping[TopicPartition, KafkaError | None]") -> list[str]:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from gralha.cli.arguments import CommandParser, given
 from gralha.cli.connect import add_connection_options
+from gralha.cli.json_output import add_json_option
+from gralha.cli.watching import add_watch_option
 
 ACTIONS = ("generate", "execute", "verify", "cancel", "list")
 DEFAULT_TIMEOUT_MS = 10_000
@@ -19,13 +21,16 @@ _ALLOWED: Mapping[str, tuple[str, ...]] = {
     "generate": ("disable-rack-aware",),
     "execute": (
         *("additional", "throttle", "replica-alter-log-dirs-throttle", "timeout"),
-        "disallow-replication-factor-change",
+        *("disallow-replication-factor-change", "wait"),
     ),
-    "verify": ("preserve-throttles",),
+    "verify": ("preserve-throttles", "watch"),
     "cancel": ("preserve-throttles", "timeout", "bootstrap-controller"),
-    "list": ("bootstrap-controller",),
+    "list": ("bootstrap-controller", "json"),
 }
 _OPTIONS = (
+    "json",
+    "wait",
+    "watch",
     "bootstrap-controller",
     "reassignment-json-file",
     "topics-to-move-json-file",
@@ -88,6 +93,9 @@ def _parser() -> CommandParser:
         kind=int,
         metavar="MS",
     )
+    add_json_option(parser)
+    parser.flag("wait", "with --execute: show the progress until all moves are done, then do as --verify")
+    add_watch_option(parser, "--verify")
     parser.flag("additional", "with --execute: even if others are moving; also to change the throttle")
     parser.flag("preserve-throttles", "leave throttles as they are")
     parser.flag("disallow-replication-factor-change", "with --execute: keep the number of replicas")

@@ -30,6 +30,14 @@ def similar(word: str, known: Collection[str]) -> str | None:
     return folded[like[0]] if like else None
 
 
+def misspelt(word: str, known: Collection[str]) -> str | None:
+    """The known name that the word is with a letter or two wrong. None if it may be another name."""
+    from difflib import get_close_matches
+
+    nearly = get_close_matches(word.lower(), known, n=1, cutoff=0.9)
+    return nearly[0] if nearly and nearly[0] != word else None
+
+
 def did_you_mean(word: str, known: Collection[str], form: str = "{}") -> str:
     """The end of an error: " Did you mean NAME?", or nothing. `form` shows the name."""
     name = similar(word, known)

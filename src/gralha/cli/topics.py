@@ -5,9 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gralha.cli.connect import open_admin
+from gralha.cli.json_output import print_json
 from gralha.cli.program import CommandError, run
 from gralha.cli.topic_filter import INTERNAL_TOPICS, TopicFilter
 from gralha.cli.topics_options import check_numbers, parse_assignments, parse_configs, parse_options
+from gralha.cli.watching import watched
 
 if TYPE_CHECKING:
     from gralha.client.admin import Admin
@@ -38,13 +40,27 @@ def _main(arguments: list[str]) -> int:
 
 
 def _act(action: "Callable[[Admin, Namespace], None]", options: Namespace) -> int:
-    with open_admin(options, "kafka-topics") as admin:
+    def once() -> int:
         action(admin, options)
-    return 0
+        return 0
+
+    with open_admin(options, "kafka-topics") as admin:
+        return watched(once, options.watch)
 
 
 def _list(admin: "Admin", options: Namespace) -> None:
-    print("\n".join(topic.name for topic in matching(admin.list_topics(), options)))
+    topics = matching(admin.list_topics(), options)
+    if options.json:
+        print_json(topics=[listing_json(topic) for topic in topics])
+    else:
+        print("\n".join(topic.name for topic in topics))
+
+
+def listing_json(topic: "TopicListing") -> dict[str, object]:
+    """A topic of --list."""
+    from gralha.protocol.primitives import uuid_to_string
+
+    return {"topic": topic.name, "topicId": uuid_to_string(topic.topic_id), "isInternal": topic.is_internal}
 
 
 def _create(admin: "Admin", options: Namespace) -> None:

@@ -2,8 +2,10 @@
 
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+from gralha.cli.colour import red, yellow
+from gralha.cli.json_output import print_json
 from gralha.cli.program import CommandError
 from gralha.client.admin import Admin
 from gralha.client.topic_calls import DEFAULT_PAGE_PARTITIONS
@@ -39,9 +41,17 @@ def describe(
     resources = {topic.name: ConfigResource(ResourceType.TOPIC, topic.name) for topic in topics}
     configs = admin.describe_configs(resources.values())
     live_brokers = set(admin.cluster.brokers())
+    documents = []
     for topic in topics:
-        for line in lines_of(topic, succeeded(configs[resources[topic.name]]), options, live_brokers):
+        chosen = _choose(topic, succeeded(configs[resources[topic.name]]), options, live_brokers)
+        if options.json:
+            if chosen.has_title or chosen.partitions:
+                documents.append(topic_json(chosen))
+            continue
+        for line in lines_of(chosen, live_brokers):
             print(line)
+    if options.json:
+        print_json(topics=documents)
 
 
 def _described(
@@ -60,10 +70,18 @@ def succeeded(result: Result | KafkaError) -> Result:
     return result
 
 
-def lines_of(
+class Chosen(NamedTuple):
+    """What the options choose of one topic: its first line, and partitions."""
+
+    topic: TopicDescription
+    overrides: list[ConfigEntry]
+    has_title: bool
+    partitions: list[PartitionDescription]
+
+
+def _choose(
     topic: TopicDescription, configs: list[ConfigEntry], options: Namespace, live_brokers: set[int]
-) -> Iterator[str]:
-    """The lines of one topic."""
+) -> Chosen:
     reports_partitions = (
         options.under_replicated_partitions
         or options.under_min_isr_partitions
@@ -71,14 +89,54 @@ def lines_of(
         or options.unavailable_partitions
     )
     overrides = [entry for entry in configs if not entry.is_default]
-    if not reports_partitions and (overrides or not options.topics_with_overrides):
-        yield topic_line(topic, overrides)
+    has_title = bool(not reports_partitions and (overrides or not options.topics_with_overrides))
     if options.topics_with_overrides:
-        return
+        return Chosen(topic, overrides, has_title, [])
     min_in_sync = next((int(entry.value or 1) for entry in configs if entry.name == "min.insync.replicas"), 1)
-    for partition in topic.partitions:
-        if not reports_partitions or _is_reported(partition, options, live_brokers, min_in_sync):
-            yield partition_line(topic.name, partition)
+    partitions = [
+        partition
+        for partition in topic.partitions
+        if not reports_partitions or _is_reported(partition, options, live_brokers, min_in_sync)
+    ]
+    return Chosen(topic, overrides, has_title, partitions)
+
+
+def lines_of(chosen: Chosen, live_brokers: set[int]) -> Iterator[str]:
+    """The lines of a topic. A terminal shows partitions without a leader or with lost replicas in colour."""
+    if chosen.has_title:
+        yield topic_line(chosen.topic, chosen.overrides)
+    for partition in chosen.partitions:
+        line = partition_line(chosen.topic.name, partition)
+        if partition.leader not in live_brokers:
+            yield red(line)
+        elif len(partition.in_sync_replicas) < len(partition.replicas):
+            yield yellow(line)
+        else:
+            yield line
+
+
+def topic_json(chosen: Chosen) -> dict[str, object]:
+    """A topic of --describe."""
+    topic = chosen.topic
+    return {
+        "topic": topic.name,
+        "topicId": uuid_to_string(topic.topic_id),
+        "isInternal": topic.is_internal,
+        "partitionCount": len(topic.partitions),
+        "replicationFactor": len(topic.partitions[0].replicas) if topic.partitions else 0,
+        "configs": {entry.name: entry.value for entry in chosen.overrides},
+        "partitions": [
+            {
+                "partition": one.partition,
+                "leader": one.leader,
+                "replicas": one.replicas,
+                "isr": one.in_sync_replicas,
+                "elr": one.eligible_leader_replicas,
+                "lastKnownElr": one.last_known_eligible_leader_replicas,
+            }
+            for one in chosen.partitions
+        ],
+    }
 
 
 def _is_reported(

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 from gralha.cli.arguments import CommandParser, given
 from gralha.cli.connect import add_connection_options
+from gralha.cli.json_output import add_json_option
 from gralha.cli.program import CommandError
+from gralha.cli.watching import add_watch_option
 
 _ACTIONS = ("list", "describe", "create", "alter", "delete")
 _REPORTS = (
@@ -30,6 +32,8 @@ _ALLOWED_WITH = {
     "if-exists": ("alter", "delete", "describe"),
     "if-not-exists": ("create",),
     "exclude-internal": ("list", "describe"),
+    "json": ("list", "describe"),
+    "watch": ("list", "describe"),
 }
 _MAX_REPLICATION_FACTOR = 32767
 
@@ -69,6 +73,8 @@ def _parser() -> CommandParser:
     parser.flag("unavailable-partitions", "describe only partitions without a live leader")
     parser.flag("topics-with-overrides", "describe only topics with settings of their own")
     parser.value("partition-size-limit-per-response", "the most partitions in one response", kind=int)
+    add_json_option(parser)
+    add_watch_option(parser, "--list and --describe")
     return parser
 
 

@@ -12,10 +12,18 @@ from gralha.cli import up_settings
 from gralha.cli.arguments import ProgramParser, port_number
 from gralha.cli.installed import installed_command
 from gralha.cli.log_lines import SHORT_FORMAT, log_to
-from gralha.cli.program import CommandError, run
+from gralha.cli.program import run
 from gralha.cli.server import log_to_stderr, metrics_url, serve
 from gralha.cli.up_brokers import MAX_BROKERS, run_brokers
-from gralha.cli.up_folders import check_number, default_data_folder, earlier_settings, folder_for, prepare
+from gralha.cli.up_folders import (
+    check_number,
+    check_place,
+    data_folder,
+    default_data_folder,
+    earlier_settings,
+    folder_for,
+    prepare,
+)
 
 if TYPE_CHECKING:
     from gralha.broker.node import Node
@@ -49,7 +57,7 @@ def _parser() -> ProgramParser:
     )
     parser.add_argument(
         "--data",
-        type=Path,
+        type=data_folder,
         metavar="DIR",
         help=f"data folder (default {default_data_folder()}, or its subfolder N-brokers for N brokers)",
     )
@@ -98,9 +106,9 @@ def _up(arguments: list[str]) -> int:
     overrides = up_settings.parse_overrides(options.override)
     if options.no_auto_create:
         overrides["auto.create.topics.enable"] = "false"
+    up_settings.check_ports(options.brokers, options.port)
     data = (options.data or folder_for(options.brokers)).expanduser().resolve()
-    if "," in str(data):
-        raise CommandError(f"--data {data}: the path of the data folder must not have a comma")
+    check_place(data)
     check_number(data, options.brokers)
     if options.brokers > 1:
         return _up_several(options, data, overrides)

@@ -12,6 +12,7 @@ each start: the voters stay the same.
 import os
 import re
 import shlex
+from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +37,24 @@ def folder_for(brokers: int) -> Path:
     return folder if brokers == 1 else folder / f"{brokers}-brokers"
 
 
+def data_folder(text: str) -> Path:
+    """The folder of --data. An empty name, such as that of an unset variable, is not the current folder."""
+    if not text:
+        raise ArgumentTypeError("the name of the folder is empty")
+    return Path(text)
+
+
+def check_place(data: Path) -> None:
+    """Raises CommandError if there can be no data folder at this path."""
+    if "," in str(data):
+        raise CommandError(f"--data {data}: the path of the data folder must not have a comma")
+    there = next(path for path in (data, *data.parents) if path.exists())
+    if not there.is_dir():
+        raise CommandError(f"--data {data}: {there} is a file. Name a folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise CommandError(f"--data {data}: you may not write in {there}. Name another folder")
+
+
 def check_number(data: Path, brokers: int) -> None:
     """Raises CommandError if the folder was created for another number of brokers."""
     earlier = max([0, *_broker_folders(data), *_voters(data)])
@@ -57,7 +76,7 @@ def prepare(data: Path, brokers: int) -> None:
     try:
         prepare_cluster({number: str(data / f"broker-{number}") for number in numbers})
     except FormatError as error:
-        raise CommandError(str(error)) from None
+        raise CommandError(f"--data {data}: {error}") from None
 
 
 def _broker_folders(data: Path) -> list[int]:

@@ -10,6 +10,7 @@ from gralha.cli.program import CommandError
 FIRST_PORT: Final = 19092
 PORT_STEP: Final = 10_000
 CONTROLLER_PORT_OFFSET: Final = 1
+HIGHEST_PORT: Final = 65535
 METRICS_PORT_OFFSET: Final = 216  # 9308 for 9092
 VOTERS: Final = "controller.quorum.voters"
 METRICS_LISTENER: Final = "gralha.metrics.listener"
@@ -72,6 +73,18 @@ def _free_or_any(port: int) -> int:
     except (OSError, OverflowError):
         return 0
     return port
+
+
+def check_ports(brokers: int, port: int | None) -> None:
+    """Raises CommandError if --port leaves no ports for the last of several brokers."""
+    if brokers == 1 or port is None:
+        return
+    highest = HIGHEST_PORT - CONTROLLER_PORT_OFFSET - (brokers - 1) * PORT_STEP
+    if not 0 < port <= highest:
+        raise CommandError(
+            f"--port {port}: {brokers} brokers need a port from 1 to {highest}, because each listens "
+            f"{PORT_STEP} ports after the one before"
+        )
 
 
 def single(data: Path, host: str, port: int) -> dict[str, str]:
@@ -137,8 +150,19 @@ def parse_overrides(overrides: Sequence[str]) -> dict[str, str]:
                 f"--override {name}: gralha up sets it itself. For your own layout write a properties file, "
                 "and run gralha server --config FILE"
             )
+        _check_spelling(name)
         settings[name] = value.strip()
     return settings
+
+
+def _check_spelling(name: str) -> None:
+    """Raises CommandError for a misspelt name. The broker warns about other names that it does not know."""
+    from gralha.cli.suggestions import misspelt
+    from gralha.metadata.broker_configs import BROKER_CONFIGS
+
+    meant = None if name in BROKER_CONFIGS else misspelt(name, BROKER_CONFIGS)
+    if meant is not None:
+        raise CommandError(f"--override {name}: there is no such setting. Did you mean {meant}?")
 
 
 def in_address(host: str) -> str:

@@ -29,6 +29,9 @@ def _parser() -> ProgramParser:
         prog="kafka-verifiable-consumer",
         description="Reads a topic in a group. It prints a JSON event for each rebalance, batch of records "
         "and commit of offsets.",
+        examples=[
+            "kafka-verifiable-consumer --bootstrap-server localhost:9092 --topic orders --group-id readers",
+        ],
     )
     add = parser.add_argument
     add("--bootstrap-server", required=True, metavar="HOST:PORT,...", help="the brokers to connect to")

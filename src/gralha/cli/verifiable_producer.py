@@ -63,6 +63,9 @@ def _parser() -> ProgramParser:
         prog="kafka-verifiable-producer",
         description="Writes increasing numbers to a topic. It prints a JSON event for each record, so that a "
         "test knows which records the cluster has acknowledged.",
+        examples=[
+            "kafka-verifiable-producer --bootstrap-server localhost:9092 --topic orders --max-messages 10",
+        ],
     )
     add = parser.add_argument
     add("--topic", required=True, metavar="TOPIC", help="the topic to write to")
