@@ -25,10 +25,10 @@ KAFKA_DEFAULTS: Final = {
 }
 # What differs from Kafka besides defaults, and is not in the meaning already.
 DIFFERENCES: Final = {
-    "listeners": "A node without this setting listens on localhost:9092 only. Kafka's listens on all "
-    "addresses, and takes new listeners while it runs.",
-    "controller.listener.names": "Gralha needs it only if there are other nodes.",
-    "replica.selector.class": "It loads the class.",
+    "listeners": "without this setting a node listens on localhost:9092 only, and listeners do not change "
+    "while it runs.",
+    "controller.listener.names": "it is needed only if there are other nodes.",
+    "replica.selector.class": "the name loads no class.",
 }
 UNITS_MS: Final = {"day": 86_400_000, "hour": 3_600_000, "minute": 60_000, "second": 1000}
 UNITS_BYTES: Final = {"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10}
@@ -139,15 +139,17 @@ def _table(keys: Iterable[ConfigKey], kind: str) -> str:
 def _row(key: ConfigKey, kind: str) -> str:
     meaning = key.documentation
     if key.name in KAFKA_DEFAULTS:
-        meaning += f" **Kafka:** the default is `{KAFKA_DEFAULTS[key.name]}`."
+        meaning += f" **Unlike Kafka:** the default there is `{KAFKA_DEFAULTS[key.name]}`."
     if key.name in DIFFERENCES:
-        meaning += f" **Kafka:** {DIFFERENCES[key.name]}"
+        meaning += f" **Unlike Kafka:** {DIFFERENCES[key.name]}"
     cells = [f"`{key.name}`", _escaped(meaning), _values(key), _default(key), _places(key, kind)]
     return f"| {' | '.join(cells)} |"
 
 
 def _escaped(text: str) -> str:
-    return text.replace("|", "\\|").replace("*", "\\*").replace("\\*\\*Kafka:\\*\\*", "**Kafka:**")
+    return (
+        text.replace("|", "\\|").replace("*", "\\*").replace("\\*\\*Unlike Kafka:\\*\\*", "**Unlike Kafka:**")
+    )
 
 
 def _values(key: ConfigKey) -> str:
