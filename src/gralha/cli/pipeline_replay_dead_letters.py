@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gralha.cli.connect import check_reachable, topics_of
 from gralha.cli.program import CommandError, stop_on_terminate
 from gralha.cli.properties import load_properties
-from gralha.pipelines.explanations import did_you_mean
+from gralha.cli.suggestions import did_you_mean
 from gralha.pipelines.replaying import Letter, letter
 from gralha.pipelines.state_files import StateFile, state_folder
 
