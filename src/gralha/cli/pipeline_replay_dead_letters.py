@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from gralha.cli.connect import check_reachable, topics_of
-from gralha.cli.program import CommandError, stop_on_terminate
+from gralha.cli.program import EXIT_FAILED, CommandError, stop_on_terminate
 from gralha.cli.properties import load_properties
 from gralha.cli.suggestions import did_you_mean
 from gralha.pipelines.replaying import Letter, letter
@@ -29,7 +29,7 @@ SHOWN: Final = 20
 
 
 def command(options: Namespace) -> int:
-    """Replays the letters, or shows them. Returns 1 if a letter could not be replayed."""
+    """Replays the letters, or shows them. Returns 1 if one of them cannot be replayed."""
     from confluent_kafka import KafkaException
 
     from gralha.cli.librdkafka import reason_of
@@ -54,7 +54,7 @@ def command(options: Namespace) -> int:
     finally:
         consumer.close()
     print("\n".join(replay.text(topic)))
-    return 0
+    return EXIT_FAILED if replay.too_large else 0
 
 
 def _topic(options: Namespace) -> str:
