@@ -181,17 +181,17 @@ def what_to_look_at(bootstrap: str, checkpoints: Path, metrics_port: int) -> lis
     one = bootstrap.partition(",")[0]
     server = f"--bootstrap-server {one}"
     commands = {
-        "lag, as of any consumer": f"kafka-consumer-groups {server} --describe --group totals",
+        "lag, as for any consumer": f"kafka-consumer-groups {server} --describe --group totals",
         "results": f"kafka-console-consumer {server} --topic sales.totals --from-beginning",
-        "what did not parse, and why": f"kafka-console-consumer {server} --topic totals.dead-letters "
+        "records that do not fit, and why": f"kafka-console-consumer {server} --topic totals.dead-letters "
         "--from-beginning --property print.headers=true",
-        "how the pipelines go": f"gralha pipeline status --checkpoints {checkpoints}",
+        "state of the pipelines": f"gralha pipeline status --checkpoints {checkpoints}",
         "metrics for Prometheus": f"curl -s localhost:{metrics_port}/metrics",
     }
     width = max(map(len, commands))
     lines = [f"  {name:<{width}}  {command}" for name, command in commands.items()]
     path = f"  (export PATH={Path(sys.executable).parent}:$PATH)"
-    return ["", "It runs. What to look at in another terminal:", *lines, path, "Ctrl-C stops everything.", ""]
+    return ["", "The demo is running. Try in another terminal:", *lines, path, "Ctrl-C stops everything.", ""]
 
 
 def _has_run(file: StateFile) -> bool:

@@ -238,7 +238,7 @@ def test_every_command_has_help_with_an_example_and_defaults(
         helps.append(written(capfd).out)
     assert helps[0] == helps[1]
     assert helps[0].startswith(f"usage: gralha pipeline {command} ")
-    assert f"example: gralha pipeline {command}" in helps[0]
+    assert f"example:\n  gralha pipeline {command}" in helps[0]
     entries = re.split(r"\n  (?=-)", helps[0])[1:]
     valued = [entry for entry in entries if re.match(r"--[a-z-]+ [A-Z]", entry)]
     assert [entry for entry in valued if "default" not in entry] == []
@@ -248,8 +248,13 @@ def test_every_command_has_help_with_an_example_and_defaults(
 def test_wrong_words_get_the_right_ones(
     file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert said(["stauts"], capfd) == "gralha pipeline has no command 'stauts'. Did you mean status?\n"
-    assert said(["replay"], capfd).endswith(" Did you mean replay-dead-letters?\n")
+    assert (
+        said(["stauts"], capfd)
+        == "gralha pipeline has no command 'stauts'. Did you mean status? (see gralha pipeline --help)\n"
+    )
+    assert said(["replay"], capfd).startswith(
+        "gralha pipeline has no command 'replay'. Did you mean replay-dead-letters?"
+    )
     assert said(["--checkpoints", "c"], capfd).startswith("Which command? Give one of: init, run, plan,")
     with pytest.raises(SystemExit):
         main(["help", "status"])

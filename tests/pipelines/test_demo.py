@@ -32,7 +32,7 @@ def test_the_demo_shows_results_and_ends_by_itself(tmp_path: Path) -> None:
     line = [*DEMO, "--seconds", "5", "--folder", str(folder)]
     with Terminal(line, cwd=REPOSITORY) as terminal:
         terminal.wait_for(r"Starting three brokers: localhost:\d+,localhost:\d+,localhost:\d+")
-        terminal.wait_for("It runs. What to look at in another terminal:", START_SECONDS_MAX)
+        terminal.wait_for("The demo is running. Try in another terminal:", START_SECONDS_MAX)
         terminal.wait_for(r"totals +batch \d+ .* lag \d+")
         assert terminal.end() == 0, terminal.screen
         screen = terminal.screen

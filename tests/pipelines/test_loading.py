@@ -132,6 +132,10 @@ def test_pipelines_by_name(tmp_path: Path) -> None:
             {"spark.app.name": "mine", "spark.executor.cores": "3"},
         ),
         ("import gralha_test_needs_spark", {}),
+        (
+            "try: SparkSession.builder.master('local[1]').getOrCreate()\nexcept Exception: pass",
+            {"spark.master": "local[1]"},
+        ),
     ],
 )
 def test_a_file_that_needs_spark_says_so(tmp_path: Path, line: str, settings: dict[str, str]) -> None:

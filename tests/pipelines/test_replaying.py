@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+from confluent_kafka import KafkaError, TopicPartition
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from gralha.cli.pipeline import main
+from gralha.cli.pipeline_replay_dead_letters import batches
 from gralha.pipelines.dead_letters import DeadLetters
 from gralha.pipelines.replaying import letter, timestamp_ms
 from gralha.pipelines.state_files import State, StateFile
@@ -131,7 +133,9 @@ def test_letters_that_cannot_be_replayed_are_named(
     numbers, sums = new_name("numbers"), new_name("sums")
     create(pipelines.bootstrap, numbers)
     pipelines.fail(sums, record(numbers, b"x" * 3_000, 4), record(numbers, b"b", 5))
-    assert pipelines.replay(sums) == [
+    code, out, err = pipelines.outcome(sums)
+    assert (code, err) == (1, "")
+    assert out.splitlines() == [
         f"Wrote 1 dead letter of {sums} back: 1 to {numbers}",
         f"Not replayed: {numbers}-0 offset 4: it was too large for {pipelines.topic}",
     ]
@@ -166,3 +170,47 @@ def test_the_topic_is_that_of_the_last_run(pipelines: Pipelines, new_name: Calla
     assert code == 1
     assert f"There is no topic {sums}x.dead-letters on " in err
     assert f"Did you mean {sums}.dead-letters?" in err
+
+
+class Event(NamedTuple):
+    """A message of librdkafka, or the end of a partition."""
+
+    number: int
+    place: int
+    is_end: bool = False
+
+    def partition(self) -> int:
+        return self.number
+
+    def offset(self) -> int:
+        return self.place
+
+    def error(self) -> KafkaError | None:
+        return KafkaError(KafkaError._PARTITION_EOF) if self.is_end else None
+
+
+class Events:
+    """A consumer that gets these events, one after the other."""
+
+    def __init__(self, *events: Event) -> None:
+        self.events = list(events)
+
+    def assign(self, places: list[TopicPartition]) -> None:
+        self.assigned = [place.partition for place in places]
+
+    def poll(self, _timeout_seconds: float) -> Event | None:
+        return self.events.pop(0) if self.events else None
+
+    def consume(self, _count: int, timeout: float) -> list[Event]:
+        assert timeout == 0
+        return []
+
+
+def test_a_topic_may_end_with_offsets_that_have_no_message() -> None:
+    """The marker of a transaction has the last offset of partition 1, and somebody writes to partition 0."""
+    consumer: Any = Events(Event(0, 5), Event(0, 6), Event(1, 3), Event(0, 7), Event(1, 5, is_end=True))
+    places = [(TopicPartition("t", 0, 5), 7), (TopicPartition("t", 1, 3), 5), (TopicPartition("t", 2, 9), 9)]
+    found: list[Any] = [message for batch in batches(consumer, places) for message in batch]
+    assert found == [Event(0, 5), Event(0, 6), Event(1, 3)]
+    assert consumer.assigned == [0, 1]
+    assert consumer.events == []

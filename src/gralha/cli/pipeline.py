@@ -18,16 +18,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _pipeline(arguments: list[str]) -> int:
-    from gralha.pipelines.explanations import did_you_mean
-
     words = command_first(arguments, COMMANDS)
     if words[:1] == ["help"]:
         words = [*words[1:], "--help"]
     if words and words[0] not in (*COMMANDS, "-h", "--help") and words[0].startswith("-"):
         raise CommandError(f"Which command? Give one of: {', '.join(COMMANDS)}.")
-    if words and not words[0].startswith("-") and words[0] not in COMMANDS:
-        meant = did_you_mean(words[0], list(COMMANDS)) or f" Give one of: {', '.join(COMMANDS)}."
-        raise CommandError(f"gralha pipeline has no command '{words[0]}'.{meant}")
     if not words:
         parser().print_help()
         return EXIT_FAILED

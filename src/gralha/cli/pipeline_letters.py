@@ -3,13 +3,12 @@
 import shlex
 
 from gralha.cli.connect import default_bootstrap_servers
+from gralha.cli.pipeline_options import DEFAULT_CHECKPOINTS
 from gralha.pipelines.state_files import State
-
-DEFAULT_CHECKPOINTS = "checkpoints"
 
 
 def letters_text(state: State, checkpoints: str) -> list[str]:
-    """The lines about the dead letters of a run. None if there are none."""
+    """The lines about the dead letters of a run. Empty if there are none."""
     count = state.progress.dead_letters_total if state.progress is not None else 0
     if not count:
         return []

@@ -41,9 +41,8 @@ def parser() -> ProgramParser:
     main = ProgramParser(
         prog="gralha pipeline",
         description="Data pipelines on Spark, from a Python file.",
-        epilog="example:\n  gralha pipeline init shop\n\n"
-        "`gralha pipeline COMMAND --help` shows the options of a command.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="`gralha pipeline COMMAND --help` shows the options of a command.",
+        examples=("gralha pipeline init shop",),
     )
     commands = main.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_init(_added(commands, "init"))
@@ -63,8 +62,7 @@ def _added(commands: "Commands", name: str, more: str = "") -> ProgramParser:
         name,
         help=text,
         description=f"{text[0].upper()}{text[1:]}. {more}".strip(),
-        # The formatter would join the lines of a longer text.
-        epilog=f"example: {example}",
+        examples=(example,),
     )
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from gralha.cli.connect import check_reachable, topics_of
-from gralha.cli.program import CommandError, stop_on_terminate
+from gralha.cli.program import EXIT_FAILED, CommandError, stop_on_terminate
 from gralha.cli.properties import load_properties
-from gralha.pipelines.explanations import did_you_mean
+from gralha.cli.suggestions import did_you_mean
 from gralha.pipelines.replaying import Letter, letter
 from gralha.pipelines.state_files import StateFile, state_folder
 
@@ -29,7 +29,7 @@ SHOWN: Final = 20
 
 
 def command(options: Namespace) -> int:
-    """Replays the letters, or shows them. Returns 1 if a letter could not be replayed."""
+    """Replays the letters, or shows them. Returns 1 if one of them cannot be replayed."""
     from confluent_kafka import KafkaException
 
     from gralha.cli.librdkafka import reason_of
@@ -43,7 +43,7 @@ def command(options: Namespace) -> int:
     try:
         places = _places(consumer, topic, options)
         replay = _Replay(options.name, None if options.dry_run else _producer(properties))
-        for messages in _batches(consumer, places):
+        for messages in batches(consumer, places):
             replay.add(messages)
             if not options.dry_run:
                 _commit(consumer, messages)
@@ -54,7 +54,7 @@ def command(options: Namespace) -> int:
     finally:
         consumer.close()
     print("\n".join(replay.text(topic)))
-    return 0
+    return EXIT_FAILED if replay.too_large else 0
 
 
 def _topic(options: Namespace) -> str:
@@ -75,7 +75,7 @@ def _consumer(properties: dict[str, str], group: str) -> "Consumer":
     from gralha.cli.librdkafka import create, quiet_settings, to_librdkafka
 
     # Without a member the group is a place for offsets, and nothing more.
-    settings = {"group.id": group, "enable.auto.commit": False, "enable.partition.eof": False}
+    settings = {"group.id": group, "enable.auto.commit": False, "enable.partition.eof": True}
     return create(Consumer, {**quiet_settings(), **to_librdkafka(properties), **settings})
 
 
@@ -114,8 +114,8 @@ def _places(consumer: "Consumer", topic: str, options: Namespace) -> "list[tuple
     return places
 
 
-def _batches(consumer: "Consumer", places: "list[tuple[TopicPartition, int]]") -> "Iterator[list[Message]]":
-    """The messages between the places."""
+def batches(consumer: "Consumer", places: "list[tuple[TopicPartition, int]]") -> "Iterator[list[Message]]":
+    """The messages between the places. The last offsets may be of transactions, and have no messages."""
     ends = {place.partition: end for place, end in places if place.offset < end}
     consumer.assign([place for place, end in places if place.offset < end])
     while ends:
@@ -126,16 +126,25 @@ def _batches(consumer: "Consumer", places: "list[tuple[TopicPartition, int]]") -
         messages = [first, *consumer.consume(BATCH, timeout=0)]
         wanted = []
         for message in messages:
-            if (error := message.error()) is not None:
-                from gralha.cli.librdkafka import reason_of
-
-                raise CommandError(f"The dead letters cannot be read: {reason_of(error)}")
             partition, offset = message.partition() or 0, message.offset() or 0
-            if partition in ends and offset < ends[partition]:
+            is_end = _is_end(message)
+            if not is_end and offset < ends.get(partition, 0):
                 wanted.append(message)
-            if partition in ends and offset + 1 >= ends[partition]:
-                del ends[partition]
+            if is_end or offset + 1 >= ends.get(partition, 0):
+                ends.pop(partition, None)
         yield wanted
+
+
+def _is_end(message: "Message") -> bool:
+    """Returns True if this is not a message, but the end of a partition. Raises CommandError for errors."""
+    from confluent_kafka import KafkaError
+
+    from gralha.cli.librdkafka import reason_of
+
+    error = message.error()
+    if error is not None and error.code() != KafkaError._PARTITION_EOF:
+        raise CommandError(f"The dead letters cannot be read: {reason_of(error)}")
+    return error is not None
 
 
 def _commit(consumer: "Consumer", messages: "list[Message]") -> None:

@@ -12,7 +12,7 @@ from gralha.cli.colour import red, yellow
 from gralha.cli.pipeline_letters import letters_text
 from gralha.cli.pipeline_options import WATCH_SECONDS
 from gralha.cli.program import CommandError, stop_on_terminate
-from gralha.pipelines.explanations import did_you_mean
+from gralha.cli.suggestions import did_you_mean
 from gralha.pipelines.progress import Progress, count, size
 from gralha.pipelines.state_files import ALIVE, FAILED, KILLED, State, StateFile, state_files, state_folder
 from gralha.pipelines.table_view import LiveLines, table, visible

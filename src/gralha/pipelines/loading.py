@@ -113,8 +113,8 @@ def _explained(error: BaseException, file: Path, shown: str) -> BaseException:
     return LoadError(f"{shown}{'' if line is None else f':{line}'}: {what}")
 
 
-class _SessionWantedError(Exception):
-    """The file makes a session of its own. Not shown to anybody."""
+class _SessionWantedError(BaseException):
+    """The file makes a session of its own. Nobody sees this, and `except Exception` in the file must not."""
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         super().__init__("a Spark session is needed")
@@ -151,10 +151,16 @@ def _wanted_spark(error: BaseException | None) -> Mapping[str, str] | None:
     while error is not None:
         if isinstance(error, _SessionWantedError):
             return error.settings
-        if getattr(error, "getCondition", str)() in NO_SPARK or _is_assertion_of_pyspark(error):
+        if _condition(error) in NO_SPARK or _is_assertion_of_pyspark(error):
             return {}
         error = error.__cause__ or error.__context__
     return None
+
+
+def _condition(error: BaseException) -> str | None:
+    """The error class of an error of PySpark. Without PySpark, declarations can still be read."""
+    condition: str | None = error.getCondition() if hasattr(error, "getCondition") else None
+    return condition
 
 
 def _is_assertion_of_pyspark(error: BaseException) -> bool:

@@ -210,7 +210,7 @@ def why_ended(part: Part) -> str:
         -1:
     ]
     reason = reasons[-1].strip() if reasons else "its log is empty"
-    return f"Spark's {part.name} ended: {reason} (more in {part.log_file})"
+    return f"The Spark {part.name} ended: {reason} (log: {part.log_file})"
 
 
 def is_free(port: int) -> bool:
