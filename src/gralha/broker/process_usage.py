@@ -2,6 +2,7 @@
 
 import os
 import resource
+import sys
 import time
 from pathlib import Path
 
@@ -15,11 +16,13 @@ def process_usage() -> ProcessUsage:
     used = resource.getrusage(resource.RUSAGE_SELF)
     cpu_seconds = used.ru_utime + used.ru_stime
     max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if sys.platform != "linux":
+        return ProcessUsage(cpu_seconds, max_files=max_files)
     try:
         # The name of the command may have spaces and brackets: the fields begin after its closing bracket.
         fields = (_PROC / "stat").read_text().rpartition(")")[2].split()
         open_files = len(os.listdir(_PROC / "fd"))
-    except OSError:  # not Linux
+    except OSError:  # there is no /proc
         return ProcessUsage(cpu_seconds, max_files=max_files)
     age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
     return ProcessUsage(
