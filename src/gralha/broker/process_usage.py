@@ -2,7 +2,6 @@
 
 import os
 import resource
-import sys
 import time
 from pathlib import Path
 
@@ -16,20 +15,21 @@ def process_usage() -> ProcessUsage:
     used = resource.getrusage(resource.RUSAGE_SELF)
     cpu_seconds = used.ru_utime + used.ru_stime
     max_files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if sys.platform != "linux":
-        return ProcessUsage(cpu_seconds, max_files=max_files)
     try:
         # The name of the command may have spaces and brackets: the fields begin after its closing bracket.
         fields = (_PROC / "stat").read_text().rpartition(")")[2].split()
         open_files = len(os.listdir(_PROC / "fd"))
-    except OSError:  # there is no /proc
+    except OSError:  # not Linux
         return ProcessUsage(cpu_seconds, max_files=max_files)
-    age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
     return ProcessUsage(
         cpu_seconds,
         resident_bytes=int(fields[21]) * os.sysconf("SC_PAGE_SIZE"),
         virtual_bytes=int(fields[20]),
         open_files=open_files,
         max_files=max_files,
-        start_time_seconds=time.time() - age_s,
+        start_time_seconds=time.time() - (_seconds_since_boot() - int(fields[19]) / os.sysconf("SC_CLK_TCK")),
     )
+
+
+def _seconds_since_boot() -> float:
+    return float(Path("/proc/uptime").read_text().split()[0])
