@@ -19,8 +19,8 @@ from tests.docs.pages import Block, Command, commands, differences
 SCRIPTS: Final = Path(sys.executable).parent
 # Not 19092, which is a port of several brokers.
 PAGE_PORT: Final = re.compile(r"\b9092\b")
-# `gralha up` takes another port for its metrics if 9308 is in use.
-METRICS_PORT: Final = re.compile(r"http://localhost:\d+/metrics")
+# The port of the metrics is a free one, too.
+METRICS_PORT: Final = re.compile(r"(metrics +http://localhost):\d+/metrics")
 PAGE_HOME: Final = "/home/you"
 # For one program, on a machine that does much else.
 PATIENCE_S: Final = 120
@@ -134,5 +134,5 @@ class Reader:
 
     def _page(self, text: str) -> str:
         """Real output as a page would show it."""
-        text = METRICS_PORT.sub("http://localhost:9308/metrics", text)
+        text = METRICS_PORT.sub(r"\1:9308/metrics", text)
         return text.replace(f"{SCRIPTS}/", "").replace(str(self._home), PAGE_HOME).replace(self._port, "9092")
