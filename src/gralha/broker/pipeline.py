@@ -272,7 +272,7 @@ class Pipeline:
             end = position + 4 + size
             if end > received:
                 break
-            # The first request of a read does not wait for another one: there is no need to look at the clock.
+            # The first request of a read does not wait for another one, so nobody looks at the clock.
             queued_s = self.meters.clock() - self.received_s if waits else 0.0
             self._request(data, position + 4, end, queued_s)
             waits = True
