@@ -1,23 +1,24 @@
 """Metrics in virtual time: nodes serve them through the loop, like everything else."""
 
 import asyncio
+from functools import partial
 
 from gralha.simulation.cluster import Settings, SimulatedCluster, quiet
 from gralha.simulation.loop import no_threads
-from tests.scrape import parse
+from tests.scrape import Scrape, parse
 
 PORT = 9308
 SETTINGS = Settings(brokers=3, node_configs={"gralha.metrics.listener": f"http://localhost:{PORT}"})
 
 
-async def scraped(address: str) -> str:
+async def scrape(address: str, found: list[Scrape]) -> None:
     reader, writer = await asyncio.open_connection(address, PORT)
     writer.write(b"GET /metrics HTTP/1.0\r\n\r\n")
     answer = await reader.read()
     writer.close()
     head, _, body = answer.decode().partition("\r\n\r\n")
     assert head.startswith("HTTP/1.1 200 OK")
-    return body
+    found.append(parse(body))
 
 
 def test_simulated_nodes_are_scraped() -> None:
@@ -28,12 +29,10 @@ def test_simulated_nodes_are_scraped() -> None:
             node.start()
         assert cluster.run_until(lambda: cluster.all_ready, 60, "all nodes are ready")
         cluster.run_for(5)
-        found = [
-            cluster.run_client(lambda node=node: scraped(node.host.address))  # type: ignore[misc]
-            for node in cluster.nodes.values()
-        ]
-        assert cluster.run_until(lambda: all(one.done() for one in found), 30, "all are scraped")
-        scrapes = [parse(one.result()) for one in found]
+        scrapes: list[Scrape] = []
+        for node in cluster.nodes.values():
+            cluster.run_client(partial(scrape, node.host.address, scrapes))
+        assert cluster.run_until(lambda: len(scrapes) == 3, 30, "all are scraped")
         active = [one.value("kafka_controller_kafkacontroller_activecontrollercount") for one in scrapes]
         assert sorted(active) == [0, 0, 1]
         assert {one.value("kafka_server_raft_metrics_current_leader") for one in scrapes} <= {1.0, 2.0, 3.0}
