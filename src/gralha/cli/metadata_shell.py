@@ -24,7 +24,11 @@ _PROMPT = ">> "
 
 
 def _parser() -> ProgramParser:
-    parser = ProgramParser(prog="kafka-metadata-shell", description="The metadata shell.")
+    parser = ProgramParser(
+        prog="kafka-metadata-shell",
+        description="Shows the metadata of a cluster as folders and files.",
+        examples=("kafka-metadata-shell --snapshot data/__cluster_metadata-0 ls /image/topics/byName",),
+    )
     parser.add_argument(
         "--snapshot",
         "-s",
