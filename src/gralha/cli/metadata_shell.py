@@ -24,7 +24,11 @@ _PROMPT = ">> "
 
 
 def _parser() -> ProgramParser:
-    parser = ProgramParser(prog="kafka-metadata-shell", description="The metadata shell.")
+    parser = ProgramParser(
+        prog="kafka-metadata-shell",
+        description="The metadata shell.",
+        examples=["kafka-metadata-shell --snapshot /data/__cluster_metadata-0"],
+    )
     parser.add_argument(
         "--snapshot",
         "-s",

@@ -39,6 +39,7 @@ def _parser() -> CommandParser:
         "kafka-streams-application-reset",
         "Resets the offsets of an application's input topics, and deletes its internal topics. Stop all "
         "instances of the application first. Its local state has to be removed, too (KafkaStreams.cleanUp).",
+        ["--bootstrap-server localhost:9092 --application-id totals --input-topics orders --dry-run"],
     )
     parser.value("application-id", "REQUIRED: the application.id of the application", metavar="ID")
     parser.value("bootstrap-server", f"the brokers (default: {_DEFAULT_ADDRESS})", metavar="HOST:PORT,...")
