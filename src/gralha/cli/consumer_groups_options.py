@@ -96,6 +96,20 @@ def _parser() -> CommandParser:
         const="",
         metavar="TYPE,...",
     )
+    _add_reset_options(parser)
+    add_json_option(parser)
+    add_watch_option(parser, "--list and --describe")
+    parser.value(
+        "timeout",
+        "how long to wait for answers (default: 30000)",
+        kind=positive_int,
+        default=30_000,
+        metavar="MS",
+    )
+    return parser
+
+
+def _add_reset_options(parser: CommandParser) -> None:
     parser.flag("dry-run", "with --reset-offsets: show the new offsets, change nothing (the default)")
     parser.flag("execute", "with --reset-offsets: change the offsets")
     parser.flag("export", "with --reset-offsets: print CSV, for --from-file")
@@ -107,16 +121,6 @@ def _parser() -> CommandParser:
     parser.flag("to-latest", "reset to the latest offset")
     parser.flag("to-current", "reset to the current offset")
     parser.value("from-file", "reset to the offsets in a CSV file", metavar="FILE")
-    add_json_option(parser)
-    add_watch_option(parser, "--list and --describe")
-    parser.value(
-        "timeout",
-        "how long to wait for answers (default: 30000)",
-        kind=positive_int,
-        default=30_000,
-        metavar="MS",
-    )
-    return parser
 
 
 def parse_options(arguments: list[str]) -> Namespace:

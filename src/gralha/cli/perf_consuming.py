@@ -31,7 +31,7 @@ _PAUSE_SECONDS: Final = 0.05
 
 
 class Read(NamedTuple):
-    """What one response had. All zero if there was nothing new."""
+    """The records of one response, or none if there was nothing new."""
 
     records: int = 0
     size_bytes: int = 0
