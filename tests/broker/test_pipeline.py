@@ -251,13 +251,13 @@ def milliseconds(door: Door, api_key: int = API_KEY) -> tuple[int, int]:
     """The queue time and the total time of all requests together."""
     meter = door.meters.by_key[api_key]
     assert meter is not None
-    return int(meter.queue.sum_us) // 1000, int(meter.total.sum_us) // 1000
+    return int(1000 * meter.queue.sum_s + 0.001), int(1000 * meter.total.sum_s + 0.001)
 
 
 def counted(door: Door) -> tuple[int, int]:
     meter = door.meters.by_key[API_KEY]
     assert meter is not None
-    return sum(meter.queue.counts), sum(meter.total.counts)
+    return sum(meter.queue.counts()), sum(meter.total.counts())
 
 
 async def test_requests_of_one_read_wait_for_those_before_and_leave_together() -> None:

@@ -24,6 +24,7 @@ FETCH: Final = int(ApiKey.FETCH)
 # The upper limits of the classes of durations. Longer durations are in a last class.
 LIMITS_MS: Final = (0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000)
 US: Final = 1_000_000.0
+SHORTEST_S: Final = 0.00025
 MAX_VERSIONS: Final = 64
 
 
@@ -31,13 +32,21 @@ class Durations:
     """How many durations there were in each class, and their sum."""
 
     def __init__(self) -> None:
-        self.counts: list[int] = [0] * (len(LIMITS_MS) + 1)
-        self.sum_us: i64 = 0
+        # Most durations are in the first class. A plain number is quicker than a list.
+        self._shortest: i64 = 0
+        self._longer: list[int] = [0] * (len(LIMITS_MS) + 1)
+        self.sum_s: float = 0.0
 
     def add(self, seconds: float) -> None:
-        duration_us = i64(seconds * US)
-        self.sum_us += duration_us
-        self.counts[_class_of(duration_us)] += 1
+        self.sum_s += seconds
+        if seconds <= SHORTEST_S:
+            self._shortest += 1
+        else:
+            self._longer[_class_of(i64(seconds * US))] += 1
+
+    def counts(self) -> list[int]:
+        """The number of durations in each class."""
+        return [int(self._shortest) + self._longer[0], *self._longer[1:]]
 
 
 def _class_of(duration_us: i64) -> i64:
@@ -59,8 +68,10 @@ class ApiMeter:
     """The requests of one API."""
 
     def __init__(self) -> None:
-        # How many requests there were in each version.
-        self.versions: list[int] = [0] * MAX_VERSIONS
+        # How many requests there were in each version, without the last ones, which have the same version.
+        self._versions: list[int] = [0] * MAX_VERSIONS
+        self._last_version: i64 = 0
+        self._last_requests: i64 = 0
         self.request_bytes: i64 = 0
         self.queue: Durations = Durations()
         self.total: Durations = Durations()
@@ -69,8 +80,18 @@ class ApiMeter:
         self.successes: i64 = 0
 
     def received(self, version: i64, size_bytes: i64) -> None:
-        self.versions[version] += 1
+        if version != self._last_version:
+            self._versions[self._last_version] += self._last_requests
+            self._last_version = version
+            self._last_requests = 0
+        self._last_requests += 1
         self.request_bytes += size_bytes
+
+    def versions(self) -> list[int]:
+        """How many requests there were in each version."""
+        counts = list(self._versions)
+        counts[self._last_version] += self._last_requests
+        return counts
 
     def answered(self, response: Message) -> None:
         """Counts the error codes of a response. 0 is an error code, too: that of a success."""

@@ -266,9 +266,10 @@ class Fetch:
         return response
 
     def _count(self) -> None:
-        for counters, data in zip(self.counters, self.results, strict=True):
+        for index, counters in enumerate(self.counters):
             if counters is None:
                 continue
+            data = self.results[index]
             counters.fetch_requests += 1
             if data.error_code and data.error_code not in EXPECTED_ERRORS:
                 counters.failed_fetch_requests += 1

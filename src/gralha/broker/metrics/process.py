@@ -77,9 +77,7 @@ def _known(value: float | None) -> Iterator[Sample]:
 
 def loop_delay_metrics(durations: Durations) -> Pieces:
     limits_s = [limit / 1000 for limit in LIMITS_MS]
-    yield from histogram_text(
-        LOOP_DELAY, [Distribution("", limits_s, durations.counts, durations.sum_us / 1_000_000)]
-    )
+    yield from histogram_text(LOOP_DELAY, [Distribution("", limits_s, durations.counts(), durations.sum_s)])
 
 
 def node_metrics(node_id: int, cluster_id: str, roles: list[str], version: str) -> Pieces:

@@ -45,7 +45,7 @@ def named_meters(meters: RequestMeters) -> list[Named]:
     for key, meter in enumerate(meters.by_key):
         if key == FETCH:
             follower = meters.follower_fetch
-            used = [one for one in (meter, follower) if one is not None and any(one.versions)]
+            used = [one for one in (meter, follower) if one is not None and any(one.versions())]
             if meter is not None:
                 found.append(Named("FetchConsumer", [meter]))
             if follower in used:
@@ -68,7 +68,7 @@ def request_metrics(meters: RequestMeters) -> Pieces:
 
 def _requests(named: list[Named]) -> Iterator[Sample]:
     for name, meters in named:
-        columns = zip_longest(*(meter.versions for meter in meters), fillvalue=0)
+        columns = zip_longest(*(meter.versions() for meter in meters), fillvalue=0)
         for version, counts in enumerate(columns):
             if any(counts):
                 yield labels(request=name, version=version), sum(counts)
@@ -89,9 +89,9 @@ def _bytes(named: list[Named]) -> Iterator[Sample]:
 def _times(named: list[Named], which: Callable[[ApiMeter], Durations]) -> Iterator[Distribution]:
     for name, meters in named:
         durations = [which(meter) for meter in meters]
-        counts = [sum(column) for column in zip(*(one.counts for one in durations), strict=True)]
+        counts = [sum(column) for column in zip(*(one.counts() for one in durations), strict=True)]
         yield Distribution(
-            labels(request=name), LIMITS_MS, counts, sum(one.sum_us for one in durations) / 1000
+            labels(request=name), LIMITS_MS, counts, 1000 * sum(one.sum_s for one in durations)
         )
 
 
