@@ -29,6 +29,7 @@ HOT_MODULES = [
     "src/gralha/storage/config.py",
     "src/gralha/storage/system_calls.py",
     "src/gralha/storage/disk.py",
+    "src/gralha/storage/real_disk.py",
     "src/gralha/storage/index.py",
     "src/gralha/storage/shared_reads.py",
     "src/gralha/storage/segment.py",

@@ -13,8 +13,8 @@ from gralha.cli import server
 from gralha.metadata.formatting import prepare_folders
 from gralha.storage.checkpoints import remove_clean_shutdown
 from gralha.storage.config import LogConfig
-from gralha.storage.disk import RealDisk
 from gralha.storage.manager import LogManager
+from gralha.storage.real_disk import RealDisk
 from gralha.testing.process import free_ports
 
 

@@ -29,7 +29,8 @@ from gralha.protocol.messages.fetch import (
     PartitionData,
 )
 from gralha.protocol.primitives import Chunk, Reader, RecordBytes, Stored, Writer
-from gralha.storage.disk import File, RealDisk
+from gralha.storage.disk import File
+from gralha.storage.real_disk import RealDisk
 
 VERSION = 12
 FILE_BYTES = 6 << 20

@@ -11,7 +11,7 @@ from tests.received import place_of
 
 from gralha.protocol.batches import batches
 from gralha.storage.checkpoints import read_offsets
-from gralha.storage.disk import RealDisk
+from gralha.storage.real_disk import RealDisk
 from gralha.testing import GralhaCluster
 
 TOPIC = "prices"

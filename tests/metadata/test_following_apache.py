@@ -15,7 +15,7 @@ from gralha.protocol.messages.describe_quorum import (
     DescribeQuorumResponse,
 )
 from gralha.raft.driver import QuorumSettings
-from gralha.storage.disk import RealDisk
+from gralha.storage.real_disk import RealDisk
 
 DESCRIPTION = DescribeQuorumRequest(
     topics=[DescribeQuorumRequestTopic("__cluster_metadata", [DescribeQuorumRequestPartition(0)])]

@@ -32,7 +32,7 @@ from gralha.metadata.formatting import (
 )
 from gralha.protocol.primitives import uuid_to_string
 from gralha.raft.snapshots import decode_snapshot
-from gralha.storage.disk import RealDisk
+from gralha.storage.real_disk import RealDisk
 
 NOW = 1_794_762_754_000
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"

@@ -10,7 +10,7 @@ from tests.metadata.cluster import allocate_ids
 from tests.metadata.test_service import Controller
 
 from gralha.metadata.formatting import BOOTSTRAP_CHECKPOINT, prepare_folders
-from gralha.storage.disk import RealDisk
+from gralha.storage.real_disk import RealDisk
 
 
 def dump(paths: list[Path]) -> dict[Path, str]:

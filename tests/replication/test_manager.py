@@ -11,8 +11,9 @@ from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, encode_batch
 from gralha.replication.manager import ReplicaManager
 from gralha.storage.config import LogConfig
-from gralha.storage.disk import DiskError, RealDisk
+from gralha.storage.disk import DiskError
 from gralha.storage.manager import LogManager
+from gralha.storage.real_disk import RealDisk
 
 BROKER = 1
 NOW_MS = 1_700_000_000_000

@@ -18,8 +18,8 @@ from gralha.replication.leading import ACKS_ALL
 from gralha.replication.partition import Partition
 from gralha.replication.subscriptions import HIGH_WATERMARK_MOVED, Subscriber
 from gralha.storage.config import LogConfig
-from gralha.storage.disk import RealDisk
 from gralha.storage.opening import open_log
+from gralha.storage.real_disk import RealDisk
 from tests.replication.parts import following, waiting_for_high_watermark
 
 BROKER = 1

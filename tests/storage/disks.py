@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gralha.protocol.primitives import Stored
-from gralha.storage.disk import Disk, DiskError, File, FolderLock, RealDisk
+from gralha.storage.disk import Disk, DiskError, File, FolderLock
+from gralha.storage.real_disk import RealDisk
 
 
 class WrappedFile(File):

@@ -18,7 +18,8 @@ from gralha.storage.cleaner_process import _COMMAND, CleanerProcess
 from gralha.storage.cleaner_worker import Pace
 from gralha.storage.cleaning import CleaningError, look_at
 from gralha.storage.compaction import CleaningJob
-from gralha.storage.disk import DiskError, RealDisk
+from gralha.storage.disk import DiskError
+from gralha.storage.real_disk import RealDisk
 from tests.storage.compacted import Compacted, raw_batches
 from tests.storage.logs import NOW
 

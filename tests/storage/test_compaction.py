@@ -18,7 +18,8 @@ from gralha.protocol.records import Record, crc_is_valid, decode_records, read_h
 from gralha.storage.checkpoints import CLEANER_OFFSET_FILE, read_offsets
 from gralha.storage.cleaning import CleaningWorker, LogToClean, look_at
 from gralha.storage.config import LogConfig
-from gralha.storage.disk import DiskError, RealDisk
+from gralha.storage.disk import DiskError
+from gralha.storage.real_disk import RealDisk
 from tests.storage.compacted import CONFIG, ROOT, Compacted, committed, raw_batches
 from tests.storage.disks import QuietDisk, failing
 from tests.storage.logs import NOW, offsets

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gralha.protocol.records import Record
-from gralha.storage.disk import RealDisk
+from gralha.storage.real_disk import RealDisk
 from tests.apache.kafka import run_tool
 from tests.storage.compacted import Compacted, committed, raw_batches
 from tests.storage.logs import NOW

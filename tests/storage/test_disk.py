@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gralha.storage.disk import DiskError, RealDisk
+from gralha.storage.disk import DiskError
+from gralha.storage.real_disk import RealDisk
 
 
 @contextmanager

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gralha.protocol.primitives import RecordBytes, Stored, Writer
-from gralha.storage.disk import DiskError, File, RealDisk, WouldBlock
+from gralha.storage.disk import DiskError, File, WouldBlock
 from gralha.storage.log import Log
+from gralha.storage.real_disk import RealDisk
 from gralha.storage.system_calls import is_cached
 from tests.storage.disks import QuietDisk
 from tests.storage.logs import append, log_file, make_log, offsets

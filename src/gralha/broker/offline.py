@@ -20,7 +20,8 @@ from gralha.metadata.formatting import (
     read_meta_properties,
 )
 from gralha.protocol.primitives import uuid_to_string
-from gralha.storage.disk import Disk, DiskError, FolderLock, RealDisk
+from gralha.storage.disk import Disk, DiskError, FolderLock
+from gralha.storage.real_disk import RealDisk
 
 
 def new_uuid() -> bytes:

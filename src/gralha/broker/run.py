@@ -20,7 +20,8 @@ from gralha.broker.lifecycle import RegistrationRefusedError
 from gralha.broker.node import Node, StartError
 from gralha.broker.process_usage import process_usage
 from gralha.storage.cleaner_process import CleanerProcess
-from gralha.storage.disk import DiskError, RealDisk
+from gralha.storage.disk import DiskError
+from gralha.storage.real_disk import RealDisk
 
 # OPEN_MAX of macOS: a process may have this many open files there unless its administrator set another limit.
 MACOS_FILES_MAX: Final = 10_240

@@ -22,7 +22,8 @@ import time
 from typing import Final
 
 from gralha.storage.compaction import CleaningJob, Compaction
-from gralha.storage.disk import DiskError, RealDisk
+from gralha.storage.disk import DiskError
+from gralha.storage.real_disk import RealDisk
 
 _NICENESS: Final = 10
 _MESSAGE_MAX: Final = 2000

@@ -28,8 +28,8 @@ from gralha.protocol.primitives import Reader, RecordBytes, Writer, in_memory
 from gralha.protocol.records import Record, encode_batch
 from gralha.replication.manager import ReplicaManager
 from gralha.storage.config import LogConfig
-from gralha.storage.disk import RealDisk
 from gralha.storage.manager import LogManager
+from gralha.storage.real_disk import RealDisk
 from gralha.transactions.producer_ids import ProducerIds
 from tests.failures import fail_with
 from tests.metadata.cluster import cluster
