@@ -163,7 +163,7 @@ def test_ports_may_change_between_two_starts_and_the_number_of_brokers_may_not(t
         assert "broker-3 is in use by another broker" in refused(*other)
         assert f"PLAINTEXT://localhost:{port}," in (tmp_path / "broker-1.properties").read_text()
     for brokers in ("1", "2", "5"):
-        complaint = refused("--brokers", brokers, "--data", str(tmp_path), "--port", str(port))
+        complaint = refused("--brokers", brokers, "--data", str(tmp_path))
         assert f"gralha up --brokers 3 --data {tmp_path}, or name another folder" in complaint
     port = first_port()
     with up(tmp_path, port) as (_, table):

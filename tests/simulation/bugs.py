@@ -37,6 +37,8 @@ class Bug(NamedTuple):
     beside: str = NOTHING
     fault_interval_s: float = 4
     pause_s: float = 0.1
+    # For a bug that few seeds show: the search begins near one of them.
+    first_seed: int = 0
 
     @property
     def name(self) -> str:
@@ -104,6 +106,7 @@ THREE_NODES = [
         ("freeze", "partition", "one_way_cut", "isolate"),
         "lost-write|unseen|inconsistent-offsets|duplicate",
         SHORTER,
+        first_seed=35,
     ),
     Bug(
         replication_bugs.never_truncate,
@@ -301,7 +304,7 @@ def run(bug: Bug, preset: str, seeds: int) -> str:
     settings = settings_of(bug, preset)
     bug.put_back()
     stop_when_noticed(bug)
-    for seed in range(seeds):
+    for seed in range(bug.first_seed, bug.first_seed + seeds):
         try:
             report = run_seed(seed, settings)
             judge(bug, [*report.failures, *map(str, report.anomalies)])
