@@ -105,7 +105,7 @@ def test_apache_kafka_reads_our_checkpoints_as_its_own(storage, tmp_path: Path) 
     assert dumps[0].stderr == ""
     ours, theirs = (_without_times(dump.stdout) for dump in dumps)
     # Apache Kafka has features that we do not have yet. The rest is the same.
-    served = ("metadata.version", "group.version", "eligible.leader.replicas.version")
+    served = ("metadata.version", "transaction.version", "group.version", "eligible.leader.replicas.version")
     shared = [line for line in theirs if "featureLevel" not in line or any(name in line for name in served)]
     assert sorted(ours) == sorted(shared)
 

@@ -10,6 +10,7 @@ from gralha.broker.controller_channel import ControllerChannel
 from gralha.broker.departures import Departures
 from gralha.broker.fetching.sessions import FetchSessions
 from gralha.broker.group_coordination import coordinate_groups, follow_topics
+from gralha.broker.peers import PeerConnections
 from gralha.broker.pipeline import Peer, RequestContext
 from gralha.broker.presence import Presence
 from gralha.metadata.controller.decision import Decision
@@ -43,7 +44,9 @@ class Broker:
         random: Random,
         channel: ControllerChannel | None = None,
         presence: Presence | None = None,
+        peers: PeerConnections | None = None,
     ) -> None:
+        """`peers` are the other brokers."""
         self.config = config
         self.cluster_id = cluster_id
         self.controller = controller
@@ -53,6 +56,7 @@ class Broker:
         self.clock = clock
         self.random = random
         self.channel = channel
+        self.peers = peers
         self._presence = presence
         # Reads that clients can cause have their own threads, so that a slow disk delays neither the metadata
         # log nor the work on files.

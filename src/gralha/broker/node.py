@@ -291,6 +291,7 @@ class Node:
             self._random,
             channel,
             self._neighbours.presence,
+            self._neighbours.brokers,
         )
 
     def _take_folders(self) -> dict[str, MetaProperties]:

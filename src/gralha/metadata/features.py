@@ -16,6 +16,11 @@ METADATA_VERSION_LEVEL: Final = 30
 GROUP_VERSION: Final = "group.version"
 GROUP_VERSION_LEVEL: Final = 1
 
+# Level 1: records of transactions may have tagged fields. Level 2: each transaction has an epoch of its own,
+# and Produce and TxnOffsetCommit add what they write to the transaction (KIP-890).
+TRANSACTION_VERSION: Final = "transaction.version"
+TRANSACTION_VERSION_LEVEL: Final = 2
+
 # Level 1: replicas that left an ISR below min.insync.replicas may lead (KIP-966).
 ELIGIBLE_LEADER_REPLICAS_VERSION: Final = "eligible.leader.replicas.version"
 ELIGIBLE_LEADER_REPLICAS_LEVEL: Final = 1
@@ -28,6 +33,7 @@ KRAFT_VERSIONS: Final = (0, 1)
 # The lowest and the highest level that this version supports, by name.
 SUPPORTED_FEATURES: Final[dict[str, tuple[int, int]]] = {
     METADATA_VERSION: (METADATA_VERSION_LEVEL, METADATA_VERSION_LEVEL),
+    TRANSACTION_VERSION: (0, TRANSACTION_VERSION_LEVEL),
     GROUP_VERSION: (0, GROUP_VERSION_LEVEL),
     ELIGIBLE_LEADER_REPLICAS_VERSION: (0, ELIGIBLE_LEADER_REPLICAS_LEVEL),
 }
@@ -35,6 +41,7 @@ SUPPORTED_FEATURES: Final[dict[str, tuple[int, int]]] = {
 # The levels of a new cluster.
 BOOTSTRAP_FEATURES: Final[dict[str, int]] = {
     METADATA_VERSION: METADATA_VERSION_LEVEL,
+    TRANSACTION_VERSION: TRANSACTION_VERSION_LEVEL,
     GROUP_VERSION: GROUP_VERSION_LEVEL,
     ELIGIBLE_LEADER_REPLICAS_VERSION: ELIGIBLE_LEADER_REPLICAS_LEVEL,
 }
@@ -43,3 +50,8 @@ BOOTSTRAP_FEATURES: Final[dict[str, int]] = {
 def has_eligible_leader_replicas(features: Mapping[str, int]) -> bool:
     """Returns True if KIP-966 is switched on."""
     return features.get(ELIGIBLE_LEADER_REPLICAS_VERSION, 0) >= ELIGIBLE_LEADER_REPLICAS_LEVEL
+
+
+def transaction_version(features: Mapping[str, int]) -> int:
+    """The level of transactions: 0, 1 or 2."""
+    return features.get(TRANSACTION_VERSION, 0)

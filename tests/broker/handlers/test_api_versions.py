@@ -61,6 +61,7 @@ async def test_features_are_those_of_the_cluster(broker, client):
         ("group.version", 0, 1),
         ("kraft.version", 0, 1),
         ("metadata.version", 30, 30),
+        ("transaction.version", 0, 2),
     ]
     assert response.finalized_features_epoch == broker.image.offset
     assert {one.name: one.max_version_level for one in response.finalized_features} == broker.image.features

@@ -15,6 +15,7 @@ from gralha.protocol.messages.update_features import FeatureUpdateKey, UpdateFea
 
 ELIGIBLE = "eligible.leader.replicas.version"
 GROUP = "group.version"
+TRANSACTION = "transaction.version"
 METADATA = "metadata.version"
 QUORUM = "kraft.version"
 
@@ -70,9 +71,9 @@ def test_what_is_refused(change):
 
 
 def test_all_features_that_are_missing_are_named():
-    response = update(Cluster(2), (GROUP, 1, 1), ("share.version", 1, 1), ("transaction.version", 2, 1))
+    response = update(Cluster(2), (GROUP, 1, 1), ("share.version", 1, 1), ("streams.version", 1, 1))
     assert "Invalid update version 1 for feature share.version. Local controller" in response.error_message
-    assert response.error_message.endswith("asked for: share.version, transaction.version.")
+    assert response.error_message.endswith("asked for: share.version, streams.version.")
 
 
 def test_the_level_that_is_so_already_is_no_change():
@@ -86,7 +87,7 @@ def test_the_level_that_is_so_already_is_no_change():
 def test_every_broker_must_support_the_level():
     cluster = Cluster(2)
     update(cluster, (GROUP, 0, 2))
-    old = introduction(2)._replace(features={METADATA: (30, 30), ELIGIBLE: (0, 1)})
+    old = introduction(2)._replace(features={METADATA: (30, 30), ELIGIBLE: (0, 1), TRANSACTION: (0, 2)})
     cluster.take(register_broker(cluster.image, old, cluster.context))
     response = update(cluster, (GROUP, 1, 1))
     assert "Broker 2 does not support this feature" in response.error_message
