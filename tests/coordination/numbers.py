@@ -20,8 +20,9 @@ from tests.storage.disks import QuietDisk
 
 from gralha.coordination.coordinator import Coordinator
 from gralha.coordination.decision import NOTHING, Decision, Reply
+from gralha.coordination.producer import Producer
 from gralha.coordination.runtime import CoordinatorPorts, Runtime, State
-from gralha.coordination.shard import Codec, Producer
+from gralha.coordination.shard import Codec
 from gralha.coordination.timers import Timers
 from gralha.protocol.errors import KafkaError
 from gralha.protocol.message import Struct

@@ -88,6 +88,8 @@ class Answers(Subscriber):
         self._loop = asyncio.get_running_loop()
         self._sent: list[tuple[Call, Struct]] = []  # in the present step
         self._held: deque[_Held] = deque()
+        # What to do when the high watermark has reached an offset. This has no deadline.
+        self._after_commit: deque[tuple[int, Callable[[], None]]] = deque()
         self._waiting: dict[Call, None] = {}  # calls whose clients wait
         self._timer: asyncio.TimerHandle | None = None
         self._is_closed = False
@@ -114,6 +116,14 @@ class Answers(Subscriber):
         if self._timer is None:
             self._timer = self._loop.call_at(deadline_s, self._commit_is_late)
 
+    def when_committed(self, action: Callable[[], None]) -> None:
+        """Call `action` when everything that is in the log now is committed in this leader epoch."""
+        end_offset = self._partition.log.log_end_offset
+        if end_offset <= self._partition.log.high_watermark:
+            action()
+        else:
+            self._after_commit.append((end_offset, action))
+
     # Clients that wait
 
     def remember(self, call: Call) -> None:
@@ -138,6 +148,8 @@ class Answers(Subscriber):
         while self._held and self._held[0].end_offset <= high_watermark:
             held = self._held.popleft()
             held.call.leave(held.response)
+        while self._after_commit and self._after_commit[0][0] <= high_watermark:
+            self._after_commit.popleft()[1]()
         return False
 
     def _commit_is_late(self) -> None:
@@ -163,6 +175,7 @@ class Answers(Subscriber):
             self._timer = None
         self._sent.clear()
         self._held.clear()
+        self._after_commit.clear()
         for call in list(self._waiting):
             call.leave_with(error)
         self._waiting.clear()

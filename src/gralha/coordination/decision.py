@@ -14,6 +14,7 @@ had written at the end of that step.
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from gralha.coordination.producer import Producer
 from gralha.protocol.errors import KafkaError
 from gralha.protocol.message import Struct
 
@@ -42,7 +43,13 @@ class Decision(NamedTuple, Generic[Record]):
     `then` is called when the records are appended and replayed, or at once if there are none. It answers
     other clients that wait, sets timers, and changes state that is in no record.
 
+    `on_committed` is called when the high watermark has passed the records, in the leader epoch of the
+    decision. It is never called if the epoch ends before that: the next coordinator finds the records when it
+    loads the log.
+
     `on_failed` is called if the log refuses the records. The client gets that error as its answer.
+
+    With a `producer` the records are a part of its transaction: they are one transactional batch.
 
     The records are one batch, all or none, unless `is_atomic` is False. In that case each record stands for
     itself, and there may be more records than a batch can hold.
@@ -53,6 +60,8 @@ class Decision(NamedTuple, Generic[Record]):
     then: Callable[[], None] | None = None
     on_failed: Callable[[KafkaError], None] | None = None
     is_atomic: bool = True
+    producer: Producer | None = None
+    on_committed: Callable[[], None] | None = None
 
 
 NOTHING: Final[Decision[Any]] = Decision()

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from typing import Final, Generic, NamedTuple
 
 from gralha.coordination.decision import Record
-from gralha.coordination.shard import Codec, Producer, Shard
+from gralha.coordination.producer import Producer
+from gralha.coordination.shard import Codec, Shard
 from gralha.protocol.batches import BatchHeader, batches
 from gralha.protocol.control_records import ABORT, COMMIT, control_type
 from gralha.protocol.records import decode_records

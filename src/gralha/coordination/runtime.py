@@ -191,6 +191,8 @@ class Runtime(Generic[AnyShard]):
             return refusal
         if decision.then is not None:
             decision.then()
+        if decision.on_committed is not None:
+            self._answers.when_committed(decision.on_committed)
         if decision.response is not None:
             reply.send(decision.response)
         return None

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Generic, NamedTuple, Protocol
 
 from gralha.coordination.decision import Record
+from gralha.coordination.producer import Producer
 from gralha.coordination.timers import Timers
 
 
@@ -19,13 +20,6 @@ class Codec(NamedTuple, Generic[Record]):
 
     encode: Callable[[Record], tuple[bytes, bytes | None]]
     decode: Callable[[bytes, bytes | None], Record | None]
-
-
-class Producer(NamedTuple):
-    """The producer, and its epoch, whose transaction a batch is a part of."""
-
-    id: int
-    epoch: int
 
 
 class Shard(Protocol[Record]):

@@ -12,7 +12,7 @@ from typing import Final, cast
 from uuid import UUID
 
 from gralha.coordination.decision import Decision, Reply
-from gralha.coordination.shard import Producer
+from gralha.coordination.producer import Producer
 from gralha.coordination.timers import Timers
 from gralha.groups import deletion, listing
 from gralha.groups.caller import Caller
