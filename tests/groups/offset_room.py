@@ -16,6 +16,7 @@ from gralha.groups.offset_commits import OffsetCommits
 from gralha.groups.offsets import Offsets
 from gralha.groups.records import GroupRecord
 from gralha.groups.topics import Topic
+from gralha.groups.transactional_offsets import TransactionalOffsets
 from gralha.protocol.errors import IllegalGenerationError, NonEmptyGroupError, UnknownMemberIdError
 from gralha.protocol.messages.group_records import (
     GroupMetadataKey,
@@ -227,6 +228,29 @@ class OffsetMachine(Machine[OffsetRoom]):
     def delete_topic(self, name: str) -> None:
         topic = self.topics.delete(name)
         self.ask(lambda room: Decision(records=room.offsets.topics_deleted([(topic.name, topic.id)])))
+
+    def check_replay(self) -> None:
+        """Check that a coordinator that loads the log knows the same."""
+        assert self.loaded().groups.keys() == self.room.groups.keys()
+        self.check_replay_of_offsets()
+
+    def check_replay_of_offsets(self) -> None:
+        """Compaction may remove all records of a group that has no offsets."""
+        live, loaded = self.room.offsets, self.loaded().offsets
+        assert waiting(loaded._waiting) == waiting(live._waiting)
+        assert loaded._offsets == live._offsets
+
+
+def waiting(offsets: TransactionalOffsets) -> object:
+    """All that waits for the end of a transaction, in the order of its records."""
+    found = [
+        (each.number, group_id, where, producer_id, each.offset, each.number > opened.committed_number)
+        for group_id, partitions in offsets._groups.items()
+        for where, opened in partitions.items()
+        for producer_id, each in opened.waiting.items()
+    ]
+    by_producer = {producer_id: set(keys) for producer_id, keys in offsets._producers.items()}
+    return [entry[1:] for entry in sorted(found)], by_producer
 
 
 def commit_request(

@@ -19,7 +19,6 @@ from gralha.coordination.loading import LoadedRecord
 from gralha.coordination.producer import Producer
 from gralha.groups.deletion import delete_groups
 from gralha.groups.records import GroupRecord
-from gralha.groups.transactional_offsets import TransactionalOffsets
 from gralha.protocol.errors import ErrorCode, KafkaStorageError, NotCoordinatorError, StaleMemberEpochError
 from gralha.protocol.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from gralha.protocol.messages.offset_delete import (
@@ -33,36 +32,14 @@ SEVEN, EIGHT = Producer(7, 0), Producer(8, 4)
 UNSTABLE = ErrorCode.UNSTABLE_OFFSET_COMMIT
 
 
-class RealTransactions(OffsetMachine):
-    """Checks after each event that a coordinator that loads the log knows the same."""
-
-    def check_replay(self) -> None:
-        live, loaded = self.room, self.loaded()
-        assert waiting(loaded.offsets._waiting) == waiting(live.offsets._waiting)
-        assert loaded.offsets._offsets == live.offsets._offsets
-        assert loaded.groups.keys() == live.groups.keys()
-
-
-def waiting(offsets: TransactionalOffsets) -> object:
-    """All that waits, in the order of its records."""
-    found = [
-        (each.number, group_id, where, producer_id, each.offset, each.number > opened.committed_number)
-        for group_id, partitions in offsets._groups.items()
-        for where, opened in partitions.items()
-        for producer_id, each in opened.waiting.items()
-    ]
-    by_producer = {producer_id: set(keys) for producer_id, keys in offsets._producers.items()}
-    return [entry[1:] for entry in sorted(found)], by_producer
-
-
 @pytest.fixture
 def topics() -> FakeTopics:
     return FakeTopics("a", "b")
 
 
 @pytest.fixture
-def machine(topics: FakeTopics) -> RealTransactions:
-    return RealTransactions(topics)
+def machine(topics: FakeTopics) -> OffsetMachine:
+    return OffsetMachine(topics)
 
 
 def write(machine: OffsetMachine, producer: Producer, offsets: dict[int, int], topic: str = "a") -> None:
@@ -71,7 +48,7 @@ def write(machine: OffsetMachine, producer: Producer, offsets: dict[int, int], t
     assert codes == [0] * len(offsets)
 
 
-def offsets_of(machine: RealTransactions, group_id: str = "g") -> dict[tuple[str, int], int]:
+def offsets_of(machine: OffsetMachine, group_id: str = "g") -> dict[tuple[str, int], int]:
     """The offsets that count, live and after a reload."""
     machine.check_replay()
     return {where: offset for where, (offset, _) in machine.fetched(group_id).items()}
@@ -80,7 +57,7 @@ def offsets_of(machine: RealTransactions, group_id: str = "g") -> dict[tuple[str
 # The end of a transaction
 
 
-def test_offsets_count_when_the_transaction_commits(machine: RealTransactions) -> None:
+def test_offsets_count_when_the_transaction_commits(machine: OffsetMachine) -> None:
     machine.commit(commit_request("a", {0: 1, 1: 1}))
     write(machine, SEVEN, {0: 5, 2: 6})
     assert offsets_of(machine) == {("a", 0): 1, ("a", 1): 1}
@@ -88,7 +65,7 @@ def test_offsets_count_when_the_transaction_commits(machine: RealTransactions) -
     assert offsets_of(machine) == {("a", 0): 5, ("a", 1): 1, ("a", 2): 6}
 
 
-def test_offsets_are_forgotten_when_the_transaction_aborts(machine: RealTransactions) -> None:
+def test_offsets_are_forgotten_when_the_transaction_aborts(machine: OffsetMachine) -> None:
     machine.commit(commit_request("a", {0: 1}))
     write(machine, SEVEN, {0: 5, 1: 6})
     machine.end(SEVEN, False)
@@ -97,7 +74,7 @@ def test_offsets_are_forgotten_when_the_transaction_aborts(machine: RealTransact
     assert offsets_of(machine) == {("a", 0): 1}
 
 
-def test_an_offset_keeps_all_that_was_said_about_it(machine: RealTransactions, topics: FakeTopics) -> None:
+def test_an_offset_keeps_all_that_was_said_about_it(machine: OffsetMachine, topics: FakeTopics) -> None:
     request = transactional_request(EIGHT, "a", {1: 10}, leader_epoch=7, metadata="m")
     assert machine.commit_in_transaction(request) == [0]
     topic = topics.by_name("a")
@@ -112,7 +89,7 @@ def test_an_offset_keeps_all_that_was_said_about_it(machine: RealTransactions, t
     assert found == [OffsetFetchResponsePartitions(1, 10, 7, "m")]
 
 
-def test_transactions_of_several_producers_and_groups_are_their_own(machine: RealTransactions) -> None:
+def test_transactions_of_several_producers_and_groups_are_their_own(machine: OffsetMachine) -> None:
     write(machine, SEVEN, {0: 5})
     machine.commit_in_transaction(transactional_request(SEVEN, "b", {0: 50}, group_id="h"))
     write(machine, EIGHT, {1: 6})
@@ -123,14 +100,14 @@ def test_transactions_of_several_producers_and_groups_are_their_own(machine: Rea
     assert offsets_of(machine) == {("a", 0): 5, ("a", 1): 6}
 
 
-def test_the_last_of_two_commits_of_a_transaction_counts(machine: RealTransactions) -> None:
+def test_the_last_of_two_commits_of_a_transaction_counts(machine: OffsetMachine) -> None:
     write(machine, SEVEN, {0: 5})
     write(machine, SEVEN, {0: 3})
     machine.end(SEVEN, True)
     assert offsets_of(machine) == {("a", 0): 3}
 
 
-def test_a_marker_ends_the_offsets_of_all_epochs(machine: RealTransactions) -> None:
+def test_a_marker_ends_the_offsets_of_all_epochs(machine: OffsetMachine) -> None:
     """As in Kafka. The coordinator ends a transaction with the next epoch if it has timed out."""
     write(machine, Producer(7, 0), {0: 5})
     write(machine, Producer(7, 1), {1: 6})
@@ -141,7 +118,7 @@ def test_a_marker_ends_the_offsets_of_all_epochs(machine: RealTransactions) -> N
 # The order of records counts, not that of the markers
 
 
-def test_a_later_commit_without_a_transaction_stays(machine: RealTransactions) -> None:
+def test_a_later_commit_without_a_transaction_stays(machine: OffsetMachine) -> None:
     write(machine, SEVEN, {0: 5, 1: 5})
     machine.commit(commit_request("a", {0: 9}))
     machine.end(SEVEN, True)
@@ -149,7 +126,7 @@ def test_a_later_commit_without_a_transaction_stays(machine: RealTransactions) -
 
 
 def test_an_offset_that_was_overtaken_is_unstable_until_its_transaction_ends(
-    machine: RealTransactions,
+    machine: OffsetMachine,
 ) -> None:
     write(machine, SEVEN, {0: 5})
     machine.commit(commit_request("a", {0: 9}))
@@ -158,7 +135,7 @@ def test_an_offset_that_was_overtaken_is_unstable_until_its_transaction_ends(
     assert stable(machine, "a", 0) == [9]
 
 
-def test_a_transaction_that_commits_again_after_that_counts(machine: RealTransactions) -> None:
+def test_a_transaction_that_commits_again_after_that_counts(machine: OffsetMachine) -> None:
     write(machine, SEVEN, {0: 5})
     machine.commit(commit_request("a", {0: 9}))
     write(machine, SEVEN, {0: 6})
@@ -168,7 +145,7 @@ def test_a_transaction_that_commits_again_after_that_counts(machine: RealTransac
 
 @pytest.mark.parametrize("ends", [(SEVEN, EIGHT), (EIGHT, SEVEN)])
 def test_of_two_transactions_the_later_record_counts(
-    machine: RealTransactions, ends: tuple[Producer, Producer]
+    machine: OffsetMachine, ends: tuple[Producer, Producer]
 ) -> None:
     write(machine, SEVEN, {0: 5})
     write(machine, EIGHT, {0: 6})
@@ -178,7 +155,7 @@ def test_of_two_transactions_the_later_record_counts(
     assert offsets_of(machine) == {("a", 0): 6}
 
 
-def test_an_aborted_transaction_overtakes_nothing(machine: RealTransactions) -> None:
+def test_an_aborted_transaction_overtakes_nothing(machine: OffsetMachine) -> None:
     write(machine, SEVEN, {0: 5})
     write(machine, EIGHT, {0: 6})
     machine.end(EIGHT, False)
@@ -195,38 +172,38 @@ def refused(machine: OffsetMachine, **options: object) -> int:
     return code
 
 
-def test_members_commit_in_their_generation(machine: RealTransactions) -> None:
+def test_members_commit_in_their_generation(machine: OffsetMachine) -> None:
     machine.join("g", "m", generation=4)
     assert refused(machine, member_id="m", generation=3) == ErrorCode.ILLEGAL_GENERATION
     assert refused(machine, member_id="n", generation=4) == ErrorCode.UNKNOWN_MEMBER_ID
     assert refused(machine, member_id="m", generation=4) == 0
 
 
-def test_generation_of_an_unknown_group(machine: RealTransactions) -> None:
+def test_generation_of_an_unknown_group(machine: OffsetMachine) -> None:
     for version in (3, 4, 5):
         request = transactional_request(SEVEN, "a", {0: 1}, member_id="m", generation=0)
         assert machine.commit_in_transaction(request, version) == [ErrorCode.ILLEGAL_GENERATION]
     assert machine.log == []
 
 
-def test_a_group_needs_an_id(machine: RealTransactions) -> None:
+def test_a_group_needs_an_id(machine: OffsetMachine) -> None:
     assert refused(machine, group_id="") == ErrorCode.INVALID_GROUP_ID
 
 
-def test_a_consumer_without_a_group_makes_one_by_its_first_record(machine: RealTransactions) -> None:
+def test_a_consumer_without_a_group_makes_one_by_its_first_record(machine: OffsetMachine) -> None:
     assert refused(machine, metadata="x" * 21) == ErrorCode.OFFSET_METADATA_TOO_LARGE
     assert machine.room.groups == {}
     assert refused(machine, metadata="x" * 20) == 0
     assert machine.room.groups["g"].is_empty
 
 
-def test_a_transaction_is_no_heartbeat(machine: RealTransactions) -> None:
+def test_a_transaction_is_no_heartbeat(machine: OffsetMachine) -> None:
     machine.join("g", "m", generation=4)
     assert refused(machine, member_id="m", generation=4) == 0
     assert machine.room.touched == []
 
 
-def test_unknown_topics_and_partitions_do_not_stop_the_others(machine: RealTransactions) -> None:
+def test_unknown_topics_and_partitions_do_not_stop_the_others(machine: OffsetMachine) -> None:
     request = transactional_request(SEVEN, "a", {-1: 1, 0: 2, 3: 3})
     request.topics += transactional_request(SEVEN, "none", {0: 4}).topics
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -271,7 +248,7 @@ def test_a_producer_does_not_know_the_errors_of_consumer_groups(machine: OffsetM
     assert machine.fetched("g") == {("b", 0): (1, "")}
 
 
-def test_a_failed_append_leaves_nothing(machine: RealTransactions) -> None:
+def test_a_failed_append_leaves_nothing(machine: OffsetMachine) -> None:
     machine.append_error = KafkaStorageError()
     with pytest.raises(NotCoordinatorError):
         machine.commit_in_transaction(transactional_request(SEVEN, "a", {0: 1}))
@@ -294,7 +271,7 @@ def stable(machine: OffsetMachine, topic: str, *partitions: int) -> list[int]:
     return [partition.error_code or partition.committed_offset for partition in found.partitions]
 
 
-def test_an_offset_is_unstable_while_a_transaction_has_another(machine: RealTransactions) -> None:
+def test_an_offset_is_unstable_while_a_transaction_has_another(machine: OffsetMachine) -> None:
     machine.commit(commit_request("a", {0: 1, 1: 1}))
     write(machine, SEVEN, {0: 5, 2: 6})
     assert stable(machine, "a", 0, 1, 2) == [UNSTABLE, 1, UNSTABLE]
@@ -304,7 +281,7 @@ def test_an_offset_is_unstable_while_a_transaction_has_another(machine: RealTran
     assert stable(machine, "a", 0, 1, 2) == [5, 1, 6]
 
 
-def test_an_offset_is_unstable_until_the_last_transaction_ends(machine: RealTransactions) -> None:
+def test_an_offset_is_unstable_until_the_last_transaction_ends(machine: OffsetMachine) -> None:
     write(machine, SEVEN, {0: 5})
     write(machine, EIGHT, {0: 6})
     machine.end(EIGHT, True)
@@ -313,7 +290,7 @@ def test_an_offset_is_unstable_until_the_last_transaction_ends(machine: RealTran
     assert stable(machine, "a", 0) == [6]
 
 
-def test_all_offsets_are_those_that_are_committed(machine: RealTransactions) -> None:
+def test_all_offsets_are_those_that_are_committed(machine: OffsetMachine) -> None:
     machine.commit(commit_request("a", {0: 1, 1: 1}))
     write(machine, SEVEN, {0: 5, 2: 6})
     everything = OffsetFetchRequestGroup(group_id="g", topics=None)
@@ -321,7 +298,7 @@ def test_all_offsets_are_those_that_are_committed(machine: RealTransactions) -> 
     assert [(each.partition_index, each.error_code) for each in found.partitions] == [(0, UNSTABLE), (1, 0)]
 
 
-def test_by_topic_id(machine: RealTransactions, topics: FakeTopics) -> None:
+def test_by_topic_id(machine: OffsetMachine, topics: FakeTopics) -> None:
     write(machine, SEVEN, {0: 5})
     topic = topics.by_name("a")
     assert topic is not None
@@ -335,7 +312,7 @@ def test_by_topic_id(machine: RealTransactions, topics: FakeTopics) -> None:
 # Deletions
 
 
-def test_an_operator_deletes_offsets_that_wait(machine: RealTransactions) -> None:
+def test_an_operator_deletes_offsets_that_wait(machine: OffsetMachine) -> None:
     write(machine, SEVEN, {0: 5, 1: 5})
     indexes = [OffsetDeleteRequestPartition(0), OffsetDeleteRequestPartition(2)]
     written = len(machine.log)
@@ -347,7 +324,7 @@ def test_an_operator_deletes_offsets_that_wait(machine: RealTransactions) -> Non
     assert offsets_of(machine) == {("a", 1): 5}
 
 
-def test_a_deleted_group_takes_its_waiting_offsets_along(machine: RealTransactions) -> None:
+def test_a_deleted_group_takes_its_waiting_offsets_along(machine: OffsetMachine) -> None:
     machine.commit(commit_request("a", {0: 1}))
     write(machine, SEVEN, {0: 5, 1: 5})
     write(machine, EIGHT, {1: 6})
@@ -360,7 +337,7 @@ def test_a_deleted_group_takes_its_waiting_offsets_along(machine: RealTransactio
     assert machine.room.groups == {}
 
 
-def test_a_deleted_group_may_come_back_in_the_same_transaction(machine: RealTransactions) -> None:
+def test_a_deleted_group_may_come_back_in_the_same_transaction(machine: OffsetMachine) -> None:
     write(machine, SEVEN, {0: 5})
     machine.ask(lambda room: delete_groups(room.groups, room.offsets, ["g"]))
     write(machine, SEVEN, {1: 6})
@@ -368,7 +345,7 @@ def test_a_deleted_group_may_come_back_in_the_same_transaction(machine: RealTran
     assert offsets_of(machine) == {("a", 1): 6}
 
 
-def test_a_deleted_topic_takes_its_waiting_offsets_along(machine: RealTransactions) -> None:
+def test_a_deleted_topic_takes_its_waiting_offsets_along(machine: OffsetMachine) -> None:
     machine.commit(commit_request("a", {0: 1}))
     write(machine, SEVEN, {0: 5, 1: 6})
     write(machine, SEVEN, {0: 7}, topic="b")
@@ -379,9 +356,7 @@ def test_a_deleted_topic_takes_its_waiting_offsets_along(machine: RealTransactio
     assert offsets_of(machine) == {("b", 0): 7}
 
 
-def test_an_offset_of_the_next_topic_of_that_name_stays(
-    machine: RealTransactions, topics: FakeTopics
-) -> None:
+def test_an_offset_of_the_next_topic_of_that_name_stays(machine: OffsetMachine, topics: FakeTopics) -> None:
     old = topics.delete("a")
     topics.create("a")
     write(machine, SEVEN, {0: 5})
@@ -393,7 +368,7 @@ def test_an_offset_of_the_next_topic_of_that_name_stays(
 # Expiry
 
 
-def test_an_offset_does_not_expire_while_a_transaction_has_another(machine: RealTransactions) -> None:
+def test_an_offset_does_not_expire_while_a_transaction_has_another(machine: OffsetMachine) -> None:
     machine.commit(commit_request("a", {0: 1, 1: 1}))
     write(machine, SEVEN, {0: 5})
     machine.advance(RETENTION_MS)
@@ -405,7 +380,7 @@ def test_an_offset_does_not_expire_while_a_transaction_has_another(machine: Real
     assert machine.room.groups == {}
 
 
-def test_a_group_with_an_open_transaction_stays(machine: RealTransactions) -> None:
+def test_a_group_with_an_open_transaction_stays(machine: OffsetMachine) -> None:
     write(machine, SEVEN, {0: 5})
     machine.advance(RETENTION_MS)
     machine.expire()
@@ -415,7 +390,7 @@ def test_a_group_with_an_open_transaction_stays(machine: RealTransactions) -> No
     assert machine.room.groups == {}
 
 
-def test_retention_runs_from_the_commit_in_the_transaction(machine: RealTransactions) -> None:
+def test_retention_runs_from_the_commit_in_the_transaction(machine: OffsetMachine) -> None:
     write(machine, SEVEN, {0: 5})
     machine.advance(RETENTION_MS - 1)
     machine.end(SEVEN, True)
@@ -426,7 +401,7 @@ def test_retention_runs_from_the_commit_in_the_transaction(machine: RealTransact
     assert offsets_of(machine) == {}
 
 
-def test_nothing_is_kept_of_transactions_that_have_ended(machine: RealTransactions) -> None:
+def test_nothing_is_kept_of_transactions_that_have_ended(machine: OffsetMachine) -> None:
     for number in range(10):
         write(machine, Producer(number, 0), {0: number, 1: number})
     machine.commit(commit_request("a", {0: 9}))
