@@ -235,13 +235,13 @@ class Offsets:
 
         A tombstone deletes offsets that wait as well.
         """
-        where = GroupPartition(key.group, intern(key.topic), key.partition)
         if value is None:
-            self._forget(*where)
-            self._waiting.drop(where)
+            self._forget(key.group, key.topic, key.partition)
+            self._waiting.drop(GroupPartition(key.group, key.topic, key.partition))
             return
         if key.group not in self._groups:
             self._groups[key.group] = self._new_simple_group(key.group)
+        topic = intern(key.topic)
         offset = CommittedOffset(
             value.offset,
             value.leader_epoch,
@@ -251,19 +251,16 @@ class Offsets:
             self._topic_ids.setdefault(value.topic_id, value.topic_id),
         )
         if producer is not None:
-            self._waiting.add(producer.id, where, offset)
-        else:
-            self._keep(where, offset)
-            self._waiting.overtaken(where)
+            self._waiting.add(producer.id, GroupPartition(key.group, topic, key.partition), offset)
+            return
+        self._offsets.setdefault(key.group, {}).setdefault(topic, {})[key.partition] = offset
+        if self._waiting.has_group(key.group):  # seldom, and millions of offsets are loaded
+            self._waiting.overtaken(GroupPartition(key.group, topic, key.partition))
 
     def replay_end_of_transaction(self, producer: Producer, is_commit: bool) -> None:
         """Have the offsets of a transaction count, or forget them."""
-        for where, offset in self._waiting.end(producer.id, is_commit):
-            self._keep(where, offset)
-
-    def _keep(self, where: GroupPartition, offset: CommittedOffset) -> None:
-        partitions = self._offsets.setdefault(where.group_id, {}).setdefault(where.topic, {})
-        partitions[where.partition] = offset
+        for (group_id, topic, partition), offset in self._waiting.end(producer.id, is_commit):
+            self._offsets.setdefault(group_id, {}).setdefault(topic, {})[partition] = offset
 
     def _forget(self, group_id: str, topic: str, partition: int) -> None:
         topics = self._offsets.get(group_id, {})
