@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from gralha.cli import console_consumer, dump_log
+from gralha.cli import console_consumer, dump_log, features, producer_perf_test
 from gralha.cli.hanging_transactions import OpenTransaction, hanging
 from gralha.cli.transactions import main
 from gralha.client.admin import Admin
@@ -28,6 +28,7 @@ from tests.apache.kafka import DRIVER_CLASSES, TOOL_FLAGS, TOOLS, ApacheKafka, j
 from tests.cli.commands import written
 from tests.cli.group_members import create_topic
 from tests.cli.open_transactions import begin, hang
+from tests.client.live import eventually
 from tests.quick_groups import QUICK_GROUPS
 
 ORDERS = TopicPartition("orders", 0)
@@ -60,6 +61,12 @@ class Scene(NamedTuple):
     hanging_offset: int
 
 
+def states(admin: Admin) -> dict[str, str]:
+    """The state of each transactional id."""
+    (listings,) = admin.list_transactions().values()
+    return {one.transactional_id: one.state for one in listings}
+
+
 @pytest.fixture(scope="module")
 def scene(address: str, admin: Admin) -> Scene:
     for topic in ("orders", "stock"):
@@ -67,6 +74,9 @@ def scene(address: str, admin: Admin) -> Scene:
     producer = begin(address, "pay-open", STOCK)
     begin(address, "pay-done", [ORDERS]).commit_transaction(30)
     begin(address, "ship-undone", [ORDERS]).abort_transaction(30)
+    # The coordinator answers before it has written the markers.
+    ended = {"pay-done": "CompleteCommit", "ship-undone": "CompleteAbort"}
+    assert eventually(lambda: ended.items() <= states(admin).items())
     then_ms = round(time.time() * 1000) - LONG_AGO_MS
     offset = hang(admin, ORDERS, producer_id=7777, transactional_id="gone", timestamp_ms=then_ms)
     return Scene(producer, offset)
@@ -140,7 +150,7 @@ def comparable(text: str) -> list[list[str]]:
     for row in rows:
         for place, column in enumerate(head):
             if column.startswith(("TransactionDurationMs", "Duration(min)")):
-                row[place] = re.sub(r"\d+", "N", row[place])
+                row[place] = re.sub(r"^\d+ *$", "N", row[place])
             elif column.startswith("TopicPartitions"):
                 row[place] = ",".join(sorted(row[place].strip().split(",")))
     return [head, *sorted(rows)]
@@ -384,3 +394,66 @@ def test_a_hanging_transaction_holds_the_last_stable_offset(admin: Admin, scene:
     latest = admin.list_offsets({ORDERS: LATEST})[ORDERS]
     assert isinstance(latest, ListedOffset)
     assert last_stable_offset(admin, ORDERS) == scene.hanging_offset == latest.offset - 1
+
+
+# --- the performance test and the feature ---------------------------------------------------------------
+
+
+def level_of_the_feature(address: str, capfd: pytest.CaptureFixture[str]) -> int:
+    assert features.main(["--bootstrap-server", address, "describe", "--json"]) == 0
+    found = json.loads(written(capfd).out)["features"]
+    levels: dict[str, int] = {one["feature"]: one["finalizedVersionLevel"] for one in found}
+    return levels["transaction.version"]
+
+
+@pytest.mark.parametrize("level", [0, 1, 2])
+def test_the_performance_test_writes_in_transactions(
+    level: int,
+    address: str,
+    admin: Admin,
+    new_name: Callable[[str], str],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Transactions v1 (levels 0 and 1) and v2. Nothing stays open, and each commit leaves a marker."""
+    change = ["downgrade", "--feature", f"transaction.version={level}"]
+    if level < 2:
+        assert features.main(["--bootstrap-server", address, *change]) == 0
+    topic = new_name("measured")
+    create_topic(address, topic, partitions=2, records=0)
+    words = ["--topic", topic, "--num-records", "3000", "--payload-monotonic", "--throughput", "-1"]
+    words += ["--transaction-duration-ms", "1", "--transactional-id", topic]
+    try:
+        assert producer_perf_test.main(["--bootstrap-server", address, *words]) == 0
+        assert written(capfd).out.splitlines()[-1].startswith("3000 records sent, ")
+        assert eventually(lambda: states(admin)[topic] == "CompleteCommit")
+        described = admin.describe_transactions([topic])[topic]
+        assert isinstance(described, TransactionDescription)
+        # The producer has a new epoch for each transaction in v2.
+        assert (described.producer_epoch > 1) == (level == 2)
+        markers = 0
+        for number in (0, 1):
+            partition = TopicPartition(topic, number)
+            latest = admin.list_offsets({partition: LATEST})[partition]
+            assert isinstance(latest, ListedOffset)
+            assert latest.offset == last_stable_offset(admin, partition)
+            markers += latest.offset
+        assert markers >= 3000 + 2
+    finally:
+        raised = ["upgrade", "--release-version", "4.3"]
+        assert features.main(["--bootstrap-server", address, *raised]) == 0
+        assert "transaction.version was upgraded to 2." in written(capfd).out
+    assert level_of_the_feature(address, capfd) == 2
+
+
+def test_the_performance_test_chooses_an_id(
+    address: str, admin: Admin, new_name: Callable[[str], str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    topic = new_name("measured")
+    create_topic(address, topic, partitions=1, records=0)
+    words = ["--bootstrap-server", address, "--topic", topic, "--num-records", "5", "--record-size", "9"]
+    words += ["--throughput", "-1"]
+    assert producer_perf_test.main([*words, "--transaction-duration-ms", "5000"]) == 0
+    ((listing,),) = admin.list_transactions(pattern="performance-producer-.*").values()
+    assert eventually(lambda: states(admin)[listing.transactional_id] == "CompleteCommit")
+    assert last_stable_offset(admin, TopicPartition(topic, 0)) == 6
+    written(capfd)
