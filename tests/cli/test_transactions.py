@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -457,3 +459,22 @@ def test_the_performance_test_chooses_an_id(
     assert eventually(lambda: states(admin)[listing.transactional_id] == "CompleteCommit")
     assert last_stable_offset(admin, TopicPartition(topic, 0)) == 6
     written(capfd)
+
+
+def test_a_performance_test_that_is_interrupted_leaves_no_transaction_open(
+    address: str, admin: Admin, new_name: Callable[[str], str]
+) -> None:
+    topic = new_name("interrupted")
+    create_topic(address, topic, partitions=1, records=0)
+    partition = TopicPartition(topic, 0)
+    words = ["--bootstrap-server", address, "--topic", topic, "--num-records", "1000000"]
+    words += ["--record-size", "9", "--throughput", "50", "--transaction-duration-ms", "60000"]
+    program = f"import sys\nfrom gralha.cli.producer_perf_test import main\nsys.exit(main({words!r}))"
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.DEVNULL) as process:
+        try:
+            assert eventually(lambda: open_producers(admin, partition) != [], timeout_s=30)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+        finally:
+            process.kill()
+    assert eventually(lambda: open_producers(admin, partition) == [])
