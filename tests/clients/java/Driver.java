@@ -52,11 +52,13 @@ public final class Driver {
     private final String bootstrap;
     private final Admin admin;
     private final Members members;
+    private final Producers producers;
 
     private Driver(String bootstrap) {
         this.bootstrap = bootstrap;
         this.admin = Admin.create(Map.of("bootstrap.servers", bootstrap));
         this.members = new Members(bootstrap, admin);
+        this.producers = new Producers(bootstrap, members);
     }
 
     public static void main(String[] arguments) throws IOException {
@@ -130,7 +132,8 @@ public final class Driver {
             case "node_ids":
                 return JSON.valueToTree(admin.describeCluster().nodes().get().stream().map(Node::id).toList());
             default:
-                return members.answer(request);
+                JsonNode answer = producers.answer(request);
+                return answer != null ? answer : members.answer(request);
         }
     }
 

@@ -79,13 +79,31 @@ class GroupStage:
 
     def join_elsewhere(self, topics: Sequence[str], **options: Any) -> Member:
         """Lets a member join from its own process, so that it can crash."""
-        program = self.client.start(self._reference.bootstrap)
-        self._elsewhere.append(program)
+        return self.join_in(self.program_elsewhere(), topics, **options)
+
+    def join_in(self, program: Program, topics: Sequence[str], **options: Any) -> Member:
         return groups.join(program, self.group, protocol=self.client.protocol, topics=topics, **options)
 
     def crash(self, member: Member) -> None:
-        self._elsewhere.remove(member.program)
-        member.program.kill()
+        self.crash_program(member.program)
+
+    @property
+    def bootstrap(self) -> str:
+        return self._reference.bootstrap
+
+    def program(self) -> Program:
+        """The client's program, which all scenarios share."""
+        return self._programs(self.client)
+
+    def program_elsewhere(self) -> Program:
+        """A program of this scenario."""
+        program = self.client.start(self.bootstrap)
+        self._elsewhere.append(program)
+        return program
+
+    def crash_program(self, program: Program) -> None:
+        self._elsewhere.remove(program)
+        program.kill()
 
     def divided(
         self, members: Sequence[Member], counts: Sequence[int], topics: Iterable[str] | None = None
