@@ -4,8 +4,8 @@
 
 Customers write orders. Tellers (processes of their own) read them as a group and book each to two accounts.
 The entries and the offsets of the orders are one transaction. Tellers, leaders of partitions and coordinators
-are killed with SIGKILL, one fault after the other. After each fault the orders stop until all are booked. Then
-the total must be what it was, and every order booked once. At the end another reader reads everything again.
+are killed with SIGKILL, one fault after the other. After each fault the orders stop until all are booked. The
+total must be what it was then, and every order booked once. At the end another reader reads everything again.
 """
 
 from __future__ import annotations
