@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.clients import group_clients
 from tests.clients.transactions import TransactionClient
 
@@ -50,3 +52,7 @@ JAVA = TransactionClient(
     timed_out=frozenset({"INVALID_TXN_STATE"}),
     stale_member=frozenset({"CommitFailedException"}),
 )
+
+# Only offsets of groups depend on the protocol of the group.
+CONFLUENT_CONSUMER = replace(CONFLUENT, members=group_clients.CONFLUENT_CONSUMER, cannot={})
+JAVA_CONSUMER = replace(JAVA, members=group_clients.JAVA_CONSUMER)

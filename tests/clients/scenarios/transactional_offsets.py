@@ -100,21 +100,22 @@ def offsets_of_a_zombie_are_refused(stage: TransactionStage) -> None:
 
 
 def offsets_of_an_older_generation_are_refused(stage: TransactionStage) -> None:
-    """A member commits for the generation in which it has read the records, and for no later one."""
-    source, target = (stage.topic(partitions=2), 0), stage.partition()
-    stage.group.produce(source[0], 0, COUNT)
-    member, producer = reading_member(stage, source, COUNT), stage.producer()
+    """A member commits for the generation in which it had the partition, and for no later one."""
+    topic, target = stage.topic(partitions=2), stage.partition()
+    stage.group.produce(topic, 0, COUNT)
+    member, producer = reading_member(stage, (topic, 0), COUNT), stage.producer()
     metadata = note_metadata(member, stage.group.group)
-    second = stage.group.join([source[0]])
-    stage.group.divided([member, second], [1, 1], [source[0]])
+    second = stage.group.join([topic])
+    stage.group.divided([member, second], [1, 1], [topic])
+    (moved,) = second.assignment
     producer.begin()
     producer.send(target, "of an older generation")
     stage.fails(
-        stage.client.stale_member, lambda: producer.send_offsets({source: COUNT}, metadata), producer.commit
+        stage.client.stale_member, lambda: producer.send_offsets({moved: COUNT}, metadata), producer.commit
     )
     producer.abort()
     assert stage.read(target).values == []
-    assert stage.group.committed(source) is None
+    assert stage.group.committed(moved) is None
 
 
 SCENARIOS: list[TransactionScenario] = [
