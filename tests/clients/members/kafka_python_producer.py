@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -74,7 +75,9 @@ def group_metadata(consumer: Consumer) -> Any:
     return consumer.group_metadata()
 
 
-def open_consumer(bootstrap: str, level: str) -> Any:
+@functools.cache
+def reader(bootstrap: str, level: str) -> Any:
+    """A consumer for all readings, because it takes a tenth of a second to open one."""
     return KafkaConsumer(
         bootstrap_servers=bootstrap,
         isolation_level=level,
@@ -85,11 +88,11 @@ def open_consumer(bootstrap: str, level: str) -> Any:
 
 
 def read(bootstrap: str, partition: Partition, isolation: Isolation) -> Reading:
-    consumer = open_consumer(bootstrap, isolation.level)
+    consumer = reader(bootstrap, isolation.level)
     where = TopicPartition(*partition)
     records: list[tuple[int, str]] = []
     deadline = time.monotonic() + TIMEOUT_S
-    with contextlib.closing(consumer), own_names():
+    with own_names():
         end = consumer.end_offsets([where])[where]
         consumer.assign([where])
         consumer.seek(where, isolation.start)
@@ -105,5 +108,5 @@ def read(bootstrap: str, partition: Partition, isolation: Isolation) -> Reading:
 
 def end_offset(bootstrap: str, partition: Partition, level: str) -> int:
     where = TopicPartition(*partition)
-    with contextlib.closing(open_consumer(bootstrap, level)) as consumer, own_names():
-        return int(consumer.end_offsets([where])[where])
+    with own_names():
+        return int(reader(bootstrap, level).end_offsets([where])[where])
