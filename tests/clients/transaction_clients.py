@@ -18,6 +18,7 @@ CONFLUENT = TransactionClient(
     fenced=frozenset({"_FENCED"}),
     timed_out=frozenset({"_FENCED"}),
     stale_member=frozenset({"ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID"}),
+    timeout_too_long=frozenset({"INVALID_TRANSACTION_TIMEOUT"}),
     cannot={
         "fenced_producer_cannot_write": "its flush() raises a KafkaError, which no `except` clause catches"
     },
@@ -27,6 +28,7 @@ KAFKA_PYTHON = TransactionClient(
     fenced=frozenset({"ProducerFencedError"}),
     timed_out=frozenset({"ProducerFencedError"}),
     stale_member=frozenset({"CommitFailedError"}),
+    timeout_too_long=frozenset({"KafkaError"}),
     cannot={"lag_is_to_the_last_stable_offset": "it tells no lag"},
 )
 AIOKAFKA = TransactionClient(
@@ -34,6 +36,7 @@ AIOKAFKA = TransactionClient(
     fenced=frozenset({"ProducerFenced"}),
     timed_out=frozenset({"ProducerFenced"}),
     stale_member=frozenset(),
+    timeout_too_long=frozenset({"InvalidTransactionTimeout"}),
     cannot=NO_GENERATIONS,
 )
 KAFKAJS = TransactionClient(
@@ -41,6 +44,7 @@ KAFKAJS = TransactionClient(
     fenced=frozenset({"INVALID_PRODUCER_EPOCH"}),
     timed_out=frozenset({"INVALID_PRODUCER_EPOCH"}),
     stale_member=frozenset(),
+    timeout_too_long=frozenset({"INVALID_TRANSACTION_TIMEOUT"}),
     cannot={
         **NO_GENERATIONS,
         "lag_is_to_the_last_stable_offset": "its lag is to the high watermark",
@@ -51,6 +55,7 @@ JAVA = TransactionClient(
     fenced=frozenset({"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}),
     timed_out=frozenset({"INVALID_TXN_STATE"}),
     stale_member=frozenset({"CommitFailedException"}),
+    timeout_too_long=frozenset({"KafkaException"}),
 )
 
 # Only offsets of groups depend on the protocol of the group.

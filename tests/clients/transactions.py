@@ -35,6 +35,8 @@ class TransactionClient:
     timed_out: frozenset[str]
     # The offsets come from a member whose group has changed since.
     stale_member: frozenset[str]
+    # The transaction timeout is longer than the broker allows.
+    timeout_too_long: frozenset[str]
     cannot: Mapping[str, str] = field(default_factory=dict)
 
     @property

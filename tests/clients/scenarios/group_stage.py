@@ -43,10 +43,12 @@ class GroupStage:
         for member in self._members:
             member.leave(wait=False)
 
-    def topic(self, partitions: int = 1, name: str | None = None) -> str:
+    def topic(
+        self, partitions: int = 1, name: str | None = None, configs: Mapping[str, str] | None = None
+    ) -> str:
         """Create a topic that `pattern` matches, unless it has a name of its own."""
         topic = name or f"{self.group}.{len(self._partition_counts)}"
-        self._reference.create_topic(topic, partitions)
+        self._reference.create_topic(topic, partitions, configs)
         # If the leader does not know the topic yet, a client may join its group once more than needed.
         eventually(lambda: is_served(self._reference.bootstrap, topic, partitions))
         self._partition_counts[topic] = partitions

@@ -32,9 +32,10 @@ class TransactionStage:
     def topic(self, partitions: int = 1) -> str:
         return self.group.topic(partitions)
 
-    def partition(self) -> Partition:
-        """The only partition of a new topic."""
-        return self.topic(), 0
+    def partition(self, **configs: str) -> Partition:
+        """The only partition of a new topic. `_` in a config's name stands for `.`."""
+        dotted = {config.replace("_", "."): value for config, value in configs.items()}
+        return self.group.topic(configs=dotted), 0
 
     def producer(
         self, timeout_ms: int = TRANSACTION_TIMEOUT_MS, transactional_id: str | None = None

@@ -11,6 +11,8 @@ from tests.clients.scenarios.transaction_stage import TransactionScenario, Trans
 from tests.clients.transactions import COMMITTED, UNCOMMITTED
 
 SHORT_TIMEOUT_MS = 1000
+# The smallest that Kafka allows.
+SEGMENT_BYTES = 1 << 20
 
 
 def commit_is_visible_and_abort_is_not(stage: TransactionStage) -> None:
@@ -78,17 +80,18 @@ def oldest_open_transaction_counts(stage: TransactionStage) -> None:
 
 
 def idempotent_producer_beside_transactions(stage: TransactionStage) -> None:
-    """Its records do not belong to the transactions between which they are."""
+    """Its records do not belong to the transactions between whose batches they are."""
     where, producer, other = stage.partition(), stage.producer(), stage.idempotent_producer()
-    other.send(where, "one")
+    staying = [f"{number} stays" for number in range(30)]
     producer.begin()
-    producer.send(where, "gone")
-    other.send(where, "two")
-    producer.send(where, "gone, too")
+    for number, value in enumerate(staying[:20]):
+        producer.send(where, f"{number} goes")
+        other.send(where, value)
     producer.abort()
-    other.send(where, "three")
-    assert stage.read(where).values == ["one", "two", "three"]
-    assert stage.read_uncommitted(where).values == ["one", "gone", "two", "gone, too", "three"]
+    for value in staying[20:]:
+        other.send(where, value)
+    assert stage.read(where).values == staying
+    assert len(stage.read_uncommitted(where).values) == 50
 
 
 def successor_fences(stage: TransactionStage) -> None:
@@ -182,6 +185,26 @@ def reader_passes_aborted_ranges(stage: TransactionStage) -> None:
     assert stage.ends(where) == (end, end)
 
 
+def aborted_transactions_in_several_segments(stage: TransactionStage) -> None:
+    where, producer = stage.partition(segment_bytes=str(SEGMENT_BYTES)), stage.producer()
+    large = "x" * (SEGMENT_BYTES // 8)
+    for number in range(3):
+        producer.begin()
+        for _ in range(12):
+            producer.send(where, large)
+        producer.abort()
+        producer.committed(where, f"after {number}")
+    seen = stage.read(where)
+    assert seen.records == [(13 + 15 * number, f"after {number}") for number in range(3)]
+    assert seen.position == 45
+    seen = stage.read(where, start=20)
+    assert seen.offsets == [28, 43]
+
+
+def too_long_timeout_is_refused(stage: TransactionStage) -> None:
+    stage.fails(stage.client.timeout_too_long, lambda: stage.producer(timeout_ms=2_000_000_000))
+
+
 def lag_is_to_the_last_stable_offset(stage: TransactionStage) -> None:
     where, producer = stage.partition(), stage.producer()
     producer.committed(where, "a", "b")
@@ -206,5 +229,7 @@ SCENARIOS: list[TransactionScenario] = [
     many_small_transactions,
     empty_transactions,
     reader_passes_aborted_ranges,
+    aborted_transactions_in_several_segments,
+    too_long_timeout_is_refused,
     lag_is_to_the_last_stable_offset,
 ]
