@@ -64,6 +64,7 @@ TOOLS = {
     "kafka-e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
     "kafka-metadata-shell": "org.apache.kafka.shell.MetadataShell",
     "kafka-streams-application-reset": "org.apache.kafka.tools.StreamsResetter",
+    "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
     "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
     "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
 }

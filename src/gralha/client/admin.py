@@ -2,7 +2,8 @@
 
 A call about many things returns a result or a KafkaError for each of them. A call about one thing raises.
 Each call goes to the right broker (any, the controller, a given one, the leaders of partitions, the
-coordinators of groups). It is repeated while its error is temporary, as `Cluster.each` describes.
+coordinators of groups and transactions). It is repeated while its error is temporary, as `Cluster.each`
+describes.
 """
 
 from typing import Self
@@ -15,6 +16,7 @@ from gralha.client.partition_calls import PartitionCalls
 from gralha.client.quorum_calls import QuorumCalls
 from gralha.client.reassignment_calls import ReassignmentCalls
 from gralha.client.topic_calls import TopicCalls
+from gralha.client.transaction_calls import TransactionCalls
 
 
 class Admin(
@@ -26,6 +28,7 @@ class Admin(
     ReassignmentCalls,
     GroupCalls,
     GroupOffsetCalls,
+    TransactionCalls,
 ):
     """All admin calls. `close` also closes the cluster."""
 

@@ -11,7 +11,10 @@ Bytes flow like this: `arrow_rows` gives the buffers of the columns. `record_bui
 to the batches of their partitions. `producing` sends the batches. A full batch is sent while others are
 filled. `flush` sends the rest and returns when the cluster has everything.
 
-After an error the writer cannot be used. Rows that are not in the report may or may not have been written.
+With a transactional id all rows since the last `commit` or `abort` are one transaction. Another process can
+end it, too: after `flush` it needs no more than `transaction`.
+
+After an error the writer can only `abort`. Rows that are not in the report may or may not have been written.
 """
 
 import random
@@ -30,7 +33,7 @@ from gralha.client.arrow_rows import (
     topic_numbers,
 )
 from gralha.client.cluster import Cluster
-from gralha.client.errors import ClientError, RowsError
+from gralha.client.errors import ClientError, RowsError, SettingsError
 from gralha.client.producer_batches import halves_of, new_producer_id
 from gralha.client.producing import ProducedBatch, Sender, undelivered
 from gralha.client.record_builder import (
@@ -42,6 +45,8 @@ from gralha.client.record_builder import (
     TopicRoute,
 )
 from gralha.client.settings import ClientSettings
+from gralha.client.transaction_state import TransactionHandle, TransactionState
+from gralha.client.transactional_calls import LAST_V1_PRODUCE, TransactionalCalls
 from gralha.client.values import TopicPartition
 from gralha.protocol.batches import NO_PRODUCER_ID, NO_SEQUENCE, increment_sequence
 from gralha.protocol.compression import NAMES as COMPRESSIONS
@@ -70,7 +75,8 @@ class BulkWriter:
     """Writes rows. Use it from one thread. It connects when it is used for the first time.
 
     With `waits_for_first_answer` it waits up to delivery.timeout.ms for a cluster that does not answer, even
-    if the cluster was never reached.
+    if the cluster was never reached. Transactions get `transaction_timeout_ms`, or the longest timeout that
+    the brokers allow.
     """
 
     def __init__(
@@ -79,12 +85,21 @@ class BulkWriter:
         *,
         topic: str | None = None,
         waits_for_first_answer: bool = False,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int | None = None,
         chooser: random.Random | None = None,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        if transactional_id is not None and not settings.enable_idempotence:
+            raise SettingsError(
+                "Transactions need acks=all and enable.idempotence=true: change one of these."
+            )
         self._settings = settings
         self._topic = topic
+        self._transactional_id = transactional_id
+        self._transaction_timeout_ms = transaction_timeout_ms
+        self._transaction: TransactionState | None = None
         self._chooser = chooser or random.Random()
         self._clock = clock
         self._cluster = Cluster.of(
@@ -121,8 +136,38 @@ class BulkWriter:
         """Sends the remaining rows and waits until the cluster has acknowledged everything."""
         self._guarded(self._flush)
 
+    def begin(self) -> None:
+        """Becomes the owner of the transactional id and fences an earlier owner. `write` does it, too."""
+        self._guarded(self._begin)
+
+    @property
+    def transaction(self) -> TransactionHandle | None:
+        """The open transaction. None if nothing was written since the last one ended."""
+        state = self._transaction
+        return state.handle if state is not None and state.has_begun else None
+
+    def commit(self) -> None:
+        """Flushes and commits. All rows since the last commit become visible together."""
+        self._guarded(self._flush)
+        self._guarded(lambda: self._end(committed=True))
+
+    def abort(self) -> None:
+        """Aborts the transaction, also after an error. No reader of committed records sees its rows.
+
+        The rows that were not sent are dropped. The next write begins with a new epoch, because some sequence
+        numbers may not have arrived.
+        """
+        self._sender.abandon()
+        for route in self._router.routes:
+            for builder in route.builders:
+                builder.clear()
+        self._end(committed=False)
+        self._producer_id = NO_PRODUCER_ID
+        self._transaction = None
+        self._failure = None
+
     def close(self) -> None:
-        """Closes the connections. Rows that were not flushed are lost."""
+        """Closes the connections. Rows that were not flushed are lost, and an open transaction stays open."""
         self._sender.close()
         self._cluster.close()
 
@@ -160,8 +205,7 @@ class BulkWriter:
             self._schema = batch.schema
         if batch.num_rows == 0:
             return
-        if self._settings.enable_idempotence and self._producer_id == NO_PRODUCER_ID:
-            self._init_producer_id()
+        self._begin()
         rows = self._rows(batch)
         now_ms = int(self._clock() * 1000)
         row = 0
@@ -241,7 +285,10 @@ class BulkWriter:
         partition = TopicPartition(builder.topic, builder.partition)
         count = builder.count
         sequence = NO_SEQUENCE
-        if self._settings.enable_idempotence:
+        if self._transaction is not None:
+            self._add_partitions(self._transaction, partition)
+            sequence = self._transaction.next_sequence(partition, count)
+        elif self._settings.enable_idempotence:
             sequence = self._sequences.get(partition, 0)
             self._sequences[partition] = increment_sequence(sequence, count)
         data = builder.finish(
@@ -250,6 +297,7 @@ class BulkWriter:
             self._producer_id,
             self._producer_epoch,
             sequence,
+            self._transaction is not None,
         )
         deadline = time.monotonic() + self._settings.delivery_timeout_ms / 1000
         self._sender.add(partition, ProducedBatch(data, count, deadline))
@@ -288,10 +336,48 @@ class BulkWriter:
     def _split(self, batch: ProducedBatch) -> list[ProducedBatch]:
         return halves_of(batch, self._codec, self._settings.compression_level)
 
-    def _init_producer_id(self) -> None:
-        response = new_producer_id(self._cluster)
-        self._producer_id = response.producer_id
-        self._producer_epoch = response.producer_epoch
+    # Producer ids and transactions
+
+    def _begin(self) -> None:
+        if self._producer_id != NO_PRODUCER_ID:
+            return
+        if self._transactional_id is not None:
+            self._init_transactions(self._transactional_id)
+        elif self._settings.enable_idempotence:
+            response = new_producer_id(self._cluster)
+            self._producer_id, self._producer_epoch = response.producer_id, response.producer_epoch
+
+    def _init_transactions(self, transactional_id: str) -> None:
+        calls = TransactionalCalls(self._cluster)
+        is_v2 = calls.uses_v2()
+        timeout_ms = self._transaction_timeout_ms or calls.max_timeout_ms()
+        identity = calls.init_producer_id(transactional_id, timeout_ms)
+        self._transaction = TransactionState(transactional_id, identity, is_v2=is_v2)
+        self._sender.use_transactions(transactional_id, None if is_v2 else LAST_V1_PRODUCE)
+        self._producer_id, self._producer_epoch = identity
+
+    def _add_partitions(self, transaction: TransactionState, partition: TopicPartition) -> None:
+        """Adds a partition to the transaction, and with it all others that have rows."""
+        if transaction.to_add([partition]):
+            with_rows = [
+                TopicPartition(one.topic, one.partition)
+                for route in self._router.routes
+                for one in route.builders
+                if one.count > 0
+            ]
+            missing = transaction.to_add(with_rows)
+            TransactionalCalls(self._cluster).add_partitions(transaction.handle, missing)
+            transaction.added(missing)
+
+    def _end(self, *, committed: bool) -> None:
+        handle = self.transaction
+        if self._transaction is None or handle is None:
+            return
+        identity = TransactionalCalls(self._cluster).end_transaction(handle, committed=committed)
+        if identity != self._transaction.identity:
+            self._sender.begin_new_epoch()
+        self._transaction.ended(identity)
+        self._producer_id, self._producer_epoch = identity
 
     def _unknown_topic(self, topic: str, code: int) -> None:
         raise error_for(

@@ -1,4 +1,7 @@
-"""Calls to the coordinators of groups. Each group has one, and it may change at any time."""
+"""Calls to coordinators: each group and each transactional id has one, and it may change at any time.
+
+A key is the id of a group or a transactional id.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
@@ -13,64 +16,77 @@ Answers = dict[str, Result | KafkaError]
 
 # From this version on one request finds the coordinators of many groups (KIP-699).
 _MANY_KEYS_VERSION: Final = 4
+# The kinds of keys in FindCoordinator.
+GROUP: Final = 0
+TRANSACTION: Final = 1
 
 
 class CoordinatorCalls(Calls):
-    """Finds the coordinators of groups and sends requests to them."""
+    """Finds the coordinators of keys and sends requests to them."""
 
     def _ask_coordinators(
         self,
-        group_ids: Iterable[str],
+        keys: Iterable[str],
         ask: Callable[[int, list[str]], Answers[Result]],
         *,
+        key_type: int = GROUP,
         is_change: bool = False,
     ) -> Answers[Result]:
-        """Asks the coordinator of each group. Finds it again if it was wrong or does not answer."""
+        """Asks the coordinator of each key. Finds it again if it was wrong or does not answer."""
 
         def attempt(pending: list[str]) -> Answers[Result]:
             answers: Answers[Result] = {}
             by_coordinator: dict[int, list[str]] = {}
-            for group_id, coordinator in self._find_coordinators(pending).items():
+            for key, coordinator in self._find_coordinators(pending, key_type).items():
                 if isinstance(coordinator, KafkaError):
-                    answers[group_id] = coordinator
+                    answers[key] = coordinator
                 else:
-                    by_coordinator.setdefault(coordinator, []).append(group_id)
-            for coordinator_id, groups in by_coordinator.items():
+                    by_coordinator.setdefault(coordinator, []).append(key)
+            for coordinator_id, its_keys in by_coordinator.items():
                 try:
-                    answers.update(ask(coordinator_id, groups))
+                    answers.update(ask(coordinator_id, its_keys))
                 except KafkaError as error:
-                    answers.update(dict.fromkeys(groups, error))
+                    answers.update(dict.fromkeys(its_keys, error))
                 except ConnectionFailedError as failure:
                     away = error_for(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(failure))
-                    answers.update(dict.fromkeys(groups, away))
+                    answers.update(dict.fromkeys(its_keys, away))
                 except UnansweredError as failure:
                     unanswered = error_for(ErrorCode.NETWORK_EXCEPTION, str(failure))
-                    answers.update(dict.fromkeys(groups, unanswered))
+                    answers.update(dict.fromkeys(its_keys, unanswered))
             return answers
 
-        return self.cluster.each(group_ids, attempt, is_change=is_change)
+        return self.cluster.each(keys, attempt, is_change=is_change)
 
     def _ask_coordinator(
-        self, group_id: str, ask: Callable[[int], Result], *, is_change: bool = False
+        self,
+        key: str,
+        ask: Callable[[int], Result],
+        *,
+        key_type: int = GROUP,
+        is_change: bool = False,
     ) -> Result:
-        """Asks the coordinator of one group. Raises the last error."""
+        """Asks the coordinator of one key. Raises the last error."""
         result = self._ask_coordinators(
-            [group_id], lambda coordinator, _groups: {group_id: ask(coordinator)}, is_change=is_change
-        )[group_id]
+            [key],
+            lambda coordinator, _keys: {key: ask(coordinator)},
+            key_type=key_type,
+            is_change=is_change,
+        )[key]
         if isinstance(result, KafkaError):
             raise result
         return result
 
-    def _find_coordinators(self, group_ids: list[str]) -> dict[str, int | KafkaError]:
+    def _find_coordinators(self, keys: list[str], key_type: int) -> dict[str, int | KafkaError]:
         if self.cluster.any_connection().version_for(FindCoordinatorRequest) < _MANY_KEYS_VERSION:
-            return {group_id: self._find_coordinator(group_id) for group_id in group_ids}
-        request = FindCoordinatorRequest(coordinator_keys=group_ids)
+            return {key: self._find_coordinator(key, key_type) for key in keys}
+        request = FindCoordinatorRequest(coordinator_keys=keys, key_type=key_type)
         response = self.cluster.send_to_any(request, FindCoordinatorResponse)
         return {
             found.key: error_or_none(found.error_code, found.error_message) or found.node_id
             for found in response.coordinators
         }
 
-    def _find_coordinator(self, group_id: str) -> int | KafkaError:
-        found = self.cluster.send_to_any(FindCoordinatorRequest(key=group_id), FindCoordinatorResponse)
+    def _find_coordinator(self, key: str, key_type: int) -> int | KafkaError:
+        request = FindCoordinatorRequest(key=key, key_type=key_type)
+        found = self.cluster.send_to_any(request, FindCoordinatorResponse)
         return error_or_none(found.error_code, found.error_message) or found.node_id

@@ -12,6 +12,10 @@
     +-- TopicDeletedError       the cluster does not have the partition, or not any more
     +-- DeliveryError           records could not be written, or it is not known whether they were
         +-- DeliveryRefusedError    the cluster refuses the records for good
+    +-- TransactionError        a transaction cannot go on, and its id cannot be used as it is
+        +-- TransactionUnfinishedError  it is not known yet how it ends: ask again
+        +-- TransactionAbortableError   this transaction is lost; another one of the same id may succeed
+        +-- ProducerFencedError         a newer producer has taken over the id, or the transaction has ended
 
 Errors that a broker answers with are `gralha.protocol.errors.KafkaError`s with Kafka's error codes. This
 module also exports them, for rooms that may import only the client.
@@ -27,11 +31,15 @@ __all__ = [
     "ErrorCode",
     "KafkaError",
     "OffsetsLostError",
+    "ProducerFencedError",
     "RequestTimeoutError",
     "RowsError",
     "SettingsError",
     "TopicDeletedError",
     "TopicRecreatedError",
+    "TransactionAbortableError",
+    "TransactionError",
+    "TransactionUnfinishedError",
     "UnansweredError",
     "UnsupportedApiError",
 ]
@@ -135,3 +143,30 @@ class DeliveryError(ClientError):
 
 class DeliveryRefusedError(DeliveryError):
     """The cluster refuses the records for good: too large, no such topic, access denied."""
+
+
+class TransactionError(ClientError):
+    """A transaction cannot go on. Of the errors without a subclass none passes by itself."""
+
+    def __init__(self, transactional_id: str, doing: str, reason: str, code: int = 0) -> None:
+        self.transactional_id = transactional_id
+        self.doing = doing
+        self.reason = reason
+        # Kafka's error code from the broker's answer, or 0 if there was no answer.
+        self.code = code
+        super().__init__(f"The transactional id {transactional_id} could not {doing}: {reason}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.transactional_id, self.doing, self.reason, self.code)
+
+
+class TransactionUnfinishedError(TransactionError):
+    """The cluster did not answer in time. The request may have taken effect, and may be repeated."""
+
+
+class TransactionAbortableError(TransactionError):
+    """The transaction must be aborted. After that its id can be used again."""
+
+
+class ProducerFencedError(TransactionError):
+    """The producer's epoch is old: a newer producer has the id, or the cluster has ended the transaction."""

@@ -11,7 +11,7 @@ from gralha.client.calls import error_or_none, raise_for
 from gralha.client.cluster import may_pass
 from gralha.client.coordinator_calls import Answers, CoordinatorCalls
 from gralha.client.group_values import CommittedOffset
-from gralha.client.partition_calls import by_topic
+from gralha.client.leader_calls import by_topic
 from gralha.client.values import TopicPartition
 from gralha.protocol.errors import KafkaError
 from gralha.protocol.messages.offset_commit import (

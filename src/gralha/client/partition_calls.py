@@ -1,10 +1,9 @@
 """Admin calls to the leaders of partitions: list offsets, delete records."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping
 
-from gralha.client.calls import Calls, error_or_none
-from gralha.client.errors import ConnectionFailedError, UnansweredError
+from gralha.client.calls import error_or_none
+from gralha.client.leader_calls import Answers, LeaderCalls, by_topic
 from gralha.client.values import ListedOffset, TopicPartition
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
 from gralha.protocol.messages.delete_records import (
@@ -20,14 +19,11 @@ from gralha.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 
-Result = TypeVar("Result")
-Answers = dict[TopicPartition, Result | KafkaError]
-
 # The first versions that support these special timestamps.
 _TIMESTAMP_VERSIONS = {-3: 7, -4: 8, -5: 9, -6: 11}
 
 
-class PartitionCalls(Calls):
+class PartitionCalls(LeaderCalls):
     """Calls that list offsets and delete records."""
 
     def list_offsets(
@@ -91,40 +87,3 @@ class PartitionCalls(Calls):
             return answers
 
         return self._ask_leaders(offsets, ask)
-
-    def _ask_leaders(
-        self,
-        partitions: Iterable[TopicPartition],
-        ask: Callable[[int, list[TopicPartition]], Answers[Result]],
-    ) -> Answers[Result]:
-        """Asks the leader of each partition. Finds the leader again if it does not answer."""
-
-        def attempt(pending: list[TopicPartition]) -> Answers[Result]:
-            answers: Answers[Result] = {}
-            leaders: dict[int, list[TopicPartition]] = {}
-            found = self.cluster.leaders(pending)
-            for partition in pending:
-                leader = found[partition]
-                if isinstance(leader, KafkaError):
-                    answers[partition] = leader
-                else:
-                    leaders.setdefault(leader, []).append(partition)
-            for broker, group in leaders.items():
-                try:
-                    answers.update(ask(broker, group))
-                except KafkaError as error:
-                    answers.update(dict.fromkeys(group, error))
-                except (ConnectionFailedError, UnansweredError) as failure:
-                    unreachable = error_for(ErrorCode.NETWORK_EXCEPTION, str(failure))
-                    answers.update(dict.fromkeys(group, unreachable))
-            return answers
-
-        return self.cluster.each(partitions, attempt)
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[TopicPartition]]:
-    """Groups partitions by topic, as requests list them."""
-    topics: dict[str, list[TopicPartition]] = {}
-    for partition in partitions:
-        topics.setdefault(partition.topic, []).append(partition)
-    return topics

@@ -36,6 +36,7 @@ def halves_of(batch: ProducedBatch, codec: int, level: int | None) -> list[Produ
             producer_id=header.producer_id,
             producer_epoch=header.producer_epoch,
             base_sequence=sequence,
+            transactional=header.is_transactional,
         )
         halves.append(ProducedBatch(data, len(part), batch.deadline))
         if sequence >= 0:

@@ -51,6 +51,8 @@ _OF_THIS_PRODUCER: Final = (
     ErrorCode.INVALID_PRODUCER_ID_MAPPING,
     ErrorCode.UNKNOWN_PRODUCER_ID,
     ErrorCode.PRODUCER_FENCED,
+    ErrorCode.INVALID_TXN_STATE,
+    ErrorCode.TRANSACTION_ABORTABLE,
     ErrorCode.UNKNOWN_SERVER_ERROR,
 )
 _TOO_LARGE: Final = (ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE)
@@ -127,11 +129,35 @@ class Sender:
         self._queues: dict[TopicPartition, PartitionQueue] = {}
         self._brokers: dict[int, _Broker] = {}
         self._topic_ids: dict[str, bytes] = {}
+        self._transactional_id: str | None = None
+        self._max_version: int | None = None
         # The bytes of all batches that are not under way: new ones, and failed ones.
         self.waiting_bytes = 0
 
     def learn_topic(self, topic: str, topic_id: bytes) -> None:
         self._topic_ids[topic] = topic_id
+
+    def use_transactions(self, transactional_id: str, max_version: int | None) -> None:
+        """From now on all batches are parts of transactions. `max_version` is that of Produce."""
+        self._transactional_id = transactional_id
+        self._max_version = max_version
+
+    def begin_new_epoch(self) -> None:
+        """The producer has a new epoch. The partitions do not know its sequence numbers yet."""
+        for queue in self._queues.values():
+            queue.has_begun = False
+
+    def abandon(self) -> None:
+        """Drops all batches. Waits for the answers under way, so that no batch arrives after this call."""
+        for broker in self._brokers.values():
+            for request in broker.requests:
+                try:
+                    broker.connection.complete(request.begun, ProduceResponse)
+                except (UnansweredError, OSError):
+                    break
+        self.close()
+        self._queues.clear()
+        self.waiting_bytes = 0
 
     def add(self, partition: TopicPartition, batch: ProducedBatch) -> None:
         """Queues a batch. `pump` and `drain` send it."""
@@ -235,7 +261,6 @@ class Sender:
             return True
         batches = self._choose(queues)
         request = self._request(batches)
-        topics_known = all(topic.topic_id != ZERO_UUID for topic in request.topic_data)
         for queue, batch in batches:
             queue.waiting.popleft()
             queue.under_way.append(batch)
@@ -245,7 +270,7 @@ class Sender:
             begun = broker.connection.begin(
                 request,
                 self._settings.request_timeout_ms,
-                max_version=None if topics_known else _TOPIC_ID_VERSION - 1,
+                max_version=self._highest_version(request),
             )
         except UnansweredError as error:
             broker.requests.append(_Request(_NOTHING, batches))
@@ -294,10 +319,17 @@ class Sender:
                 )
             )
         return ProduceRequest(
+            transactional_id=self._transactional_id,
             acks=self._settings.acks,
             timeout_ms=self._settings.request_timeout_ms,
             topic_data=list(topics.values()),
         )
+
+    def _highest_version(self, request: ProduceRequest) -> int | None:
+        if all(topic.topic_id != ZERO_UUID for topic in request.topic_data):
+            return self._max_version
+        by_name = _TOPIC_ID_VERSION - 1
+        return by_name if self._max_version is None else min(by_name, self._max_version)
 
     # Answers
 

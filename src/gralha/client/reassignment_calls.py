@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from gralha.client.calls import Calls, error_or_none, raise_for
-from gralha.client.partition_calls import by_topic
+from gralha.client.leader_calls import by_topic
 from gralha.client.values import TopicPartition
 from gralha.protocol.errors import KafkaError
 from gralha.protocol.messages.alter_partition_reassignments import (

@@ -18,7 +18,7 @@ from mypy_extensions import i16, i32, i64
 
 from gralha.client.partitioner import partition_for_key
 from gralha.protocol import compression as codecs
-from gralha.protocol.batches import framed
+from gralha.protocol.batches import TRANSACTIONAL_FLAG, framed
 from gralha.protocol.records import varint_size, write_varint
 
 # The batch header, and the most bytes of a record beside its key, value and headers: five varints and a byte.
@@ -84,8 +84,19 @@ class RecordBuilder:
         """The size of the batch without compression."""
         return len(self.writer) + _BATCH_OVERHEAD
 
+    def clear(self) -> None:
+        """Drops the records."""
+        self.writer.truncate(0)
+        self.count = 0
+
     def finish(
-        self, codec: i64, level: int | None, producer_id: i64, producer_epoch: i64, base_sequence: i64
+        self,
+        codec: i64,
+        level: int | None,
+        producer_id: i64,
+        producer_epoch: i64,
+        base_sequence: i64,
+        is_transactional: bool = False,
     ) -> bytes:
         """The finished batch. The builder is empty afterwards."""
         payload = self.writer.getvalue()
@@ -93,7 +104,10 @@ class RecordBuilder:
         if codec:
             payload = codecs.compress(codec, payload, level)
         covered = BytesWriter()
-        write_i16_be(covered, i16(codec))
+        attributes = codec
+        if is_transactional:
+            attributes |= TRANSACTIONAL_FLAG
+        write_i16_be(covered, i16(attributes))
         write_i32_be(covered, i32(self.count - 1))
         write_i64_be(covered, self.timestamp_ms)
         write_i64_be(covered, self.last_timestamp_ms)

@@ -9,13 +9,12 @@ An append that fails is one of two things:
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Generic
 
 from gralha.coordination.decision import Record
 from gralha.coordination.producer import EndMarker, Producer
 from gralha.coordination.shard import Codec
-from gralha.protocol.control_records import encode_end_marker
 from gralha.protocol.errors import (
     ErrorCode,
     KafkaError,
@@ -26,6 +25,7 @@ from gralha.protocol.errors import (
 from gralha.protocol.primitives import ProtocolError, RecordBytes
 from gralha.protocol.records import Record as StoredRecord
 from gralha.protocol.records import encode_batch
+from gralha.replication.leading import Leading
 from gralha.replication.partition import Partition
 
 log = logging.getLogger("gralha.coordination")
@@ -108,18 +108,23 @@ class Appender(Generic[Record]):
 
     def append_marker(self, marker: EndMarker, now_ms: int) -> KafkaError | None:
         """Write the end of a producer's transaction. Returns and raises what `append` does."""
-        batch = encode_end_marker(
-            commit=marker.is_commit,
-            coordinator_epoch=marker.coordinator_epoch,
-            producer_id=marker.producer.id,
-            producer_epoch=marker.producer.epoch,
-            timestamp_ms=now_ms,
+        return self._attempt(
+            lambda leading: leading.append_marker(
+                marker.producer.id,
+                marker.producer.epoch,
+                marker.coordinator_epoch,
+                marker.is_commit,
+                marker.has_new_epoch,
+                now_ms,
+            )
         )
-        return self._write(batch, now_ms)
 
     def _write(self, batch: bytes, now_ms: int) -> KafkaError | None:
+        return self._attempt(lambda leading: leading.append_own(RecordBytes(batch, 0, len(batch)), now_ms))
+
+    def _attempt(self, append: Callable[[Leading], object]) -> KafkaError | None:
         try:
-            self._partition.led().append_own(RecordBytes(batch, 0, len(batch)), now_ms)
+            append(self._partition.led())
         except KafkaError as refusal:
             self._note_refusal(refusal)
             return answer_to(refusal)

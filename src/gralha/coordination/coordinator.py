@@ -80,6 +80,19 @@ class Coordinator(Generic[AnyShard]):
         """Let every shard of this broker decide on a request."""
         return [runtime.call(decide, failed) for runtime in self._runtimes.values() if runtime.is_open]
 
+    def is_active(self, key: str) -> bool:
+        """Whether this broker coordinates the key, and has loaded its partition."""
+        partition_count = self._partition_count()
+        runtime = self._runtimes.get(partition_for(key, partition_count)) if partition_count else None
+        return runtime is not None and runtime.state is State.ACTIVE
+
+    def run(self, key: str, decide: Callable[[AnyShard, int], Decision[Any]]) -> None:
+        """Let the shard of a key decide on something that nobody waits for, if this broker has the shard."""
+        partition_count = self._partition_count()
+        runtime = self._runtimes.get(partition_for(key, partition_count)) if partition_count else None
+        if runtime is not None:
+            runtime.run(decide)
+
     def run_all(self, decide: Callable[[AnyShard, int], Decision[Any]]) -> None:
         """Let every shard decide on something that nobody waits for."""
         for runtime in self._runtimes.values():

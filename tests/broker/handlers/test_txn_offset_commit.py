@@ -10,7 +10,7 @@ from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest
 from gralha.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
-from tests.broker.handlers.door import create_topic
+from tests.broker.handlers.door import agree_always, create_topic
 from tests.broker.handlers.group_messages import REQUESTS, offset_commit, offset_fetch, txn_offset_commit
 
 PRODUCER = Producer(7, 0)
@@ -24,6 +24,7 @@ async def topic_id(broker, client):
     topic_id = await create_topic(broker, "a")
     await client.ask(FindCoordinatorRequest(coordinator_keys=["g"]))
     await loaded(broker)
+    agree_always(broker)
     return topic_id
 
 
