@@ -20,7 +20,7 @@ COMMANDS: Final = {
     "plan": ("show what a run would do, and whether it can start", "gralha pipeline plan pipelines.py"),
     "test": ("run the tests in the same file", "gralha pipeline test pipelines.py --only adds_up"),
     "status": ("show the state of pipelines", "gralha pipeline status --watch"),
-    "logs": ("print the log of the last runs", "gralha pipeline logs totals --lines 20"),
+    "logs": ("print the log of the last runs", "gralha pipeline logs totals --lines 20 --follow"),
     "stop": ("stop running pipelines after their current batch", "gralha pipeline stop totals"),
     "replay-dead-letters": (
         "write dead letters back to the topics that they came from",
@@ -123,6 +123,9 @@ def _add_logs(parser: ProgramParser) -> None:
         default=DEFAULT_LINES,
         metavar="N",
         help=f"the last lines (default {DEFAULT_LINES})",
+    )
+    parser.add_argument(
+        "--follow", "-f", action="store_true", help="go on with new lines until Ctrl-C (default: end)"
     )
     _add_checkpoints(parser)
 
