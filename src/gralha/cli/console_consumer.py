@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from gralha.cli.arguments import CommandParser
 from gralha.cli.consumption import new_group
-from gralha.cli.message_formatter import NO_TIMESTAMP_TYPE, ConsumedRecord, MessageFormatter
+from gralha.cli.message_formatter import NO_TIMESTAMP_TYPE, PROPERTIES, ConsumedRecord, MessageFormatter
 from gralha.cli.program import CommandError, run, stop_on_terminate
-from gralha.cli.properties import is_true, load_properties, parse_assignments
+from gralha.cli.properties import is_true, load_properties, parse_assignments, warn_of_misspelt
 from gralha.cli.topic_filter import compile_expression
 
 if TYPE_CHECKING:
@@ -203,7 +203,9 @@ def make_formatter(options: Namespace) -> "MessageFormatter | CoordinatorRecordF
         properties["key.deserializer"] = options.key_deserializer
     if options.value_deserializer:
         properties["value.deserializer"] = options.value_deserializer
-    return MessageFormatter(properties | parse_assignments(options.formatter_property))
+    properties |= parse_assignments(options.formatter_property)
+    warn_of_misspelt(properties, PROPERTIES)
+    return MessageFormatter(properties)
 
 
 def select(options: Namespace) -> "Selection":
