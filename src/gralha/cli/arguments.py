@@ -211,7 +211,7 @@ class CommandParser(ProgramParser):
     def _usage(self) -> str:
         """The required options and [OPTIONS]: all options would be too many to read."""
         required = [
-            f"{action.option_strings[0]} {action.metavar}"
+            action.option_strings[0] + (f" {action.metavar}" if action.metavar else "")
             for action in self.options()
             if (action.help or "").startswith(REQUIRED)
         ]

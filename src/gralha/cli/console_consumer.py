@@ -59,7 +59,9 @@ def _parser() -> CommandParser:
     parser.value("offset", "where to start in --partition: earliest, latest or a number", metavar="OFFSET")
     parser.flag("from-beginning", "start with the earliest record if the group has no offset yet")
     parser.value(
-        "group", "read as a member of this group and commit offsets; a new group by default", metavar="GROUP"
+        "group",
+        "read as a member of this group and commit offsets; default: a new group that commits nothing",
+        metavar="GROUP",
     )
     parser.value("max-messages", "stop after this many records", kind=int, metavar="N")
     parser.value("timeout-ms", "stop if no record comes for this long", kind=int, metavar="MS")

@@ -32,7 +32,7 @@ _RULE = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-get-offsets",
-        "An interactive shell for getting topic-partition offsets.",
+        "Shows the first or the last offsets of partitions, or the offsets at a time.",
         [
             "--bootstrap-server localhost:9092 --topic orders",
         ],

@@ -44,9 +44,18 @@ def _parser() -> CommandParser:
     )
     parser.value("application-id", "REQUIRED: the application.id of the application", metavar="ID")
     parser.value("bootstrap-server", f"the brokers (default: {_DEFAULT_ADDRESS})", metavar="HOST:PORT,...")
-    parser.value("input-topics", "topics to read again, by default from the earliest record", kind=_names)
-    parser.value("intermediate-topics", "deprecated: topics to skip to the end of", kind=_names)
-    parser.value("internal-topics", "the internal topics to delete (default: all)", kind=_names)
+    parser.value(
+        "input-topics",
+        "topics to read again, by default from the earliest record",
+        kind=_names,
+        metavar="TOPIC,...",
+    )
+    parser.value(
+        "intermediate-topics", "deprecated: topics to skip to the end of", kind=_names, metavar="TOPIC,..."
+    )
+    parser.value(
+        "internal-topics", "the internal topics to delete (default: all)", kind=_names, metavar="TOPIC,..."
+    )
     parser.value("to-offset", "read from this offset", kind=int, metavar="OFFSET")
     parser.value("to-datetime", "from a time: YYYY-MM-DDThh:mm:ss.sss", kind=parse_time, metavar="TIME")
     parser.value("by-duration", "from this long ago: PnDTnHnMnS", kind=parse_duration, metavar="DURATION")
