@@ -88,7 +88,7 @@ class Lifecycle:
         self._wake = asyncio.Event()
         self._changed = asyncio.Event()
         self._is_ready = False
-        # The folders that get no new partitions. None until the settings are known.
+        # The folders that get no new partitions. None as long as there were none: that needs no heartbeat.
         self._cordoned: list[bytes] | None = None
         self._heard_s = 0.0  # the time of the controller's last answer
         self.standing = Standing.STARTING
@@ -192,7 +192,7 @@ class Lifecycle:
         """Tells the controller which folders get no new partitions. It then leaves this broker out if no
         folder is left.
         """
-        if directory_ids != self._cordoned:
+        if directory_ids != (self._cordoned or []):
             self._cordoned = directory_ids
             self._wake.set()
 
