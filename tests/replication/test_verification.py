@@ -52,8 +52,14 @@ class Leader:
         data = batch(sequence, epoch, producer_id)
         return self.partition.led().append(RecordBytes(data, 0, len(data)), 1, NOW_MS).first_offset
 
-    def end(self, epoch: int = 0, is_commit: bool = True, producer_id: int = PRODUCER) -> None:
-        self.partition.led().append_marker(producer_id, epoch, 0, is_commit, False, NOW_MS)
+    def end(
+        self,
+        epoch: int = 0,
+        is_commit: bool = True,
+        producer_id: int = PRODUCER,
+        has_new_epoch: bool = False,
+    ) -> None:
+        self.partition.led().append_marker(producer_id, epoch, 0, is_commit, has_new_epoch, NOW_MS)
 
     @property
     def verifications(self) -> Verifications:
@@ -198,6 +204,27 @@ def test_an_end_makes_the_agreements_of_all_epochs_void(leader: Leader) -> None:
         leader.agree(one)
     assert leader.needs(epoch=1)
     assert leader.needs(epoch=2)
+
+
+def test_with_v2_the_end_of_the_last_transaction_keeps_the_agreement_about_the_next_one(
+    leader: Leader,
+) -> None:
+    """EndTxn gives the next epoch to the producer, and the marker, which comes later, has the same epoch."""
+    leader.agree(leader.ask(epoch=1, begins_at_zero=True))
+    leader.append(epoch=1)
+    asked = leader.ask(epoch=2, begins_at_zero=True)
+    leader.end(epoch=2, has_new_epoch=True)
+    leader.agree(asked)
+    assert leader.append(epoch=2) == 2
+
+
+def test_with_v2_the_end_of_a_transaction_makes_the_agreement_about_it_void(leader: Leader) -> None:
+    asked = leader.ask(epoch=1, begins_at_zero=True)
+    leader.end(epoch=2, has_new_epoch=True)
+    leader.agree(asked)
+    assert leader.needs(epoch=1)
+    with pytest.raises(InvalidTxnStateError):
+        leader.append(epoch=1)
 
 
 def test_a_new_leader_epoch_asks_again(leader: Leader) -> None:

@@ -6,7 +6,9 @@ for ever. So before the first batch of a transaction the leader asks the coordin
 producer wait meanwhile, in their order. Batches of other producers do not.
 
 An end marker of the producer forgets the coordinator's agreement, also one that comes in while the
-coordinator is asked: the agreement was about a transaction that is over.
+coordinator is asked: the agreement was about a transaction that is over. With transactions v2 a producer may
+begin its next transaction before the marker of the last one is here. That marker has the epoch of the next
+transaction, so it forgets earlier epochs only.
 
 A producer may have several requests under way. If the first of them fails, the next ones must not become the
 begin of the transaction. So the lowest sequence number that was seen since is remembered.
@@ -109,10 +111,18 @@ class Verifications:
                 "sequence)"
             )
 
-    def forget(self, producer_id: int) -> None:
-        """The transaction has begun here, or has ended."""
+    def begun(self, producer_id: int) -> None:
+        """The transaction has a batch here, so that the log knows it."""
         if self._known:
             self._known.pop(producer_id, None)
+
+    def ended(self, producer_id: int, epoch: int, has_new_epoch: bool) -> None:
+        """A marker with this epoch was written. With `has_new_epoch` it is about earlier epochs."""
+        known = self._known.pop(producer_id, None)
+        if known is not None and has_new_epoch:
+            for verification in known.values():
+                if verification.epoch >= epoch:
+                    self._remember(verification)
 
     def _find(self, producer_id: int, epoch: int) -> Verification | None:
         known = self._known.get(producer_id)
