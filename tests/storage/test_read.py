@@ -281,6 +281,16 @@ class TestTransactions:
         assert log.last_stable_offset() == 5
         assert log.aborted_transactions(0, 5, True) == [(2, 2), (1, 1)]
 
+    def test_a_truncation_above_an_ended_transaction_leaves_it_stable(self, log: Log) -> None:
+        idempotent(log, 0, producer_id=1, transactional=True)
+        end_transaction(log, 1, commit=True)
+        append(log)
+        log.high_watermark = 2
+        assert log.last_stable_offset() == 2
+        log.truncate_to(2)
+        assert log.log_end_offset == 2
+        assert log.last_stable_offset() == 2
+
     def test_truncation_reopens_a_transaction(self, log: Log) -> None:
         idempotent(log, 0, producer_id=1, transactional=True)
         marker = end_transaction(log, 1, commit=False).first_offset

@@ -2,6 +2,9 @@
 
 import asyncio
 
+import pytest
+
+from gralha.protocol.errors import CoordinatorLoadInProgressError, NotControllerError
 from gralha.transactions.producer_ids import Block, ProducerIds
 
 
@@ -29,4 +32,36 @@ async def test_askers_at_the_same_time_share_a_block() -> None:
     ids = ProducerIds(blocks)
     found = await asyncio.gather(*(ids.next() for _ in range(6)))
     assert sorted(found) == list(range(6))
-    assert blocks.allocated == 2
+    assert blocks.allocated == 3  # two, and the next one
+
+
+async def test_an_id_that_is_missing_in_a_decision_is_there_for_the_next_one() -> None:
+    """A coordinator that was never asked for an id has none, and cannot wait in the middle of a decision."""
+    ids = ProducerIds(Blocks(0))
+    with pytest.raises(CoordinatorLoadInProgressError):
+        ids.take()
+    await asyncio.sleep(0.01)
+    assert [ids.take() for _ in range(3)] == [0, 1, 2]
+    await asyncio.sleep(0.01)
+    assert ids.take() == 3
+
+
+async def test_without_a_controller_the_next_decision_asks_again() -> None:
+    blocks = Blocks(0)
+    is_there = False
+
+    async def allocate() -> Block:
+        if not is_there:
+            raise NotControllerError
+        return await blocks()
+
+    ids = ProducerIds(allocate)
+    for _ in range(2):
+        with pytest.raises(CoordinatorLoadInProgressError):
+            ids.take()
+        await asyncio.sleep(0.01)
+    is_there = True
+    with pytest.raises(CoordinatorLoadInProgressError):
+        ids.take()
+    await asyncio.sleep(0.01)
+    assert ids.take() == 0

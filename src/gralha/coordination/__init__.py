@@ -8,6 +8,8 @@
     answers.py       holds answers until the high watermark has passed their records, in the same leader epoch
     loading.py       reads a partition back
     timers.py        deadlines
+    producer.py      the producer of a transaction, and its end
+    regular_expressions.py   expressions of clients, which must not stop the event loop
 
 Transactions fit in at three places. The transaction coordinator is a shard of its own, with a codec for the
 records of `__transaction_state`. Records of a decision with a producer are a transactional batch, for example

@@ -8,35 +8,24 @@ from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Final
 
-import re2
-
+from gralha.coordination.regular_expressions import BadExpressionError, matcher
 from gralha.groups.consumer_group import ConsumerGroup
 from gralha.groups.consumer_member import Regex
 from gralha.groups.topics import Topic, Topics
 from gralha.protocol.errors import InvalidRegularExpressionError
 
-# Enough for an alternation of a hundred names. Ten thousand topics are matched in a fraction of a second.
-PROGRAM_SIZE_MAX: Final = 5_000
 # When topics change, a group's expressions are looked up again, but no more often than this.
 REGEX_REFRESH_MIN_MS: Final = 10_000
 
 
 def regex_matcher(expression: str) -> Callable[[str], object]:
     """A function that tells whether a whole name matches. Raises INVALID_REGULAR_EXPRESSION."""
-    options = re2.Options()
-    options.log_errors = False
     try:
-        compiled = re2.compile(expression, options)
-    except (re2.error, UnicodeError) as error:
-        reason = error.args[0].decode(errors="replace") if isinstance(error, re2.error) else str(error)
-    else:
-        if compiled.programsize <= PROGRAM_SIZE_MAX:
-            matches: Callable[[str], object] = compiled.fullmatch
-            return matches
-        reason = "it is too large"
-    raise InvalidRegularExpressionError(
-        f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {reason}."
-    )
+        return matcher(expression)
+    except BadExpressionError as error:
+        raise InvalidRegularExpressionError(
+            f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {error}."
+        ) from None
 
 
 def matching_topics(expression: str, topics: Topics) -> frozenset[str]:

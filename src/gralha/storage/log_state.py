@@ -401,6 +401,8 @@ class LogState:
                 0,
                 self.producer_expiration_ms,
             )
+            # Of the transactions that have ended, those below the high watermark are stable, as before.
+            self.producers.advance_high_watermark(self._high_watermark)
             self._take_snapshot()
         return self.log_end_offset
 

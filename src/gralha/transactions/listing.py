@@ -1,10 +1,10 @@
 """Transactional ids as ListTransactions and DescribeTransactions show them (KIP-664, KIP-994, KIP-1152)."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from gralha.protocol.errors import ErrorCode, KafkaError
+from gralha.coordination.regular_expressions import BadExpressionError, matcher
+from gralha.protocol.errors import InvalidRegularExpressionError
 from gralha.protocol.messages import describe_transactions, list_transactions
 from gralha.transactions.partitions import by_topic
 from gralha.transactions.transaction import State, Transaction
@@ -21,7 +21,7 @@ class Filter(NamedTuple):
     states: frozenset[State] | None  # None: all
     producer_ids: frozenset[int]  # empty: all
     duration_ms: int
-    pattern: "re.Pattern[str] | None"
+    matches: Callable[[str], object] | None  # the whole id
 
     def takes(self, transaction: Transaction, now_ms: int) -> bool:
         """Whether the request asks for this id."""
@@ -31,7 +31,7 @@ class Filter(NamedTuple):
             return False
         if self.duration_ms >= 0 and now_ms - transaction.started_ms <= self.duration_ms:
             return False
-        return self.pattern is None or self.pattern.fullmatch(transaction.transactional_id) is not None
+        return self.matches is None or bool(self.matches(transaction.transactional_id))
 
 
 def unknown_states(names: Sequence[str]) -> list[str]:
@@ -47,17 +47,16 @@ def wanted(
         frozenset(_STATES[name] for name in states if name in _STATES) if states else None,
         frozenset(producer_ids),
         duration_ms,
-        _compiled(pattern) if pattern else None,
+        _matcher(pattern) if pattern else None,
     )
 
 
-def _compiled(pattern: str) -> "re.Pattern[str]":
+def _matcher(pattern: str) -> Callable[[str], object]:
     try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise KafkaError(
-            f"Transaction ID pattern `{pattern}` is not a valid regular expression: {error}.",
-            ErrorCode.INVALID_REGULAR_EXPRESSION,
+        return matcher(pattern)
+    except BadExpressionError as error:
+        raise InvalidRegularExpressionError(
+            f"Transaction ID pattern `{pattern}` is not a valid regular expression: {error}."
         ) from None
 
 

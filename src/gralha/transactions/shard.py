@@ -10,6 +10,7 @@ knows which of their markers are written. A partition takes a marker twice witho
 
 from collections.abc import Callable, Collection
 from functools import partial
+from itertools import islice
 from typing import Final
 
 from gralha.coordination.decision import NOTHING, Decision, Reply
@@ -35,6 +36,9 @@ from gralha.transactions.transaction import (
 )
 
 EXPIRY: Final = "transactional.id.expiration"
+
+# Ids that are forgotten in one step of the event loop. The next ones have their turn at once.
+EXPIRED_AT_ONCE: Final = 500
 
 # A client that adds a partition waits this long for the end of its last transaction. Kafka answers
 # CONCURRENT_TRANSACTIONS at once, and clients come back after 20 ms or more.
@@ -121,7 +125,8 @@ class TransactionShard:
         if known is None or known.state not in PREPARED or (known.producer_id, known.epoch) != producer:
             return add(now_ms)
         self._waiting.setdefault(transactional_id, []).append((reply, add))
-        self._wake_at(transactional_id, now_ms + COMPLETION_WAIT_MS)
+        if self.timers.deadline_ms(("waiting", transactional_id)) is None:
+            self._wake_at(transactional_id, now_ms + COMPLETION_WAIT_MS)
         return NOTHING
 
     def _wake_at(self, transactional_id: str, at_ms: int) -> None:
@@ -220,11 +225,14 @@ class TransactionShard:
     def _expire(self, now_ms: int) -> TransactionDecision:
         self._arm_expiry(now_ms)
         before_ms = now_ms - self._config.transactional_id_expiration_ms
-        records = [
+        expired = (
             TransactionRecord(one.transactional_id, None)
             for one in self.transactions.values()
             if one.updated_ms <= before_ms and one.state is not State.ONGOING and one.state not in PREPARED
-        ]
+        )
+        records = list(islice(expired, EXPIRED_AT_ONCE))
+        if len(records) == EXPIRED_AT_ONCE:
+            self.timers.schedule(EXPIRY, now_ms, self._expire)
         return Decision(records=records, is_atomic=False)
 
     def _arm_expiry(self, now_ms: int) -> None:

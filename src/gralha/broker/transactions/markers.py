@@ -8,6 +8,10 @@ a request.
 A partition that cannot take its marker now is tried again, until it can or until its topic is deleted. A
 transaction is dropped if this broker does not coordinate it any more: the next coordinator finds it in its
 log. Its markers have the leader epoch of the coordinator's partition, and partitions refuse older ones.
+
+A transactional id owes one transaction at a time. If the coordinator has loaded its log again, the
+transaction is owed again, and what is under way for the earlier one does not count: otherwise one of the two
+could complete the transaction while the other still sends a marker, which would end the next one.
 """
 
 import asyncio
@@ -37,8 +41,12 @@ log = logging.getLogger("gralha.transactions")
 WriteMarkers = Callable[[int, WriteTxnMarkersRequest], Awaitable[WriteTxnMarkersResponse]]
 
 RETRY_S: Final = 0.1
-# The markers of a request. More of them wait for the next one.
-MARKERS_AT_ONCE: Final = 1000
+# The partitions of a request. More of them wait for the next one, because the receiver appends all at once.
+PARTITIONS_AT_ONCE: Final = 500
+# The log has a line after some refusals of a transaction's markers, and then once a minute. A few are common
+# while leaders move.
+COMMON_REFUSALS: Final = 30
+REFUSALS_BETWEEN_LINES: Final = 600
 
 # The coordinator was replaced, or the partition knows a newer producer. More tries would change nothing.
 _REFUSED_FOR_GOOD: Final = frozenset(
@@ -49,7 +57,14 @@ _REFUSED_FOR_GOOD: Final = frozenset(
 class _Owed:
     """A decided transaction, and its partitions that have no marker yet."""
 
-    __slots__ = ("coordinator_epoch", "coordinator_partition", "is_given_up", "partitions", "transaction")
+    __slots__ = (
+        "coordinator_epoch",
+        "coordinator_partition",
+        "is_given_up",
+        "partitions",
+        "refusals",
+        "transaction",
+    )
 
     def __init__(self, transaction: Transaction, coordinator_partition: int, coordinator_epoch: int) -> None:
         self.transaction = transaction
@@ -57,6 +72,7 @@ class _Owed:
         self.coordinator_epoch = coordinator_epoch
         self.partitions = set(transaction.partitions)
         self.is_given_up = False
+        self.refusals = 0
 
 
 _Batch = list[tuple[_Owed, list[Partition]]]
@@ -75,6 +91,7 @@ class Markers:
         self._replicas = replicas
         self._write_markers = write_markers
         self._completed = completed
+        self._owed: dict[str, _Owed] = {}  # by transactional id
         self._waiting: dict[int, _Batch] = {}  # by broker
         self._senders = Senders(self._send_all, replicas.on_failure)
         self._is_closed = False
@@ -87,21 +104,33 @@ class Markers:
         index = partition_for(transaction.transactional_id, len(topic.partitions))
         coordinating = self._replicas.by_name.get(TRANSACTIONS_TOPIC, {}).get(index)
         if coordinating is not None and coordinating.is_leader():
-            owed = _Owed(transaction, index, coordinating.leader_epoch)
+            earlier = self._owed.get(transaction.transactional_id)
+            if earlier is not None:
+                earlier.is_given_up = True
+            owed = self._owed[transaction.transactional_id] = _Owed(
+                transaction, index, coordinating.leader_epoch
+            )
             asyncio.get_running_loop().call_soon(self._dispatch, owed, list(owed.partitions))
 
     def _is_current(self, owed: _Owed) -> bool:
-        """Whether this broker coordinates the transaction, in the leader epoch that has decided it."""
+        """Whether the transaction is still owed, by this broker and in this leader epoch."""
+        if owed.is_given_up:
+            return False
         partition = self._replicas.by_name.get(TRANSACTIONS_TOPIC, {}).get(owed.coordinator_partition)
-        return (
-            partition is not None
-            and partition.is_leader()
-            and partition.leader_epoch == owed.coordinator_epoch
-        )
+        if partition is None or not partition.is_leader() or partition.leader_epoch != owed.coordinator_epoch:
+            self._give_up(owed)
+            return False
+        return True
+
+    def _give_up(self, owed: _Owed) -> None:
+        """Nothing more is sent for this transaction, and no answer counts."""
+        owed.is_given_up = True
+        if self._owed.get(owed.transaction.transactional_id) is owed:
+            del self._owed[owed.transaction.transactional_id]
 
     def _dispatch(self, owed: _Owed, partitions: list[Partition]) -> None:
         """Give the markers for these partitions to the senders of their leaders."""
-        if self._is_closed or owed.is_given_up or not self._is_current(owed):
+        if self._is_closed or not self._is_current(owed):
             return
         image = self._image()
         by_leader: dict[int, list[Partition]] = {}
@@ -126,32 +155,57 @@ class Markers:
         asyncio.get_running_loop().call_later(RETRY_S, self._dispatch, owed, partitions)
 
     def _complete_if_done(self, owed: _Owed) -> None:
-        if not owed.partitions and not owed.is_given_up:
-            owed.is_given_up = True
+        if not owed.partitions:
+            self._give_up(owed)
             self._completed(owed.transaction)
 
     async def _send_all(self, broker_id: int) -> None:
         while waiting := self._waiting.pop(broker_id, []):
-            batch = [entry for entry in waiting if not entry[0].is_given_up and self._is_current(entry[0])]
-            for start in range(0, len(batch), MARKERS_AT_ONCE):
-                await self._send_batch(broker_id, batch[start : start + MARKERS_AT_ONCE])
+            batch, rest = _cut([entry for entry in waiting if self._is_current(entry[0])])
+            if rest:
+                self._waiting[broker_id] = rest
+            if batch:
+                await self._send_batch(broker_id, batch)
 
     async def _send_batch(self, broker_id: int, batch: _Batch) -> None:
         try:
             response = await self._write_markers(broker_id, self._request(batch))
         except PeerError as error:
             log.info("markers were not written by broker %d: %s", broker_id, error)
-            for owed, partitions in batch:
+            # Another broker may lead the partitions by now, also those of the markers that wait.
+            for owed, partitions in batch + self._waiting.pop(broker_id, []):
                 self._try_later(owed, partitions)
             return
-        # The markers of a response have the order of the request.
-        for (owed, partitions), result in zip(batch, response.markers, strict=True):
-            codes = {
-                (topic.name, one.partition_index): one.error_code
-                for topic in result.topics
-                for one in topic.partitions
-            }
-            self._written(owed, {one: codes.get(one, ErrorCode.UNKNOWN_SERVER_ERROR) for one in partitions})
+        codes = {
+            (marker.producer_id, topic.name, one.partition_index): one.error_code
+            for marker in response.markers
+            for topic in marker.topics
+            for one in topic.partitions
+        }
+        for owed, partitions in batch:
+            if self._is_current(owed):
+                self._take_answer(owed, partitions, codes)
+
+    def _take_answer(
+        self, owed: _Owed, partitions: list[Partition], codes: dict[tuple[int, str, int], int]
+    ) -> None:
+        again: list[Partition] = []
+        for topic, index in partitions:
+            code = codes.get((owed.transaction.producer_id, topic, index), ErrorCode.UNKNOWN_SERVER_ERROR)
+            if code == ErrorCode.NONE:
+                owed.partitions.discard((topic, index))
+            elif code in _REFUSED_FOR_GOOD:
+                _log_refusal(owed, (topic, index), code)
+                self._give_up(owed)
+                return
+            else:
+                if owed.refusals % REFUSALS_BETWEEN_LINES == COMMON_REFUSALS:
+                    _log_refusal(owed, (topic, index), code)
+                owed.refusals += 1
+                again.append((topic, index))
+        if again:
+            self._try_later(owed, again)
+        self._complete_if_done(owed)
 
     def _request(self, batch: _Batch) -> WriteTxnMarkersRequest:
         return WriteTxnMarkersRequest(
@@ -171,26 +225,26 @@ class Markers:
             ]
         )
 
-    def _written(self, owed: _Owed, codes: dict[Partition, int]) -> None:
-        again: list[Partition] = []
-        for partition, code in codes.items():
-            if code == ErrorCode.NONE:
-                owed.partitions.discard(partition)
-            elif code in _REFUSED_FOR_GOOD:
-                owed.is_given_up = True
-                log.warning(
-                    "The end of the transaction of %s is refused by %s-%d: %s",
-                    owed.transaction.transactional_id,
-                    *partition,
-                    error_name(code),
-                )
-            else:
-                again.append(partition)
-        if again:
-            self._try_later(owed, again)
-        self._complete_if_done(owed)
-
     def close(self) -> None:
         """The broker stops."""
         self._is_closed = True
         self._senders.close()
+
+
+def _cut(waiting: _Batch) -> tuple[_Batch, _Batch]:
+    """The markers of the next request to a broker, and the rest."""
+    count = 0
+    for number, (_, partitions) in enumerate(waiting):
+        count += len(partitions)
+        if number and count > PARTITIONS_AT_ONCE:
+            return waiting[:number], waiting[number:]
+    return waiting, []
+
+
+def _log_refusal(owed: _Owed, partition: Partition, code: int) -> None:
+    log.warning(
+        "The end of the transaction of %s is refused by %s-%d: %s",
+        owed.transaction.transactional_id,
+        *partition,
+        error_name(code),
+    )

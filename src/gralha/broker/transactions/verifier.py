@@ -60,6 +60,11 @@ class _Asked:
         self.until_s = until_s  # when CONCURRENT_TRANSACTIONS becomes the answer
         self.retry_s = FIRST_RETRY_S
 
+    def add(self, later: "_Asked") -> None:
+        """The same question was asked again, for later batches."""
+        for partition, those in later.partitions.items():
+            self.partitions.setdefault(partition, []).extend(those)
+
     def answer(self, partition: Partition, code: int) -> None:
         for answered in self.partitions[partition]:
             answered(code)
@@ -86,6 +91,8 @@ class Verifier:
         self._retry_max_s = retry_max_s
         self._new: _Batch = {}  # of this turn of the event loop
         self._waiting: dict[int, _Batch] = {}  # by broker
+        self._retrying: _Batch = {}  # questions that are asked again after a pause
+        self._is_closed = False
         self._senders = Senders(self._send_all, on_failure)
 
     def verify(self, question: Question, partition: Partition, answered: Answered) -> None:
@@ -101,9 +108,19 @@ class Verifier:
     def _dispatch_new(self) -> None:
         new, self._new = self._new, {}
         for question, asked in new.items():
-            self._dispatch(question, asked)
+            earlier = self._retrying.get(question)
+            if earlier is None:
+                self._dispatch(question, asked)
+            else:
+                earlier.add(asked)  # batches of one producer keep their order
+
+    def _ask_again(self, question: Question, asked: _Asked) -> None:
+        del self._retrying[question]
+        self._dispatch(question, asked)
 
     def _dispatch(self, question: Question, asked: _Asked) -> None:
+        if self._is_closed:
+            return
         broker_id = self._coordinator_of(question.transactional_id)
         if broker_id is None:
             asked.answer_all(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -112,9 +129,11 @@ class Verifier:
         waiting = batch.get(question)
         if waiting is None:
             batch[question] = asked
+        elif asked.until_s < waiting.until_s:
+            asked.add(waiting)
+            batch[question] = asked
         else:
-            for partition, those in asked.partitions.items():
-                waiting.partitions.setdefault(partition, []).extend(those)
+            waiting.add(asked)
         self._senders.wake(broker_id)
 
     def _coordinator_of(self, transactional_id: str) -> int | None:
@@ -138,9 +157,10 @@ class Verifier:
             self._take(batch, response)
 
     def _take(self, batch: _Batch, response: AddPartitionsToTxnResponse) -> None:
-        # The results of a response have the order of the request.
-        for (question, asked), result in zip(batch.items(), response.results_by_transaction, strict=True):
-            codes = error_codes(result)
+        results = list(response.results_by_transaction)
+        # The results have the order of the request. Two questions may be about one transactional id.
+        for question, asked in batch.items():
+            codes = error_codes(results.pop(0)) if results else {}
             is_concurrent = ErrorCode.CONCURRENT_TRANSACTIONS in codes.values()
             if is_concurrent and question.adds and self._try_again(question, asked):
                 continue
@@ -149,14 +169,16 @@ class Verifier:
 
     def _try_again(self, question: Question, asked: _Asked) -> bool:
         loop = asyncio.get_running_loop()
-        if loop.time() + asked.retry_s > asked.until_s:
+        if loop.time() + asked.retry_s > asked.until_s or question in self._retrying:
             return False
-        loop.call_later(asked.retry_s, self._dispatch, question, asked)
+        self._retrying[question] = asked
+        loop.call_later(asked.retry_s, self._ask_again, question, asked)
         asked.retry_s *= 2
         return True
 
     def close(self) -> None:
         """The broker stops."""
+        self._is_closed = True
         self._senders.close()
 
 
