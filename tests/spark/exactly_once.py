@@ -142,7 +142,7 @@ def newest_decision(run: Run) -> Decision | None:
     decision_log._scans.clear()
     log = decision_log.DecisionLog(ClientSettings(run.bootstrap), run.key)
     try:
-        return log.settled()
+        return log.peek()
     finally:
         log.close()
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from gralha.client.errors import ClientError, KafkaError
-from gralha.client.transaction_state import TransactionHandle
 from gralha.client.transaction_values import TransactionDescription
 from gralha.spark.decisions import (
     Decision,
@@ -37,13 +36,11 @@ USABLE: Final = 0.5
 class Log(Protocol):
     """The log of decisions, as the protocol uses it."""
 
-    @property
-    def owner(self) -> TransactionHandle: ...
     def own(self) -> None: ...
     def read(self) -> Decision | None: ...
-    def settled(self) -> Decision | None: ...
-    def create(self) -> None: ...
-    def write(self, decision: Decision) -> None: ...
+    def prepare(self, decision: Decision, after: Decision | None) -> None: ...
+    def commit(self) -> None: ...
+    def still_owns(self) -> bool: ...
 
 
 class BatchCommit:
@@ -67,38 +64,46 @@ class BatchCommit:
 
     def commit(self, written: Sequence[TaskWritten]) -> Verdict:
         """Makes the rows of a batch visible, once. Raises if the batch has to be repeated."""
-        self._log.own()
-        self._reached("owns the log")
-        newest = self._log.settled()
-        self._reached("has read the log")
-        verdict = judge(newest, self._identity, written)
         new = transactions_of(written)
-        if verdict is Verdict.DECIDE:
-            self._check_open(new)
-            decision = Decision(self._identity.batch, self._identity.run, new)
-            if newest is None:
-                self._log.create()
-            self._log.write(decision)
-            self._reached("has decided")
-            self._finish(decision)
-            self._reached("has committed")
-            self._sweep.all_runs(decision, self._log.owner)
+        try:
+            newest = self._read()
+            verdict = judge(newest, self._identity, written)
+            decision = newest
+            if verdict is Verdict.DECIDE:
+                self._check_open(new)
+                decision = Decision(self._identity.batch, self._identity.run, new)
+                self._log.prepare(decision, newest)
+        except Exception:
+            # Nothing is decided, and only this driver could decide on its transactions.
+            self._abort(new)
+            raise
+        if verdict is not Verdict.DECIDE:
+            self._abort(new)
+        if verdict is Verdict.LEAVE:
             return verdict
-        assert newest is not None
-        self._abort(new, newest)
-        if verdict is Verdict.FINISH:
-            self._finish(newest)
-            self._reached("has committed")
-            self._sweep.own_run(newest)
+        assert decision is not None
+        if verdict is Verdict.DECIDE:
+            # After an error here, nobody but the next owner of the log knows the decision.
+            self._log.commit()
+            self._reached("has decided")
+        self._finish(decision)
+        self._reached("has committed")
+        self._sweep.after(decision, self._log.still_owns if verdict is Verdict.DECIDE else None)
         return verdict
 
     def abort(self, written: Sequence[TaskWritten]) -> None:
-        """Ends the transactions of a failed batch, unless the failed commit has decided it."""
-        newest = self._log.settled()
-        self._abort(transactions_of(written), newest)
-        self._sweep.own_run(newest)
+        """Ends the transactions of a batch whose commit was never called."""
+        self._abort(transactions_of(written))
+        self._sweep.after(None, None)
 
     # Deciding
+
+    def _read(self) -> Decision | None:
+        self._log.own()
+        self._reached("owns the log")
+        newest = self._log.read()
+        self._reached("has read the log")
+        return newest
 
     def _check_open(self, transactions: Sequence[TaskTransaction]) -> None:
         """Refuses a batch whose transactions could time out before they are committed."""
@@ -140,7 +145,8 @@ class BatchCommit:
                 "transactions in time. Start the query again soon: it commits the rest, before they time out."
             )
         if len(by_outcome[Outcome.ABORTED]) == len(decision.transactions):
-            self._log.write(decision.revoked())
+            self._log.prepare(decision.revoked(), decision)
+            self._log.commit()
             raise ExactlyOnceError(
                 f"All transactions of batch {decision.batch} timed out before they were committed. No row of "
                 "it is visible. The decision is revoked: start the query again, and it repeats the batch."
@@ -148,24 +154,15 @@ class BatchCommit:
         if by_outcome[Outcome.ABORTED] or by_outcome[Outcome.UNKNOWN]:
             raise _partly(decision, by_outcome)
 
-    def _abort(self, transactions: Sequence[TaskTransaction], newest: Decision | None) -> None:
-        """Aborts new transactions. Those of the newest decision are left alone."""
-        kept = set() if newest is None else {one.handle for one in newest.transactions}
-        handles = [one.handle for one in transactions if one.handle not in kept]
-        for problem in self._transactions.abort(handles) if handles else []:
-            logger.warning("%s It ends with its timeout, or with the next sweep.", problem)
-
-
-def abort_quietly(commit: BatchCommit, written: Sequence[TaskWritten]) -> None:
-    """Aborts a batch. An error is only logged, because Spark reports the error that led here."""
-    try:
-        commit.abort(written)
-    except (ClientError, KafkaError, OSError) as error:
-        logger.warning(
-            "The transactions of the failed batch could not be aborted; they end with their timeout or with "
-            "the next sweep: %s",
-            error,
-        )
+    def _abort(self, transactions: Sequence[TaskTransaction]) -> None:
+        """Aborts transactions that are not decided. Errors are only logged: others can end them, too."""
+        try:
+            handles = [one.handle for one in transactions]
+            problems = self._transactions.abort(handles) if handles else []
+        except (ClientError, KafkaError, OSError) as error:
+            problems = [str(error)]
+        for problem in problems:
+            logger.warning("A transaction ends with its timeout, or with the next sweep: %s", problem)
 
 
 def written_batch(messages: Sequence[object]) -> tuple[list[TaskWritten], BatchIdentity | None]:

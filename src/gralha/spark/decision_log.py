@@ -2,7 +2,7 @@
 
 The driver writes a decision in a transaction of its own. `own` fences all earlier drivers: they cannot commit
 a decision any more, and what they have committed is in the log. So a decision that is read after `own` stays
-the newest one until this driver writes another, or is fenced itself.
+the newest one until this driver commits another, or is fenced itself.
 """
 
 import time
@@ -14,12 +14,19 @@ import pyarrow as pa
 
 from gralha.client.bulk_writer import BulkWriter
 from gralha.client.cluster import Cluster
-from gralha.client.errors import ClientError, ErrorCode, OffsetsLostError, TopicDeletedError
+from gralha.client.errors import (
+    ClientError,
+    ErrorCode,
+    OffsetsLostError,
+    TopicDeletedError,
+    TransactionError,
+)
 from gralha.client.fetching import PartitionFetcher
 from gralha.client.settings import READ_UNCOMMITTED, ClientSettings
 from gralha.client.topic_calls import TopicCalls
-from gralha.client.transaction_state import TransactionHandle
+from gralha.client.transactional_calls import TransactionalCalls
 from gralha.client.values import NewTopic, TopicPartition
+from gralha.protocol.messages.fetch import PartitionData
 from gralha.spark.decision_scan import DecisionScan
 from gralha.spark.decisions import Decision, key_to_json
 from gralha.spark.transactional_ids import SinkKey
@@ -77,16 +84,26 @@ class DecisionLog:
         )
         self._writer.begin()
 
-    @property
-    def owner(self) -> TransactionHandle:
-        """The identity with which this driver writes. Another driver that owns the log has a newer one."""
-        assert self._writer is not None
-        return self._writer.identity
+    def peek(self) -> Decision | None:
+        """The newest decision that is visible now, for a task. There may be a newer one."""
+        return self._scanned().newest if self._exists() else None
 
-    def write(self, decision: Decision) -> None:
-        """Commits a decision. Raises if a newer driver owns the log.
+    def read(self) -> Decision | None:
+        """The newest decision, for the owner of the log. Creates the topic if it does not exist."""
+        if not self._exists():
+            self._create()
+        deadline = time.monotonic() + OPEN_PATIENCE_MS / 1000
+        while (scan := self._scanned()).has_open:
+            if time.monotonic() > deadline:
+                raise ClientError(f"A driver's transaction in the topic {self._topic} does not end.")
+            self._sleep(_POLL_S)
+        return scan.newest
 
-        After another error the decision may or may not be committed. Only the next reader knows.
+    def prepare(self, decision: Decision, after: Decision | None) -> None:
+        """Writes a decision, without committing it. Raises if `after` is not the newest one before it.
+
+        A broker that has lost the leadership without knowing it may have answered `read`. But now the record
+        has an offset, acknowledged by all in-sync replicas, and everything before that can be read.
         """
         assert self._writer is not None
         columns = {
@@ -95,30 +112,33 @@ class DecisionLog:
             "partition": pa.array([PARTITION], pa.int32()),
         }
         self._writer.write(pa.record_batch(columns))
+        self._writer.flush()
+        written = self._writer.report.offsets[TopicPartition(self._topic, PARTITION)].last
+        if self._scanned(up_to=written + 1).newest != after:
+            self._writer.abort()
+            raise ClientError(
+                f"The log of decisions ({self._topic}) was not up to date when batch {decision.batch} was "
+                "about to be decided: repeat the batch."
+            )
+
+    def commit(self) -> None:
+        """Commits the prepared decision. Raises if a newer driver owns the log.
+
+        After another error the decision may or may not be committed. Only the next owner knows.
+        """
+        assert self._writer is not None
         self._writer.commit()
 
-    def read(self) -> Decision | None:
-        """The newest decision that is committed now. It may be an older one than that of `settled`."""
-        return self._scanned().newest
-
-    def settled(self) -> Decision | None:
-        """The newest decision, after the end of the driver's transaction if one is open."""
-        deadline = time.monotonic() + OPEN_PATIENCE_MS / 1000
-        while (scan := self._scanned()).has_open:
-            if time.monotonic() > deadline:
-                raise ClientError(f"A driver's transaction in the topic {self._topic} does not end.")
-            self._sleep(_POLL_S)
-        return scan.newest
-
-    def create(self) -> None:
-        """Creates the topic unless it exists."""
-        new = NewTopic(self._topic, partitions=1, configs=TOPIC_CONFIGS)
-        error = TopicCalls(self._cluster).create_topics([new])[self._topic]
-        if error is not None and error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
-            raise ClientError(
-                f"The topic {self._topic}, in which exactly-once sinks store their decisions, could not be "
-                f"created: {error} Create it with one partition and cleanup.policy=compact."
-            ) from error
+    def still_owns(self) -> bool:
+        """Returns True if no other driver has owned the log since `own`. The coordinator writes it down."""
+        assert self._writer is not None
+        try:
+            TransactionalCalls(self._cluster).init_producer_id(
+                self._key.driver_id, DRIVER_TIMEOUT_MS, expected=self._writer.identity
+            )
+        except TransactionError:
+            return False
+        return True
 
     def close(self) -> None:
         """Closes the connections."""
@@ -127,35 +147,63 @@ class DecisionLog:
         if self._writer is not None:
             self._writer.close()
 
-    def _scanned(self) -> DecisionScan:
-        """Reads to the end that the log has now."""
-        name = (self._settings.bootstrap_servers, self._topic, self._key)
-        scan = _scans.get(name)
-        if scan is None:
-            scan = DecisionScan(key_to_json(self._key))
+    def _exists(self) -> bool:
+        """Returns False if a broker does not know the topic. It may be too new for that broker."""
+        if _scans.get(self._name) is not None:
+            return True
+        answer = self._cluster.once(lambda: self._cluster.metadata([self._topic]))
+        return all(topic.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for topic in answer.topics)
+
+    def _create(self) -> None:
+        """Creates the topic. Only the controller knows for sure that it does not exist."""
+        new = NewTopic(self._topic, partitions=1, configs=TOPIC_CONFIGS)
+        error = TopicCalls(self._cluster).create_topics([new])[self._topic]
+        if error is not None and error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+            raise ClientError(
+                f"The topic {self._topic}, in which exactly-once sinks store their decisions, could not be "
+                f"created: {error} Create it with one partition and cleanup.policy=compact."
+            ) from error
+
+    @property
+    def _name(self) -> tuple[str, str, SinkKey]:
+        return self._settings.bootstrap_servers, self._topic, self._key
+
+    def _scanned(self, up_to: int = 0) -> DecisionScan:
+        """Reads to the end that the log has now, and at least up to an offset."""
         # If the scan fails in the middle, the next one begins anew.
-        _scans.pop(name, None)
+        scan = _scans.pop(self._name, None) or DecisionScan(key_to_json(self._key))
         try:
-            self._scan(scan)
+            self._scan(scan, up_to)
         except OffsetsLostError as lost:
             # The topic was created again, or its beginning was deleted.
             scan = DecisionScan(key_to_json(self._key))
             scan.next_offset = lost.log_start_offset
-            self._scan(scan)
-        except TopicDeletedError:
-            return DecisionScan(key_to_json(self._key))
-        _scans[name] = scan
+            self._scan(scan, up_to)
+        _scans[self._name] = scan
         return scan
 
-    def _scan(self, scan: DecisionScan) -> None:
+    def _scan(self, scan: DecisionScan, up_to: int) -> None:
         where = TopicPartition(self._topic, PARTITION)
-        end: int | None = None
-        while end is None or scan.next_offset < end:
-            answer = self._fetcher.fetch(where, scan.next_offset)
-            end = answer.high_watermark if end is None else end
-            if scan.next_offset >= end:
-                return
-            if answer.records is None or answer.records.start == answer.records.end:
-                self._sleep(_POLL_S)
-            else:
+        deadline = time.monotonic() + self._settings.default_api_timeout_ms / 1000
+        answer = self._fetched(where, scan.next_offset)
+        end = max(answer.high_watermark, up_to)
+        while scan.next_offset < end:
+            if answer.records is not None and answer.records.start < answer.records.end:
                 scan.feed(answer.records.data, answer.records.start, answer.records.end)
+            elif time.monotonic() > deadline:
+                raise ClientError(f"The topic {self._topic} cannot be read up to offset {end}.")
+            else:
+                self._sleep(_POLL_S)
+                self._cluster.forget()
+            if scan.next_offset < end:
+                answer = self._fetched(where, scan.next_offset)
+
+    def _fetched(self, where: TopicPartition, offset: int) -> PartitionData:
+        """Fetches from an offset. A topic that was just created may be unknown to some brokers."""
+        deadline = time.monotonic() + self._settings.default_api_timeout_ms / 1000
+        while True:
+            try:
+                return self._fetcher.fetch(where, offset)
+            except TopicDeletedError:
+                if time.monotonic() > deadline:
+                    raise

@@ -17,7 +17,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StructType
 
 from gralha.client.cluster import Cluster
-from gralha.spark.batch_commit import BatchCommit, abort_quietly, written_batch
+from gralha.spark.batch_commit import BatchCommit, written_batch
 from gralha.spark.decision_log import DecisionLog
 from gralha.spark.decisions import ExactlyOnceError, TaskWritten, Verdict
 from gralha.spark.option_values import OptionError
@@ -98,11 +98,16 @@ class ExactlyOnceSink:
         return verdict
 
     def abort(self, messages: Messages) -> None:
-        """Ends the transactions of a failed batch. If no task has finished, nothing is known about it."""
+        """Ends the transactions of a batch with a failed task.
+
+        Spark calls this, too, after a commit that has failed. Then all messages are there. Such a commit has
+        aborted the transactions itself, or it does not know whether they are decided.
+        """
         written, identity = written_batch(messages)
-        if identity is not None:
+        # If no task has finished, nothing is known about the batch.
+        if identity is not None and any(message is None for message in messages):
             with self._batch_commit(identity) as batch:
-                abort_quietly(batch, written)
+                batch.abort(written)
 
     @contextmanager
     def _batch_commit(self, identity: BatchIdentity) -> Iterator[BatchCommit]:

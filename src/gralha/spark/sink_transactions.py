@@ -95,13 +95,6 @@ class SinkTransactions:
             self._ending.uses_v2(),
         )
 
-    def is_newest(self, handle: TransactionHandle) -> bool:
-        """Returns True if no producer has a newer epoch of the id."""
-        found = self.describe([handle.transactional_id])[handle.transactional_id]
-        return not isinstance(found, KafkaError) and (
-            (found.producer_id, found.producer_epoch) == (handle.producer_id, handle.producer_epoch)
-        )
-
 
 def _outcome(handle: TransactionHandle, found: TransactionDescription | KafkaError) -> Outcome:
     """Why a commit was refused. A timeout aborts with the next epoch (v1) or with the one after that (v2)."""
