@@ -20,6 +20,7 @@ OF_THE_SESSION = (
     "test_contract_batch.py",
     "test_contract_stream.py",
     "test_contract_write.py",
+    "test_exactly_once.py",
     "test_exactly_once_sink.py",
     "test_example.py",
     "test_failures.py",

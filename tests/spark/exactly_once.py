@@ -90,11 +90,11 @@ class Run:
         return [self.task(batch, 0, *rows[:2]), self.task(batch, 1, *rows[2:]), self.task(batch, 2)]
 
     def commit(self, batch: int, written: list[TaskWritten]) -> None:
-        decision_log._scans.clear()
+        decision_log._known.clear()
         self.writer().commit(list(written), batch)
 
     def abort(self, batch: int, written: list[TaskWritten | None]) -> None:
-        decision_log._scans.clear()
+        decision_log._known.clear()
         self.writer().abort(list(written), batch)
 
     def batch(self, batch: int) -> None:
@@ -139,7 +139,7 @@ def states(bootstrap: str, written: list[TaskWritten]) -> list[str]:
 
 def newest_decision(run: Run) -> Decision | None:
     """The newest decision of a run's sink."""
-    decision_log._scans.clear()
+    decision_log._known.clear()
     log = decision_log.DecisionLog(ClientSettings(run.bootstrap), run.key)
     try:
         return log.peek()

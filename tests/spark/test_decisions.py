@@ -1,4 +1,4 @@
-"""The pure parts of exactly-once delivery: ids, decisions, and the scan of their log."""
+"""The pure parts of exactly-once delivery: ids and decisions."""
 
 from __future__ import annotations
 
@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gralha.client.errors import ClientError
 from gralha.client.transaction_state import TransactionHandle
-from gralha.protocol.control_records import encode_end_marker
-from gralha.protocol.records import Record, encode_batch
-from gralha.spark.decision_scan import DecisionScan
 from gralha.spark.decisions import (
     Decision,
     ExactlyOnceError,
@@ -20,7 +16,6 @@ from gralha.spark.decisions import (
     identity_of,
     is_decided,
     judge,
-    key_to_json,
 )
 from gralha.spark.transactional_ids import BatchIdentity, LateTaskError, SinkKey, Slots, run_of_version
 
@@ -136,88 +131,3 @@ def test_tasks_of_one_batch_agree_on_it() -> None:
     assert identity_of([TaskWritten(identity=batch(1)), TaskWritten(identity=batch(1))]) == batch(1)
     with pytest.raises(ExactlyOnceError, match="name different batches"):
         identity_of([TaskWritten(identity=batch(1)), TaskWritten(identity=batch(2))])
-
-
-# The scan
-
-
-class Log:
-    """Batches of the topic, in order."""
-
-    def __init__(self) -> None:
-        self.data = b""
-        self.end = 0
-
-    def write(
-        self, producer_id: int, value: bytes | None, key: SinkKey = KEY, transactional: bool = True
-    ) -> None:
-        record = Record(key_to_json(key), value, 0)
-        self.data += encode_batch(
-            [record],
-            base_offset=self.end,
-            producer_id=producer_id,
-            producer_epoch=0,
-            base_sequence=0,
-            transactional=transactional,
-        )
-        self.end += 1
-
-    def mark(self, producer_id: int, *, commit: bool) -> None:
-        marker = encode_end_marker(
-            commit=commit, coordinator_epoch=0, producer_id=producer_id, producer_epoch=0, timestamp_ms=0
-        )
-        offset = self.end.to_bytes(8, "big")
-        self.data += offset + marker[8:]
-        self.end += 1
-
-    def scanned(self, scan: DecisionScan | None = None) -> DecisionScan:
-        found = scan or DecisionScan(key_to_json(KEY))
-        found.feed(self.data, 0, len(self.data))
-        assert found.next_offset == self.end
-        return found
-
-
-def value(number: int) -> bytes:
-    return Decision(number, "run", ()).to_json()
-
-
-def newest(scan: DecisionScan) -> int | None:
-    return None if scan.newest is None else scan.newest.batch
-
-
-def test_a_decision_counts_when_its_transaction_is_committed() -> None:
-    log = Log()
-    log.write(1, value(1))
-    scan = log.scanned()
-    assert (newest(scan), scan.has_open) == (None, True)
-    log.mark(1, commit=True)
-    log.write(1, value(2))
-    log.mark(1, commit=False)
-    # The same scan goes on, and reads what it knows already only once.
-    scan = log.scanned(scan)
-    assert (newest(scan), scan.has_open) == (1, False)
-
-
-def test_open_transactions_of_other_sinks_do_not_matter() -> None:
-    log = Log()
-    log.write(9, value(8), SinkKey("query", "other"))
-    log.write(1, value(1))
-    log.mark(1, commit=True)
-    scan = log.scanned()
-    assert (newest(scan), scan.has_open) == (1, False)
-
-
-def test_a_tombstone_of_any_producer_removes_a_decision() -> None:
-    log = Log()
-    log.write(1, value(1))
-    log.mark(1, commit=True)
-    log.write(-1, None, transactional=False)
-    assert log.scanned().newest is None
-
-
-def test_a_decision_that_cannot_be_read_is_an_error() -> None:
-    log = Log()
-    log.write(1, b'{"format": 9}')
-    log.mark(1, commit=True)
-    with pytest.raises(ClientError, match=r"at offset 0 cannot be read.*A newer version of Gralha"):
-        log.scanned()

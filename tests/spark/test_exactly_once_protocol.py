@@ -197,6 +197,20 @@ def test_drivers_that_race(new_run: NewRun) -> None:
     assert seen(last) == [row for batch in range(3) for row in rows_of(batch)]
 
 
+def test_a_decision_after_an_old_answer_is_not_committed(new_run: NewRun) -> None:
+    """A broker that does not know yet that it leads no longer may answer with an old log."""
+    run = new_run()
+    run.batch(0)
+    log = DecisionLog(ClientSettings(run.bootstrap), run.key)
+    log.own()
+    with pytest.raises(ClientError, match="was not up to date when batch 0 was about to be decided"):
+        log.prepare(Decision(0, "other", ()), None)
+    log.close()
+    newest = newest_decision(run)
+    assert newest is not None
+    assert newest.run == run.run
+
+
 # Failed commits
 
 

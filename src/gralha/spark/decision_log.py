@@ -14,20 +14,13 @@ import pyarrow as pa
 
 from gralha.client.bulk_writer import BulkWriter
 from gralha.client.cluster import Cluster
-from gralha.client.errors import (
-    ClientError,
-    ErrorCode,
-    OffsetsLostError,
-    TopicDeletedError,
-    TransactionError,
-)
+from gralha.client.errors import ClientError, ErrorCode, TransactionError
 from gralha.client.fetching import PartitionFetcher
+from gralha.client.newest_value import KeyReader, NewestValue
 from gralha.client.settings import READ_UNCOMMITTED, ClientSettings
 from gralha.client.topic_calls import TopicCalls
 from gralha.client.transactional_calls import TransactionalCalls
 from gralha.client.values import NewTopic, TopicPartition
-from gralha.protocol.messages.fetch import PartitionData
-from gralha.spark.decision_scan import DecisionScan
 from gralha.spark.decisions import Decision, key_to_json
 from gralha.spark.transactional_ids import SinkKey
 
@@ -48,7 +41,7 @@ OPEN_PATIENCE_MS: Final = DRIVER_TIMEOUT_MS + 20_000
 _POLL_S: Final = 0.05
 
 # What this process has read already: Spark uses its processes for many batches.
-_scans: dict[tuple[str, str, SinkKey], DecisionScan] = {}
+_known: dict[tuple[str, str, SinkKey], NewestValue] = {}
 
 
 class DecisionLog:
@@ -71,6 +64,8 @@ class DecisionLog:
             quick, api_timeout_ms=settings.default_api_timeout_ms, waits_for_first_answer=True
         )
         self._fetcher = PartitionFetcher(self._cluster, quick, sleep)
+        where = TopicPartition(topic, PARTITION)
+        self._reader = KeyReader(self._fetcher, where, settings.default_api_timeout_ms, sleep)
         self._writer: BulkWriter | None = None
 
     def own(self) -> None:
@@ -86,18 +81,18 @@ class DecisionLog:
 
     def peek(self) -> Decision | None:
         """The newest decision that is visible now, for a task. There may be a newer one."""
-        return self._scanned().newest if self._exists() else None
+        return _decision(self._newest()) if self._exists() else None
 
     def read(self) -> Decision | None:
         """The newest decision, for the owner of the log. Creates the topic if it does not exist."""
         if not self._exists():
             self._create()
         deadline = time.monotonic() + OPEN_PATIENCE_MS / 1000
-        while (scan := self._scanned()).has_open:
+        while (newest := self._newest()).has_open:
             if time.monotonic() > deadline:
                 raise ClientError(f"A driver's transaction in the topic {self._topic} does not end.")
             self._sleep(_POLL_S)
-        return scan.newest
+        return _decision(newest)
 
     def prepare(self, decision: Decision, after: Decision | None) -> None:
         """Writes a decision, without committing it. Raises if `after` is not the newest one before it.
@@ -114,7 +109,7 @@ class DecisionLog:
         self._writer.write(pa.record_batch(columns))
         self._writer.flush()
         written = self._writer.report.offsets[TopicPartition(self._topic, PARTITION)].last
-        if self._scanned(up_to=written + 1).newest != after:
+        if _decision(self._newest(up_to=written + 1)) != after:
             self._writer.abort()
             raise ClientError(
                 f"The log of decisions ({self._topic}) was not up to date when batch {decision.batch} was "
@@ -149,7 +144,7 @@ class DecisionLog:
 
     def _exists(self) -> bool:
         """Returns False if a broker does not know the topic. It may be too new for that broker."""
-        if _scans.get(self._name) is not None:
+        if _known.get(self._name) is not None:
             return True
         answer = self._cluster.once(lambda: self._cluster.metadata([self._topic]))
         return all(topic.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for topic in answer.topics)
@@ -168,42 +163,21 @@ class DecisionLog:
     def _name(self) -> tuple[str, str, SinkKey]:
         return self._settings.bootstrap_servers, self._topic, self._key
 
-    def _scanned(self, up_to: int = 0) -> DecisionScan:
+    def _newest(self, up_to: int = 0) -> NewestValue:
         """Reads to the end that the log has now, and at least up to an offset."""
-        # If the scan fails in the middle, the next one begins anew.
-        scan = _scans.pop(self._name, None) or DecisionScan(key_to_json(self._key))
-        try:
-            self._scan(scan, up_to)
-        except OffsetsLostError as lost:
-            # The topic was created again, or its beginning was deleted.
-            scan = DecisionScan(key_to_json(self._key))
-            scan.next_offset = lost.log_start_offset
-            self._scan(scan, up_to)
-        _scans[self._name] = scan
-        return scan
+        # If reading fails in the middle, the next reader begins anew.
+        newest = _known.pop(self._name, None) or NewestValue(key_to_json(self._key))
+        newest = _known[self._name] = self._reader.read(newest, up_to)
+        return newest
 
-    def _scan(self, scan: DecisionScan, up_to: int) -> None:
-        where = TopicPartition(self._topic, PARTITION)
-        deadline = time.monotonic() + self._settings.default_api_timeout_ms / 1000
-        answer = self._fetched(where, scan.next_offset)
-        end = max(answer.high_watermark, up_to)
-        while scan.next_offset < end:
-            if answer.records is not None and answer.records.start < answer.records.end:
-                scan.feed(answer.records.data, answer.records.start, answer.records.end)
-            elif time.monotonic() > deadline:
-                raise ClientError(f"The topic {self._topic} cannot be read up to offset {end}.")
-            else:
-                self._sleep(_POLL_S)
-                self._cluster.forget()
-            if scan.next_offset < end:
-                answer = self._fetched(where, scan.next_offset)
 
-    def _fetched(self, where: TopicPartition, offset: int) -> PartitionData:
-        """Fetches from an offset. A topic that was just created may be unknown to some brokers."""
-        deadline = time.monotonic() + self._settings.default_api_timeout_ms / 1000
-        while True:
-            try:
-                return self._fetcher.fetch(where, offset)
-            except TopicDeletedError:
-                if time.monotonic() > deadline:
-                    raise
+def _decision(newest: NewestValue) -> Decision | None:
+    if newest.value is None:
+        return None
+    try:
+        return Decision.from_json(newest.value)
+    except (ValueError, KeyError, TypeError) as error:
+        raise ClientError(
+            f"The decision of {newest.key.decode()} before offset {newest.next_offset} cannot be read: "
+            f"{error!r}. A newer version of Gralha may have written it."
+        ) from error
