@@ -40,7 +40,7 @@ DRIVER_TIMEOUT_MS: Final = 60_000
 OPEN_PATIENCE_MS: Final = DRIVER_TIMEOUT_MS + 20_000
 _POLL_S: Final = 0.05
 
-# What this process has read already: Spark uses its processes for many batches.
+# Spark uses its processes for many batches, so each one remembers how far it has read.
 _known: dict[tuple[str, str, SinkKey], NewestValue] = {}
 
 

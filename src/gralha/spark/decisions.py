@@ -42,7 +42,7 @@ class TaskTransaction:
 
 @dataclass(frozen=True)
 class TaskWritten(WriterCommitMessage):
-    """What one task has written: the first and last offset of each partition, and its producer."""
+    """The records of one task: the first and last offset of each partition, and its producer."""
 
     producer_id: int = -1
     producer_epoch: int = -1
@@ -116,7 +116,7 @@ def key_to_json(key: SinkKey) -> bytes:
 
 
 class Verdict(Enum):
-    """What the driver has to do with a batch that was written."""
+    """The driver's next steps for a batch that was written."""
 
     DECIDE = "the batch is not decided: decide, and commit its transactions"
     FINISH = "the batch is decided: commit the recorded transactions, abort the new ones"

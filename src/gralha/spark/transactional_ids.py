@@ -22,7 +22,7 @@ VERSION = "version"
 
 
 class SinkKey(NamedTuple):
-    """What decisions are about: a query or the txnAppId of batch writes, and the topic ("*" for a column)."""
+    """The key of decisions: a query or the txnAppId of batch writes, and the topic ("*" for a column)."""
 
     query: str
     sink: str
