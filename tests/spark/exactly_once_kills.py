@@ -32,6 +32,8 @@ from tests.spark.standalone_processes import alive, children, executors
 from tests.spark.test_kill import PARTITIONS, write_input
 
 PATIENCE_S = 240.0
+# For a driver that processes all that is left.
+WHOLE_RUN_S = 1800.0
 POLL_INTERVAL_S = 0.01
 DRIVER = Path(__file__).with_name("exactly_once_driver.py")
 IN_A_TASK = ("began to write", "has written")
@@ -127,7 +129,7 @@ class Stage:
         with self.driver() as first:
             self.wait_for(point, first)
             with self.driver() as second:
-                assert second.wait(PATIENCE_S) == 0, self.log()[-4000:]
+                assert second.wait(WHOLE_RUN_S) == 0, self.log()[-4000:]
             assert first.poll() is None, "the first driver did not live on"
             self.release(point)
             assert first.wait(PATIENCE_S) is not None
@@ -135,7 +137,7 @@ class Stage:
     def finish(self) -> None:
         """A last driver processes what is left."""
         with self.driver() as driver:
-            assert driver.wait(PATIENCE_S) == 0, self.log()[-4000:]
+            assert driver.wait(WHOLE_RUN_S) == 0, self.log()[-4000:]
 
     def _executors(self) -> list[int]:
         return [pid for part in self.spark.worker_parts for pid in executors(part.process.pid) if alive(pid)]
