@@ -45,6 +45,7 @@ HOT_MODULES = [
     "src/gralha/replication/counters.py",
     "src/gralha/replication/followers.py",
     "src/gralha/replication/cluster_view.py",
+    "src/gralha/replication/verification.py",
     "src/gralha/replication/leading.py",
     "src/gralha/replication/following.py",
     "src/gralha/replication/partition.py",

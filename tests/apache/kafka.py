@@ -64,6 +64,7 @@ TOOLS = {
     "kafka-e2e-latency": "org.apache.kafka.tools.EndToEndLatency",
     "kafka-metadata-shell": "org.apache.kafka.shell.MetadataShell",
     "kafka-streams-application-reset": "org.apache.kafka.tools.StreamsResetter",
+    "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
     "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
     "kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
 }
@@ -121,6 +122,10 @@ class ApacheKafka:
         if self._process is None or node_id != 1:
             raise KeyError(node_id)
         return self._process
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.alive
 
     def data_folder(self, node_id: int = 1) -> Path:
         return self.folder / "data"

@@ -294,6 +294,9 @@ def test_preferred_leaders_are_elected(
     assert missing.out.startswith(f"Error completing leader election (PREFERRED) for partition: {topic}-9: ")
 
 
+LACKING = "The cluster does not have share.version and streams.version. Only the other features are changed."
+
+
 def test_a_feature_that_nobody_knows_is_refused(command: Command, three_brokers: str) -> None:
     server = ["--bootstrap-server", three_brokers]
     outcome = command("kafka-features", *server, "upgrade", "--feature", "no.such.version=1", "--dry-run")
@@ -305,6 +308,12 @@ def test_a_feature_that_nobody_knows_is_refused(command: Command, three_brokers:
     assert outcome.out.startswith("Can not upgrade any of group.version, no.such.version. ")
     outcome = command("kafka-features", *server, "upgrade", "--release-version", "4.2")
     assert (outcome.code, outcome.out) == (1, "")
-    assert "release 4.2: metadata.version=4.2-IV1 (only 4.3-IV0), " in outcome.err
+    assert "release 4.2: metadata.version=4.2-IV1 (only 4.3-IV0). Nothing was changed." in outcome.err
+    assert "WARN" not in outcome.err
+    # Features that the cluster does not have are left out.
+    release = command("kafka-features", *server, "upgrade", "--release-version", "4.3", "--dry-run")
+    assert release.code == 0
+    assert "transaction.version can be upgraded to 2.\n" in release.out
+    assert release.err in ("", f"WARN {LACKING}\n")
     same = command("kafka-features", *server, "upgrade", "--feature", "group.version=1", "--dry-run")
     assert same == Outcome(0, "group.version can be upgraded to 1.\n", "")

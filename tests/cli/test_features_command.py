@@ -11,7 +11,13 @@ from gralha.cli.feature_levels import (
     metadata_level,
     metadata_release,
 )
-from gralha.cli.features import check_release, description, parse_level, result_lines
+from gralha.cli.features import (
+    check_release,
+    description,
+    parse_level,
+    result_lines,
+    split_by_existence,
+)
 from gralha.cli.program import CommandError
 from gralha.client.quorum_values import FeatureRange, FeaturesDescription
 from gralha.protocol.errors import ErrorCode, error_for
@@ -82,27 +88,31 @@ def test_the_description() -> None:
     ]
 
 
+SUPPORTED = {
+    "metadata.version": FeatureRange(30, 30),
+    "kraft.version": FeatureRange(0, 1),
+    "group.version": FeatureRange(0, 0),
+    "eligible.leader.replicas.version": FeatureRange(0, 1),
+}
+
+
 def test_all_that_a_cluster_lacks_of_a_release_is_told_at_once() -> None:
-    supported = {
-        "metadata.version": FeatureRange(30, 30),
-        "kraft.version": FeatureRange(0, 1),
-        "group.version": FeatureRange(0, 1),
-        "eligible.leader.replicas.version": FeatureRange(0, 1),
-    }
+    levels, missing = split_by_existence(levels_of("4.3"), SUPPORTED)
+    assert set(levels) == set(SUPPORTED)
+    assert missing == ["transaction.version", "share.version", "streams.version"]
     with pytest.raises(CommandError) as newest:
-        check_release("4.3", levels_of("4.3"), supported)
+        check_release("4.3", levels, SUPPORTED)
     assert str(newest.value) == (
-        "The cluster does not support all of release 4.3: transaction.version=2 (not supported there), "
-        "share.version=1 (not supported there), streams.version=1 (not supported there). Nothing was "
+        "The cluster does not support all of release 4.3: group.version=1 (not supported there). Nothing was "
         "changed. You can set single features with --feature NAME=LEVEL."
     )
     with pytest.raises(
         CommandError, match=r"release 3\.9: metadata\.version=3\.9-IV0 \(only 4\.3-IV0\)\. Nothing"
     ):
-        check_release("3.9", levels_of("3.9"), supported)
+        check_release("3.9", levels_of("3.9"), SUPPORTED)
     with pytest.raises(CommandError, match=r"a=3 \(only 1 to 2\)\."):
         check_release("4.3", {"a": 3}, {"a": FeatureRange(1, 2)})
-    check_release("4.3", {"group.version": 1, "share.version": 0}, supported)
+    check_release("4.3", {"kraft.version": 1, "group.version": 0}, SUPPORTED)
 
 
 def test_one_reason_for_all_features_is_told_once() -> None:

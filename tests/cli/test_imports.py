@@ -8,7 +8,7 @@ import pytest
 ADMIN_MODULES = (
     *("topics", "configs", "get_offsets", "delete_records", "log_dirs", "broker_api_versions"),
     *("consumer_groups", "groups", "cluster", "features", "leader_election", "metadata_quorum"),
-    *("reassign_partitions", "metadata_shell", "streams_application_reset"),
+    *("reassign_partitions", "metadata_shell", "streams_application_reset", "transactions"),
 )
 CLIENT_MODULES = (
     "console_producer",

@@ -21,6 +21,10 @@ SUBCOMMANDS = {
     ),
     "kafka-metadata-quorum": ("describe", "add-controller", "remove-controller"),
     "kafka-storage": ("info", "format", "version-mapping", "feature-dependencies", "random-uuid"),
+    "kafka-transactions": (
+        *("list", "describe", "describe-producers", "abort", "find-hanging"),
+        "forceTerminateTransaction",
+    ),
 }
 # What Gralha lacks, and why.
 GAPS = {

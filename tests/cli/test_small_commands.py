@@ -11,9 +11,15 @@ from gralha.cli.delete_records import parse_offsets
 from gralha.cli.log_dirs import choose_brokers, parse_broker_list, to_json
 from gralha.cli.main import KAFKA_COMMANDS, PROGRAMS, main
 from gralha.cli.perf_consuming import payload_bytes
-from gralha.cli.producer_perf_test import parse_options, producer_properties, read_payload_file
+from gralha.cli.producer_perf_test import (
+    parse_options,
+    producer_properties,
+    read_payload_file,
+    transactions_of,
+)
 from gralha.cli.program import CommandError
 from gralha.client.record_columns import RecordColumns
+from gralha.client.settings import ClientSettings
 from gralha.client.values import LogDir, ReplicaSize, TopicPartition
 from gralha.protocol.batches import HEADER_SIZE, read_header
 from gralha.protocol.records import Record, encode_batch
@@ -112,17 +118,53 @@ def test_the_performance_tests_producer_is_configured_like_javas() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "transactions"),
     [
-        ["--transactional-id", "mine"],
-        ["--transaction-duration-ms", "100"],
-        ["--command-property", "transactional.id=mine"],
+        ([], None),
+        (["--transactional-id", "mine"], ("mine", 60_000, 3_000)),
+        (["--command-property", "transactional.id=mine"], ("mine", 60_000, 3_000)),
+        (
+            ["--transactional-id", "mine", "--command-property", "transactional.id=x", "acks=-1"],
+            ("mine", 60_000, 3_000),
+        ),
+        (
+            [
+                *("--transaction-duration-ms", "100", "--command-property"),
+                *("transactional.id=mine", "transaction.timeout.ms=5000"),
+            ],
+            ("mine", 5_000, 100),
+        ),
     ],
 )
-def test_transactions_cannot_be_measured_yet(arguments: list[str]) -> None:
+def test_the_transactions_of_the_performance_test(
+    arguments: list[str], transactions: tuple[str, int, int] | None
+) -> None:
     options = parse_options([*PERF, "--bootstrap-server", "b:1", *arguments])
-    with pytest.raises(CommandError, match="cannot measure transactions yet: leave out --transactional-id"):
-        producer_properties(options)
+    properties = producer_properties(options)
+    assert transactions_of(options, properties, ClientSettings.from_kafka(properties)) == transactions
+
+
+def test_a_transactional_id_of_the_performance_test_is_chosen_at_random() -> None:
+    options = parse_options([*PERF, "--bootstrap-server", "b:1", "--transaction-duration-ms", "9"])
+    ids = [producer_properties(options)["transactional.id"] for _ in range(2)]
+    assert ids[0] != ids[1]
+    assert all(re.fullmatch(r"performance-producer-[0-9a-f-]{36}", one) for one in ids)
+
+
+@pytest.mark.parametrize(
+    ("property_text", "complaint"),
+    [
+        ("acks=1", "Transactions need acks=all and enable.idempotence=true"),
+        ("enable.idempotence=false", "Transactions need acks=all and enable.idempotence=true"),
+        ("transaction.timeout.ms=long", "transaction.timeout.ms=long is not allowed"),
+    ],
+)
+def test_transactions_that_are_impossible(property_text: str, complaint: str) -> None:
+    words = [*PERF, "--bootstrap-server", "b:1", "--transactional-id", "t"]
+    options = parse_options([*words, "--command-property", property_text])
+    properties = producer_properties(options)
+    with pytest.raises(CommandError, match=complaint):
+        transactions_of(options, properties, ClientSettings.from_kafka(properties))
 
 
 def test_the_brokers_of_the_properties_count_before_the_default(monkeypatch: pytest.MonkeyPatch) -> None:

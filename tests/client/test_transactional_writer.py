@@ -30,9 +30,10 @@ from gralha.client.transaction_state import TransactionHandle
 from gralha.client.transactional_calls import TransactionalCalls
 from gralha.client.values import LATEST, ListedOffset, NewTopic, OffsetRange, TopicPartition
 from gralha.protocol.errors import ErrorCode, error_for
+from gralha.testing import GralhaCluster
 from tests.apache.kafka import ApacheKafka, run_tool
 
-CLUSTERS = {"apache": ApacheKafka}
+CLUSTERS = {"gralha": GralhaCluster, "apache": ApacheKafka}
 VERSIONS = (1, 2)
 
 

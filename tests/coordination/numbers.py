@@ -20,7 +20,7 @@ from tests.storage.disks import QuietDisk
 
 from gralha.coordination.coordinator import Coordinator
 from gralha.coordination.decision import NOTHING, Decision, Reply
-from gralha.coordination.producer import Producer
+from gralha.coordination.producer import EndMarker, Producer
 from gralha.coordination.runtime import CoordinatorPorts, Runtime, State
 from gralha.coordination.shard import Codec
 from gralha.coordination.timers import Timers
@@ -91,6 +91,11 @@ class NumberShard:
     def set_many(self, keys: list[str], value: int) -> Decision[Number]:
         """Write many numbers, which need not be one batch."""
         return Decision(Told(value), [Number(key, value) for key in keys], is_atomic=False)
+
+    def set_in_transaction(self, producer: Producer, keys: list[str], value: int) -> Decision[Number]:
+        """Write numbers that count when the producer's transaction is committed."""
+        records = [Number(key, value) for key in keys]
+        return Decision(Told(value), records, on_failed=self.failures.append, producer=producer)
 
     def get(self, key: str) -> Decision[Number]:
         """Read a number."""
@@ -187,6 +192,18 @@ class Room:
 
     def set(self, key: str, value: int | None) -> Told | Awaitable[Told]:
         return self.ask(lambda shard, _reply, _now_ms: shard.set(key, value))
+
+    def set_in_transaction(self, producer: Producer, keys: list[str], value: int) -> Told | Awaitable[Told]:
+        return self.ask(lambda shard, _reply, _now_ms: shard.set_in_transaction(producer, keys, value))
+
+    def end(
+        self, producer: Producer, is_commit: bool, coordinator_epoch: int = 0, partition_index: int = 0
+    ) -> Told | Awaitable[Told]:
+        """Write the marker of a producer."""
+        marker = EndMarker(producer, coordinator_epoch, is_commit)
+        return self.coordinator.write_marker(
+            partition_index, marker, lambda error: Told(error_code=error.code), Told()
+        )
 
     def get(self, key: str) -> Told | Awaitable[Told]:
         return self.ask(lambda shard, _reply, _now_ms: shard.get(key))

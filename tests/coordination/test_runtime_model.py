@@ -1,7 +1,8 @@
 """A coordinator under random requests, faults of the disk, slow followers and changes of the leader.
 
-Numbers only grow, so two rules say it all: a number that a client was told never goes back, and nobody waits
-for ever. When the leader changes, its log is cut at the high watermark: the worst that may happen to it.
+Numbers only grow, also the one that only transactions set. So two rules say it all: a number that a client
+was told never goes back, and nobody waits for ever. When the leader changes, its log is cut at the high
+watermark: the worst that may happen to it.
 """
 
 import asyncio
@@ -12,18 +13,24 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.coordination.numbers import Room, Told
+from tests.coordination.numbers import NumberShard, Room, Told
 from tests.raft.virtual_loop import run_virtual
 from tests.storage.disks import failing
 
 from gralha.coordination.answers import Answers
-from gralha.coordination.runtime import State
+from gralha.coordination.producer import EndMarker, Producer
+from gralha.coordination.runtime import Runtime, State
+from gralha.protocol.errors import KafkaError
 from gralha.replication.partition import Partition
 
 KEYS = st.sampled_from("ab")
+IN_TRANSACTIONS = "t"
+PRODUCER = Producer(7, 0)
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.sampled_from(["set", "get", "wait", "timer"]), KEYS),
+        st.tuples(st.sampled_from(["transaction", "get"]), st.just(IN_TRANSACTIONS)),
+        st.tuples(st.just("end"), st.booleans()),
         st.tuples(st.just("fetch"), st.integers(0, 3)),
         st.tuples(st.just("disk"), st.booleans()),
         st.tuples(st.sampled_from(["lead again", "lose and lead", "break"]), st.none()),
@@ -42,7 +49,7 @@ class Story:
         self.room = room
         self.last = 0
         self.told: dict[str, int] = {}  # the largest number that anybody was told of a key
-        self.waiting: list[tuple[str, int, asyncio.Future[Told]]] = []
+        self.waiting: list[tuple[str | None, int, asyncio.Future[Told]]] = []
 
     def play(self, step: str, detail: object) -> None:
         room = self.room
@@ -58,6 +65,11 @@ class Story:
                 self.last += 1
                 number = self.last
                 room.ask(lambda shard, _reply, now_ms: shard.set_at(now_ms + 100, key, number))
+            case "transaction", str(key):
+                self.last += 1
+                self.expect(None, room.set_in_transaction(PRODUCER, [key], self.last))
+            case "end", bool(is_commit):
+                self.expect(None, room.end(PRODUCER, is_commit))
             case "fetch", int(behind):
                 room.fetch(max(room.partition.log.log_end_offset - behind, 0))
             case "disk", bool(is_full):
@@ -73,8 +85,9 @@ class Story:
                     room.shard.numbers.clear()
                     room.ask(lambda *_: None)  # type: ignore[arg-type]
 
-    def expect(self, key: str, answer: Told | Awaitable[Told]) -> None:
-        floor = self.told.get(key, 0)  # what was told before this request was sent
+    def expect(self, key: str | None, answer: Told | Awaitable[Told]) -> None:
+        """Without a key the answer tells no number."""
+        floor = self.told.get(key, 0) if key else 0  # what was told before this request was sent
         if isinstance(answer, Told):
             self.heard(key, floor, answer)
         else:
@@ -82,7 +95,7 @@ class Story:
             self.waiting.append((key, floor, answer))
 
     def listen(self) -> None:
-        still: list[tuple[str, int, asyncio.Future[Told]]] = []
+        still: list[tuple[str | None, int, asyncio.Future[Told]]] = []
         for key, floor, answer in self.waiting:
             if answer.done():
                 self.heard(key, floor, answer.result())
@@ -90,8 +103,8 @@ class Story:
                 still.append((key, floor, answer))
         self.waiting = still
 
-    def heard(self, key: str, floor: int, told: Told) -> None:
-        if told.error_code == 0:
+    def heard(self, key: str | None, floor: int, told: Told) -> None:
+        if key and told.error_code == 0:
             number = told.value or 0
             if number < floor:
                 raise Anomaly(f"{key} went back from {floor} to {number}")
@@ -110,11 +123,13 @@ class Story:
         self.listen()
         if self.waiting:
             raise Anomaly(f"{len(self.waiting)} clients wait for ever")
-        before = dict(self.room.shard.numbers)
+        before, pending = dict(self.room.shard.numbers), dict(self.room.shard.pending)
         self.room.lead(self.room.partition.leader_epoch + 1)
         await self.room.load()
         if self.room.shard.numbers != before:
             raise Anomaly(f"the log says {self.room.shard.numbers}, memory said {before}")
+        if self.room.shard.pending != pending:
+            raise Anomaly(f"the log says {self.room.shard.pending} is pending, memory said {pending}")
 
 
 def run(steps: list[tuple[str, object]]) -> None:
@@ -168,6 +183,15 @@ def answer_in_another_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Answers, "close", lambda *_: None)
 
 
+def end_transactions_in_the_log_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A marker is written, but the shard does not learn of it before it is loaded again."""
+
+    def write_marker(self: Runtime[NumberShard], marker: EndMarker, now_ms: int) -> KafkaError | None:
+        return self._appender.append_marker(marker, now_ms)
+
+    monkeypatch.setattr(Runtime, "_write_marker", write_marker)
+
+
 LOST = [("set", "a"), ("lose and lead", None), ("pass", 0.5), ("get", "a")]
 REPLACED = [
     ("set", "a"),
@@ -179,12 +203,15 @@ REPLACED = [
     ("get", "a"),
 ]
 
+COMMITTED: list[tuple[str, object]] = [("transaction", "t"), ("end", True)]
+
 
 @pytest.mark.parametrize(
     ("bug", "steps", "anomaly"),
     [
         (answer_before_the_commit, LOST, "a went back from 1 to 0"),
         (answer_in_another_epoch, REPLACED, "a went back from 1 to 0"),
+        (end_transactions_in_the_log_only, COMMITTED, "the log says .*'t': 1.*, memory said "),
     ],
 )
 def test_a_bug_that_is_put_back_is_noticed(

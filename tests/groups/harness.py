@@ -8,16 +8,19 @@
 
 A "room" is any object whose methods return a Decision. The machine keeps the log, appends to it (or fails to,
 if told so), replays, and can throw the room away and load a new one from the log.
+A decision with a producer is written in a transaction, which `machine.end(producer, is_commit)` ends.
 A timer whose decision cannot be written runs again after a pause, as in the coordinator's runtime.
 Records go through their bytes, so that nothing in the log is shared with the state that wrote it.
 """
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gralha.coordination.appending import answer_to
 from gralha.coordination.decision import NOTHING, Decision, Reply
+from gralha.coordination.loading import LoadedMarker, LoadedRecord
+from gralha.coordination.producer import Producer
 from gralha.coordination.runtime import TIMER_RETRY_MS
 from gralha.coordination.timers import Timers
 from gralha.groups.records import GroupDecision, GroupRecord, decode_record, encode_record
@@ -67,6 +70,7 @@ class Machine(Generic[Room]):
 
     `append_error`: while it is set, the log refuses every append with it (KAFKA_STORAGE_ERROR if the disk is
     full). Decisions and clients get the answer to that error. `failed_appends` counts such appends.
+    `log`: GroupRecords; in transactions, what is loaded from the log (LoadedRecord, LoadedMarker).
     """
 
     def __init__(
@@ -80,7 +84,7 @@ class Machine(Generic[Room]):
         self._replay = replay
         self._on_loaded = on_loaded
         self.now_ms = now_ms
-        self.log: list[GroupRecord] = []
+        self.log: list[Any] = []
         self.append_error: KafkaError | None = None
         self.failed_appends = 0
         self.open: list[Recorder] = []  # replies that wait for a later step
@@ -127,9 +131,21 @@ class Machine(Generic[Room]):
     def loaded(self, timers: Timers | None = None) -> Room:
         """A room as it would be loaded from the log now; this machine's own is left alone."""
         room = self._build(timers or Timers())
-        for record in self.log:
-            self._replay(room, record)
+        for entry in self.log:
+            self._replay_entry(room, entry)
         return room
+
+    def end(self, producer: Producer, is_commit: bool) -> None:
+        """Write the marker that ends a producer's transaction."""
+        marker: LoadedMarker[GroupRecord] = LoadedMarker(producer, is_commit)
+        self.log.append(marker)
+        self._replay_entry(self.room, marker)
+
+    def _replay_entry(self, room: Room, entry: Any) -> None:
+        if isinstance(entry, GroupRecord):
+            self._replay(room, entry)
+        else:
+            entry.replay(room)
 
     def _run_due(self) -> None:
         while (due := self.timers.pop_due(self.now_ms)) is not None:
@@ -146,7 +162,9 @@ class Machine(Generic[Room]):
 
     def _apply(self, decision: Decision) -> None:
         """As the coordinator does it: append all or nothing, then replay, then do what follows."""
-        records = [round_trip(record) for record in decision.records]
+        records: list[Any] = [round_trip(record) for record in decision.records]
+        if decision.producer is not None:
+            records = [LoadedRecord(record, decision.producer) for record in records]
         if records and self.append_error is not None:
             self.failed_appends += 1
             refusal = answer_to(self.append_error)
@@ -155,7 +173,7 @@ class Machine(Generic[Room]):
             raise refusal
         self.log += records
         for record in records:
-            self._replay(self.room, record)
+            self._replay_entry(self.room, record)
         if decision.then is not None:
             decision.then()
 

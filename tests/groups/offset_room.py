@@ -8,12 +8,15 @@ from collections.abc import Callable, Iterable
 from tests.groups.harness import Machine
 
 from gralha.coordination.decision import Decision
+from gralha.coordination.producer import Producer
 from gralha.groups.caller import Caller
 from gralha.groups.config import GroupsConfig
 from gralha.groups.group import Group, GroupType
+from gralha.groups.offset_commits import OffsetCommits
 from gralha.groups.offsets import Offsets
 from gralha.groups.records import GroupRecord
 from gralha.groups.topics import Topic
+from gralha.groups.transactional_offsets import TransactionalOffsets
 from gralha.protocol.errors import IllegalGenerationError, NonEmptyGroupError, UnknownMemberIdError
 from gralha.protocol.messages.group_records import (
     GroupMetadataKey,
@@ -32,6 +35,12 @@ from gralha.protocol.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
     OffsetFetchResponseGroup,
+)
+from gralha.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
 )
 from gralha.protocol.primitives import ZERO_UUID
 
@@ -137,19 +146,23 @@ class OffsetRoom:
     def __init__(self, topics: FakeTopics, config: GroupsConfig = CONFIG) -> None:
         self.groups: dict[str, Group] = {}
         self.touched: list[tuple[str, str, int]] = []
-        self.offsets = Offsets(self.groups, config, topics, FakeGroup, self._touch)
+        self.offsets = Offsets(self.groups, config, topics, FakeGroup)
+        self.commits = OffsetCommits(self.groups, config, topics, self._touch)
 
-    def replay(self, record: GroupRecord) -> None:
+    def replay(self, record: GroupRecord, producer: Producer | None = None) -> None:
         key, value = record
         if isinstance(key, OffsetCommitKey):
             assert value is None or isinstance(value, OffsetCommitValue)
-            self.offsets.replay_offset_commit(key, value)
+            self.offsets.replay_offset_commit(key, value, producer)
         elif isinstance(key, GroupMetadataKey):
             if value is None:
                 self.groups.pop(key.group, None)
             else:
                 assert isinstance(value, GroupMetadataValue)
                 self.groups[key.group] = FakeGroup(key.group, value)
+
+    def replay_end_of_transaction(self, producer: Producer, is_commit: bool) -> None:
+        self.offsets.replay_end_of_transaction(producer, is_commit)
 
     def _touch(self, group: Group, member_id: str, now_ms: int) -> None:
         self.touched.append((group.group_id, member_id, now_ms))
@@ -180,14 +193,25 @@ class OffsetMachine(Machine[OffsetRoom]):
     def commit(self, request: OffsetCommitRequest, version: int = 8) -> list[int]:
         """The error codes, partition by partition."""
         caller = Caller("client", "/127.0.0.1", version)
-        reply = self.ask(lambda room: room.offsets.commit(caller, request, self.now_ms))
+        reply = self.ask(lambda room: room.commits.commit(caller, request, self.now_ms))
         if reply.error is not None:
             raise reply.error
         assert isinstance(reply.response, OffsetCommitResponse)
         return [partition.error_code for topic in reply.response.topics for partition in topic.partitions]
 
-    def fetch(self, request: OffsetFetchRequestGroup, version: int = 8) -> OffsetFetchResponseGroup:
-        return self.room.offsets.fetch(Caller("client", "/127.0.0.1", version), request)
+    def commit_in_transaction(self, request: TxnOffsetCommitRequest, version: int = 5) -> list[int]:
+        """The error codes, partition by partition."""
+        caller = Caller("client", "/127.0.0.1", version)
+        reply = self.ask(lambda room: room.commits.commit_in_transaction(caller, request, self.now_ms))
+        if reply.error is not None:
+            raise reply.error
+        assert isinstance(reply.response, TxnOffsetCommitResponse)
+        return [partition.error_code for topic in reply.response.topics for partition in topic.partitions]
+
+    def fetch(
+        self, request: OffsetFetchRequestGroup, version: int = 8, require_stable: bool = False
+    ) -> OffsetFetchResponseGroup:
+        return self.room.offsets.fetch(Caller("client", "/127.0.0.1", version), request, require_stable)
 
     def fetched(self, group_id: str) -> dict[tuple[str, int], tuple[int, str]]:
         """Offset and metadata of all that the group has committed."""
@@ -204,6 +228,29 @@ class OffsetMachine(Machine[OffsetRoom]):
     def delete_topic(self, name: str) -> None:
         topic = self.topics.delete(name)
         self.ask(lambda room: Decision(records=room.offsets.topics_deleted([(topic.name, topic.id)])))
+
+    def check_replay(self) -> None:
+        """Check that a coordinator that loads the log knows the same."""
+        assert self.loaded().groups.keys() == self.room.groups.keys()
+        self.check_replay_of_offsets()
+
+    def check_replay_of_offsets(self) -> None:
+        """Compaction may remove all records of a group that has no offsets."""
+        live, loaded = self.room.offsets, self.loaded().offsets
+        assert waiting(loaded._waiting) == waiting(live._waiting)
+        assert loaded._offsets == live._offsets
+
+
+def waiting(offsets: TransactionalOffsets) -> object:
+    """All that waits for the end of a transaction, in the order of its records."""
+    found = [
+        (each.number, group_id, where, producer_id, each.offset, each.number > opened.committed_number)
+        for group_id, partitions in offsets._groups.items()
+        for where, opened in partitions.items()
+        for producer_id, each in opened.waiting.items()
+    ]
+    by_producer = {producer_id: set(keys) for producer_id, keys in offsets._producers.items()}
+    return [entry[1:] for entry in sorted(found)], by_producer
 
 
 def commit_request(
@@ -228,6 +275,34 @@ def commit_request(
         generation_id_or_member_epoch=generation,
         retention_time_ms=retention_time_ms,
         topics=[OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=partitions)],
+    )
+
+
+def transactional_request(
+    producer: Producer,
+    topic: str,
+    offsets: dict[int, int],
+    *,
+    group_id: str = "g",
+    member_id: str = "",
+    instance_id: str | None = None,
+    generation: int = -1,
+    metadata: str | None = "",
+    leader_epoch: int = -1,
+) -> TxnOffsetCommitRequest:
+    partitions = [
+        TxnOffsetCommitRequestPartition(partition, offset, leader_epoch, metadata)
+        for partition, offset in offsets.items()
+    ]
+    return TxnOffsetCommitRequest(
+        transactional_id=f"transaction-{producer.id}",
+        group_id=group_id,
+        producer_id=producer.id,
+        producer_epoch=producer.epoch,
+        generation_id=generation,
+        member_id=member_id,
+        group_instance_id=instance_id,
+        topics=[TxnOffsetCommitRequestTopic(topic, partitions)],
     )
 
 

@@ -3,6 +3,9 @@
 The model says what each request must be answered with, and changes only when the request was acknowledged.
 What it holds at any time (committed, acknowledged, neither deleted nor expired) must be what is fetched, also
 after a reload and after a compaction of the log.
+
+The model gives every offset the place of its record in the order of all commits, as Kafka does. When a
+transaction commits, each of its offsets replaces one with an earlier place.
 """
 
 import contextlib
@@ -12,11 +15,18 @@ from typing import NamedTuple
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.groups.offset_room import RETENTION_MS, FakeTopics, OffsetMachine, commit_request
+from tests.groups.compacted_log import compacted, groups_with_offsets
+from tests.groups.offset_room import (
+    RETENTION_MS,
+    FakeTopics,
+    OffsetMachine,
+    commit_request,
+    transactional_request,
+)
 
+from gralha.coordination.producer import Producer
 from gralha.groups.deletion import delete_groups
 from gralha.groups.listing import list_groups
-from gralha.groups.records import GroupRecord, encode_record
 from gralha.protocol.errors import ErrorCode, KafkaStorageError, NotCoordinatorError
 from gralha.protocol.messages.delete_groups import DeleteGroupsResponse
 from gralha.protocol.messages.offset_commit import OffsetCommitRequest
@@ -43,6 +53,9 @@ METADATA = st.sampled_from([None, "", "seen", "x" * 20, "x" * 21])
 TIMES = st.sampled_from(
     [1, RETENTION_MS - 1, RETENTION_MS, 2 * RETENTION_MS, 4 * RETENTION_MS, -RETENTION_MS]
 )
+BOTH_PRODUCERS = [Producer(7, 0), Producer(8, 1)]
+PRODUCERS = st.sampled_from(BOTH_PRODUCERS)
+WRITERS = st.lists(st.sampled_from([*BOTH_PRODUCERS, None]), min_size=2, max_size=4)
 FAILS = st.sampled_from([False, False, False, True])  # does the append?
 UNKNOWN = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
@@ -56,6 +69,14 @@ class Kept(NamedTuple):
     committed_ms: int
     expires_ms: int | None
     topic_id: bytes
+    place: int  # in the order of all commits
+
+
+class Where(NamedTuple):
+    """A group and a partition in the model."""
+
+    group_id: str
+    key: tuple[str, int]  # topic and partition
 
 
 class Membership(NamedTuple):
@@ -106,6 +127,8 @@ class OffsetsModel(RuleBasedStateMachine):
         self.machine = OffsetMachine(self.topics)
         self.offsets: dict[str, dict[tuple[str, int], Kept]] = {}
         self.groups: dict[str, Membership] = {}
+        self.waiting: dict[int, dict[Where, Kept]] = {7: {}, 8: {}}  # in transactions, by producer id
+        self.places = 0
 
     # Commits
 
@@ -124,11 +147,13 @@ class OffsetsModel(RuleBasedStateMachine):
     @rule(commit=COMMITS, fails=FAILS)
     def commit_rightly(self, commit: Commit, fails: bool) -> None:
         """Most random commits are refused; these are not, if the topics exist."""
+        for name in NAMES:
+            self.commit(self._right(commit)._replace(topic=name), fails)
+
+    def _right(self, commit: Commit) -> Commit:
         group = self.groups.get(commit.group_id, Membership())
         member_id, generation = (group.members[0], group.generation) if group.members else ("", -1)
-        right = commit._replace(member_id=member_id, generation=generation, partitions=[0, 2])
-        for name in NAMES:
-            self.commit(right._replace(topic=name), fails)
+        return commit._replace(member_id=member_id, generation=generation, partitions=[0, 2])
 
     def _request(self, commit: Commit) -> OffsetCommitRequest:
         by_id = commit.version >= 10
@@ -167,17 +192,85 @@ class OffsetsModel(RuleBasedStateMachine):
 
     def _keep(self, commit: Commit, partition: int) -> None:
         """Old clients say how long to keep an offset; such a record has no room for the newer fields."""
+        self._kept(commit.group_id)[commit.topic, partition] = self._written(commit)
+
+    def _written(self, commit: Commit) -> Kept:
+        """What a commit writes."""
         now_ms = self.machine.now_ms
         old = commit.version <= 4 and commit.retention_ms != -1
         self.groups.setdefault(commit.group_id, Membership())
-        self.offsets.setdefault(commit.group_id, {})[commit.topic, partition] = Kept(
+        self.places += 1
+        return Kept(
             commit.offset,
             commit.leader_epoch if commit.version >= 6 else -1,
             commit.metadata or "",
             now_ms,
             now_ms + commit.retention_ms if old else None,
             ZERO_UUID if old else self._id_of(commit.topic),
+            self.places,
         )
+
+    # Transactions
+
+    @rule(commit=COMMITS, producer=PRODUCERS, fails=FAILS)
+    def commit_in_transaction(self, commit: Commit, producer: Producer, fails: bool) -> None:
+        """By anybody, with every kind of mistake. The errors are those of old versions of OffsetCommit."""
+        commit = commit._replace(version=8)
+        request = transactional_request(
+            producer,
+            commit.topic,
+            dict.fromkeys(commit.partitions, commit.offset),
+            group_id=commit.group_id,
+            member_id=commit.member_id,
+            generation=commit.generation,
+            metadata=commit.metadata,
+            leader_epoch=commit.leader_epoch,
+        )
+        codes = self._expected_codes(commit)
+        if fails and 0 in codes:
+            self._failing(lambda: self.machine.commit_in_transaction(request))
+            return
+        assert self.machine.commit_in_transaction(request) == codes
+        for partition, code in zip(commit.partitions, codes, strict=True):
+            if code == 0:
+                where = Where(commit.group_id, (commit.topic, partition))
+                self.waiting[producer.id][where] = self._written(commit)
+
+    @rule(commit=COMMITS, producer=PRODUCERS)
+    def commit_rightly_in_transaction(self, commit: Commit, producer: Producer) -> None:
+        """These are not refused, if the topic exists."""
+        self.commit_in_transaction(self._right(commit), producer, False)
+
+    @rule(producer=PRODUCERS, is_commit=st.booleans())
+    def end_transaction(self, producer: Producer, is_commit: bool) -> None:
+        """Also if there is none."""
+        self.machine.end(producer, is_commit)
+        ended, self.waiting[producer.id] = self.waiting[producer.id], {}
+        for where, kept in ended.items():
+            before = self._kept(where.group_id).get(where.key)
+            if is_commit and (before is None or before.place < kept.place):
+                self._kept(where.group_id)[where.key] = kept
+
+    @rule(commit=COMMITS, writers=WRITERS, ends=st.permutations(BOTH_PRODUCERS))
+    def race(self, commit: Commit, writers: list[Producer | None], ends: list[Producer]) -> None:
+        """Several writers commit to the same partitions, in transactions or not. The last record counts."""
+        for number, producer in enumerate(writers):
+            right = self._right(commit)._replace(offset=number)
+            if producer is None:
+                self.commit(right, False)
+            else:
+                self.commit_in_transaction(right, producer, False)
+        for producer in ends:
+            self.end_transaction(producer, True)
+
+    def _is_unstable(self, group_id: str, key: tuple[str, int]) -> bool:
+        return any(Where(group_id, key) in waiting for waiting in self.waiting.values())
+
+    def _delete(self, group_id: str, key: tuple[str, int]) -> None:
+        """A tombstone deletes offsets that wait as well."""
+        self._kept(group_id).pop(key, None)
+        for waiting in self.waiting.values():
+            waiting.pop(Where(group_id, key), None)
 
     # Fetches
 
@@ -186,22 +279,27 @@ class OffsetsModel(RuleBasedStateMachine):
         """Known and unknown ones, by the topic's name or id."""
         for group_id in GROUP_IDS:
             for topic in [*NAMES, "none"]:
-                self._fetch(group_id, topic, 9)
-                self._fetch(group_id, topic, 10)
+                for version in (9, 10):
+                    self._fetch(group_id, topic, version, False)
+                    self._fetch(group_id, topic, version, True)
 
-    def _fetch(self, group_id: str, topic: str, version: int) -> None:
+    def _fetch(self, group_id: str, topic: str, version: int, require_stable: bool) -> None:
         by_id = version >= 10
         topic_id = self._id_of(topic) if by_id else ZERO_UUID
         asked = OffsetFetchRequestTopics("" if by_id else topic, topic_id, [0, 1, 2, 3])
-        (answer,) = self.machine.fetch(OffsetFetchRequestGroup(group_id, topics=[asked]), version).topics
+        request = OffsetFetchRequestGroup(group_id, topics=[asked])
+        (answer,) = self.machine.fetch(request, version, require_stable).topics
         unknown = by_id and topic not in self.topics.names()
         for partition, found in enumerate(answer.partitions):
             kept = self._kept(group_id).get((topic, partition))
             if unknown or (by_id and kept is not None and kept.topic_id not in (ZERO_UUID, topic_id)):
                 kept = None
+            code = int(ErrorCode.UNKNOWN_TOPIC_ID) if unknown else 0
+            if require_stable and not unknown and self._is_unstable(group_id, (topic, partition)):
+                kept, code = None, int(ErrorCode.UNSTABLE_OFFSET_COMMIT)
             expected = (-1, -1, "") if kept is None else kept[:3]
             assert (found.committed_offset, found.committed_leader_epoch, found.metadata) == expected
-            assert found.error_code == (ErrorCode.UNKNOWN_TOPIC_ID if unknown else 0)
+            assert found.error_code == code
             assert found.partition_index == partition
 
     @invariant()
@@ -243,7 +341,7 @@ class OffsetsModel(RuleBasedStateMachine):
                 assert code == ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
             else:
                 assert code == 0
-                self._kept(group_id).pop((topic, partition), None)
+                self._delete(group_id, (topic, partition))
 
     @rule(group_ids=st.lists(GROUPS, min_size=1, max_size=3), fails=FAILS)
     def delete_groups(self, group_ids: list[str], fails: bool) -> None:
@@ -269,7 +367,8 @@ class OffsetsModel(RuleBasedStateMachine):
             else:
                 assert result.error_code == 0
                 del self.groups[group_id]
-                self.offsets.pop(group_id, None)
+                for key in self._all_keys(group_id):
+                    self._delete(group_id, key)
 
     @rule(milliseconds=TIMES, fails=FAILS)
     def expire(self, milliseconds: int, fails: bool) -> None:
@@ -284,8 +383,9 @@ class OffsetsModel(RuleBasedStateMachine):
             for key in [
                 key for key in kept if key[0] not in group.topics and self._is_over(group, kept[key])
             ]:
-                del kept[key]
-            if not kept and not group.members:
+                if not self._is_unstable(group_id, key):
+                    del kept[key]
+            if not group.members and not self._all_keys(group_id):
                 del self.groups[group_id]
 
     def _is_over(self, group: Membership, kept: Kept) -> bool:
@@ -308,10 +408,9 @@ class OffsetsModel(RuleBasedStateMachine):
             self._failing(lambda: self.machine.delete_topic(topic))
         else:
             self.machine.delete_topic(topic)
-            for kept in self.offsets.values():
-                for key, offset in list(kept.items()):
-                    if key[0] == topic and offset.topic_id in (ZERO_UUID, topic_id):
-                        del kept[key]
+            for where, kept in self._everything():
+                if where.key[0] == topic and kept.topic_id in (ZERO_UUID, topic_id):
+                    self._delete(*where)
         if again:
             self.topics.create(topic)
 
@@ -335,20 +434,18 @@ class OffsetsModel(RuleBasedStateMachine):
     @rule()
     def reload(self) -> None:
         """Another coordinator takes over."""
+        self.machine.check_replay()
         self.machine.reload()
 
     @rule()
     def compact_and_reload(self) -> None:
-        """Only the last record of each key is left, and no tombstones."""
-        last: dict[bytes, GroupRecord] = {}
-        for record in self.machine.log:
-            key = encode_record(record)[0]
-            last.pop(key, None)
-            last[key] = record
-        self.machine.log = [record for record in last.values() if record.value is not None]
+        """Long after the cleaner has been here, no tombstones are left either."""
+        self.machine.log = compacted(self.machine.log)
+        self.machine.check_replay_of_offsets()
         self.machine.reload()
+        told = groups_with_offsets(self.machine.log)
         for group_id in [group_id for group_id, group in self.groups.items() if group.written_ms is None]:
-            if not self._kept(group_id):
+            if group_id not in told:
                 del self.groups[group_id]  # nothing in the log tells of it any more
 
     # Helpers
@@ -360,6 +457,18 @@ class OffsetsModel(RuleBasedStateMachine):
             action()
         self.machine.append_error = None
         assert self.machine.log == written
+
+    def _everything(self) -> list[tuple[Where, Kept]]:
+        """All offsets, committed and waiting."""
+        committed = [
+            (Where(group_id, key), kept)
+            for group_id, offsets in self.offsets.items()
+            for key, kept in offsets.items()
+        ]
+        return committed + [entry for waiting in self.waiting.values() for entry in waiting.items()]
+
+    def _all_keys(self, group_id: str) -> set[tuple[str, int]]:
+        return {where.key for where, _ in self._everything() if where.group_id == group_id}
 
     def _kept(self, group_id: str) -> dict[tuple[str, int], Kept]:
         return self.offsets.setdefault(group_id, {})

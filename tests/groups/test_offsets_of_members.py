@@ -3,9 +3,10 @@
 import pytest
 from tests.groups.consumer_room import FakeTopics
 from tests.groups.mixed_members import SESSION_TIMEOUT_MS, ClassicClient, Client, ConsumerClient
-from tests.groups.offset_room import commit_request, fetch_request
+from tests.groups.offset_room import commit_request, fetch_request, transactional_request
 from tests.groups.shard_machine import ShardMachine
 
+from gralha.coordination.producer import Producer
 from gralha.groups.caller import Caller
 from gralha.groups.config import ConsumerGroupTimes, GroupsConfig
 from gralha.groups.records import GroupRecord, encode_record
@@ -19,6 +20,7 @@ from gralha.protocol.messages.group_records import (
 from gralha.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from gralha.protocol.messages.offset_commit import OffsetCommitResponse
 from gralha.protocol.messages.offset_fetch import OffsetFetchResponseGroup
+from gralha.protocol.messages.txn_offset_commit import TxnOffsetCommitResponse
 
 RETENTION_MS = 100_000
 CHECK_MS = 1_000
@@ -28,6 +30,7 @@ CONFIG = GroupsConfig(
     offsets_retention_check_interval_ms=CHECK_MS,
     consumer_times=ConsumerGroupTimes(assignment_interval_ms=0),
 )
+PRODUCER = Producer(7, 0)
 TOPICS = {"t": 4, "u": 1}
 
 
@@ -71,6 +74,29 @@ class Stage(ShardMachine):
         caller = Caller("client", "/127.0.0.1", version)
         reply = self.ask(lambda shard: shard.commit_offsets(caller, request, self.now_ms))
         assert isinstance(reply.response, OffsetCommitResponse)
+        return reply.response.topics[0].partitions[0].error_code
+
+    def commit_in_transaction(
+        self,
+        offset: int,
+        client: Client,
+        *,
+        epoch: int | None = None,
+        instance_id: str | None = None,
+        partition: int = 0,
+    ) -> int:
+        """The error code."""
+        request = transactional_request(
+            PRODUCER,
+            "t",
+            {partition: offset},
+            member_id=client.member_id,
+            instance_id=instance_id,
+            generation=client.epoch if epoch is None else epoch,
+        )
+        caller = Caller("client", "/127.0.0.1", 5)
+        reply = self.ask(lambda shard: shard.commit_transactional_offsets(caller, request, self.now_ms))
+        assert isinstance(reply.response, TxnOffsetCommitResponse)
         return reply.response.topics[0].partitions[0].error_code
 
     def fetch(self, client: Client | None = None, epoch: int | None = None, topic: str = "t") -> int:
@@ -289,3 +315,68 @@ def test_record_of_a_consumer_group_takes_the_place_of_a_simple_one(stage: Stage
     assert isinstance(stage.log[-1].key, OffsetCommitKey)
     stage.room.replay(GroupRecord(ConsumerGroupMetadataKey("g"), ConsumerGroupMetadataValue(epoch=3)))
     assert (stage.fetch(), stage.listed()) == (1, [("g", "Empty", "consumer")])
+
+
+# In transactions (KIP-447)
+
+
+def test_classic_members_commit_in_transactions_of_their_generation_only(stage: Stage) -> None:
+    client = stage.classic("instance")
+    stage.settle(client)
+    assert stage.commit_in_transaction(1, client, instance_id="instance") == 0
+    old = client.epoch - 1
+    assert stage.commit_in_transaction(2, client, epoch=old) == ErrorCode.ILLEGAL_GENERATION
+    unknown = stage.commit_in_transaction(3, client, instance_id="other")
+    assert unknown == ErrorCode.UNKNOWN_MEMBER_ID
+    stage.end(PRODUCER, True)
+    assert stage.fetch() == 1
+
+
+def test_a_static_member_that_was_replaced_is_fenced(stage: Stage) -> None:
+    old, new = stage.classic("instance"), stage.classic("instance")
+    stage.settle(old)
+    new.poll()
+    fenced = stage.commit_in_transaction(1, old, instance_id="instance")
+    assert fenced == ErrorCode.FENCED_INSTANCE_ID
+
+
+def test_a_commit_in_a_transaction_is_no_sign_of_life(stage: Stage) -> None:
+    client = stage.classic()
+    stage.settle(client)
+    stage.commit(0, client)
+    stage.advance(SESSION_TIMEOUT_MS - 1)
+    assert stage.commit_in_transaction(1, client) == 0
+    stage.advance(1)
+    assert stage.listed() == [("g", "Empty", "classic")]
+
+
+def test_consumer_members_commit_in_transactions_of_their_epoch(stage: Stage) -> None:
+    client = stage.consumer()
+    stage.settle(client)
+    assert stage.commit_in_transaction(1, client) == 0
+    newer = stage.commit_in_transaction(2, client, epoch=client.epoch + 1)
+    assert newer == ErrorCode.ILLEGAL_GENERATION
+    stage.end(PRODUCER, True)
+    assert stage.fetch() == 1
+
+
+def test_a_consumer_that_gave_a_partition_away_cannot_commit_it(stage: Stage) -> None:
+    first, second = stage.consumer("c"), stage.consumer("d")
+    stage.settle(first)
+    before = first.epoch
+    stage.settle(first, second)
+    owned = [stage.commit_in_transaction(1, first, epoch=before, partition=index) for index in range(4)]
+    assert sorted(owned) == [0, 0, ErrorCode.ILLEGAL_GENERATION, ErrorCode.ILLEGAL_GENERATION]
+
+
+def test_a_group_that_waits_for_a_transaction_outlives_its_members(stage: Stage) -> None:
+    client = stage.classic()
+    stage.settle(client)
+    assert stage.commit_in_transaction(1, client) == 0
+    stage.advance(SESSION_TIMEOUT_MS + RETENTION_MS + 2 * CHECK_MS)
+    assert stage.listed() == [("g", "Empty", "classic")]
+    stage.end(PRODUCER, False)
+    stage.advance(2 * CHECK_MS)
+    assert stage.listed() == []
+    stage.reload()
+    assert stage.listed() == []

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
-from typing import Final, TypeVar
+from typing import Final, TypeVar, cast
 
 from gralha.broker.config import NodeConfig
 from gralha.broker.controller_channel import ControllerChannel
@@ -13,20 +13,29 @@ from gralha.broker.group_coordination import coordinate_groups, follow_topics
 from gralha.broker.peers import PeerConnections
 from gralha.broker.pipeline import Peer, RequestContext
 from gralha.broker.presence import Presence
+from gralha.broker.transactions.coordination import coordinate_transactions
+from gralha.broker.transactions.markers import Markers
+from gralha.broker.transactions.verifier import Verifier
 from gralha.metadata.controller.decision import Decision
 from gralha.metadata.image import MetadataImage
 from gralha.metadata.service import ControllerService
 from gralha.protocol.errors import NotControllerError
 from gralha.protocol.message import Message
+from gralha.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from gralha.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
+from gralha.protocol.peers import PeerError
 from gralha.replication.manager import ReplicaManager
 from gralha.storage.manager import LogManager
 from gralha.transactions.producer_ids import ProducerIds
+from gralha.transactions.transaction import Transaction
 
 Response = TypeVar("Response")
 
 READER_THREADS: Final = 8
 FORWARD_TIMEOUT_MS: Final = 30_000
 BROKER_LANE: Final = "broker"
+MARKERS_LANE: Final = "markers"
+VERIFY_LANE: Final = "verify"
 
 
 class Broker:
@@ -67,6 +76,16 @@ class Broker:
 
         self.groups = coordinate_groups(config, lambda: self.image, replicas, clock, random, self.readers)
         controller.subscribe(lambda change, _image: follow_topics(self.groups, change))
+        self._markers = Markers(lambda: self.image, replicas, self._write_markers, self._complete)
+        self.transactions = coordinate_transactions(
+            config, lambda: self.image, replicas, clock, self.readers, producer_ids, self._markers.send
+        )
+        self.verifier = Verifier(
+            lambda: self.image,
+            self._verify_partitions,
+            config.number("add.partitions.to.txn.retry.backoff.max.ms") / 1000,
+            replicas.on_failure,
+        )
         self.departures = Departures()
         controller.subscribe(lambda _change, image: self.departures.follow(image.brokers, clock()))
 
@@ -93,6 +112,47 @@ class Broker:
         if self.channel is None:
             raise NotControllerError
         return await self.channel.ask(request, timeout_ms=FORWARD_TIMEOUT_MS, lane=BROKER_LANE)
+
+    def verifies_transactions(self) -> bool:
+        """The setting transaction.partition.verification.enable."""
+        return self.config.flag("transaction.partition.verification.enable")
+
+    def close_coordinators(self) -> None:
+        """Forget the state of all groups and transactions. Clients are sent to the next coordinators."""
+        self.groups.close()
+        self.transactions.close()
+        self._markers.close()
+        self.verifier.close()
+
+    def _complete(self, prepared: Transaction) -> None:
+        """All partitions of a transaction have their marker."""
+        self.transactions.run(
+            prepared.transactional_id, lambda shard, now_ms: shard.complete(prepared, now_ms)
+        )
+
+    async def _write_markers(
+        self, broker_id: int, request: WriteTxnMarkersRequest
+    ) -> WriteTxnMarkersResponse:
+        """Writes markers on a broker, which may be this one."""
+        if broker_id == self.config.node_id:
+            from gralha.broker.handlers import write_txn_markers
+
+            return await write_txn_markers.write(self, request)
+        return cast(WriteTxnMarkersResponse, await self._ask_broker(broker_id, request, MARKERS_LANE))
+
+    async def _verify_partitions(self, broker_id: int, request: AddPartitionsToTxnRequest) -> Message:
+        """Asks the transaction coordinator on a broker, which may be this one."""
+        if broker_id == self.config.node_id:
+            from gralha.broker.handlers import add_partitions_to_txn
+
+            return await add_partitions_to_txn.answer_broker(self, request)
+        return await self._ask_broker(broker_id, request, VERIFY_LANE)
+
+    async def _ask_broker(self, broker_id: int, request: Message, lane: str) -> Message:
+        if self.peers is None:
+            raise PeerError("this node has no connections to other brokers")
+        timeout_ms = self.config.number("request.timeout.ms")
+        return await self.peers.ask(broker_id, request, timeout_ms=timeout_ms, lane=lane)
 
     def meet(self, peer: Peer, node_id: int) -> None:
         """The other end of a connection is a node of the cluster. This node's own broker does not count."""

@@ -524,7 +524,7 @@ class Node:
         await self.metrics.close()
         await self._server.close()
         if self._broker is not None:
-            self._broker.groups.close()
+            self._broker.close_coordinators()
         await self._replicas.close()
         if self._duties is not None:
             self._duties.close()
@@ -566,7 +566,7 @@ class Node:
         await self._server.close()
         await self._controller_server.close()
         if self._broker is not None:
-            self._broker.groups.close()
+            self._broker.close_coordinators()
         self._replicas.checks.close()
         if self._duties is not None:
             self._duties.close()

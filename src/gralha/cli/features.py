@@ -1,6 +1,7 @@
 """kafka-features: shows the supported and the current levels of features, and changes them (KIP-584)."""
 
 import argparse
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
@@ -205,7 +206,11 @@ def _send(options: argparse.Namespace, levels: dict[str, int], kind: "UpgradeTyp
     release = None if options.command == "disable" else options.release_version
     with open_admin(options, _CLIENT_ID) as admin:
         if release is not None:
-            check_release(release, levels, admin.describe_features(None).supported)
+            supported = admin.describe_features(None).supported
+            levels, missing = split_by_existence(levels, supported)
+            check_release(release, levels, supported)
+            if missing:
+                _warn(f"The cluster does not have {_and(missing)}. Only the other features are changed.")
         results = admin.update_features(levels, kind, validate_only=options.dry_run)
     for line in result_lines(options.command, levels, results, dry_run=options.dry_run):
         print(line)
@@ -213,6 +218,25 @@ def _send(options: argparse.Namespace, levels: dict[str, int], kind: "UpgradeTyp
     if failures:
         raise CommandError(f"{failures} out of {len(levels)} operation(s) failed.")
     return 0
+
+
+def split_by_existence(
+    levels: Mapping[str, int], supported: "Mapping[str, FeatureRange]"
+) -> tuple[dict[str, int], list[str]]:
+    """The levels of features that the cluster has, and the names of those that it does not have at all."""
+    present = {name: level for name, level in levels.items() if name in supported}
+    return present, [name for name in levels if name not in present]
+
+
+def _and(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _warn(text: str) -> None:
+    from gralha.cli.colour import yellow
+
+    print(yellow(f"WARN {text}", sys.stderr), file=sys.stderr)
 
 
 def check_release(release: str, levels: Mapping[str, int], supported: "Mapping[str, FeatureRange]") -> None:

@@ -39,6 +39,7 @@ KAFKA_COMMANDS = {
     "storage": ("storage", "format data folders"),
     "streams-application-reset": ("streams_application_reset", "let a Kafka Streams application start anew"),
     "topics": ("topics", "create, list, describe, alter and delete topics"),
+    "transactions": ("transactions", "show transactions, and end those that hang"),
     "verifiable-consumer": ("verifiable_consumer", "read for a test, with JSON events"),
     "verifiable-producer": ("verifiable_producer", "write for a test, with JSON events"),
 }

@@ -3,6 +3,9 @@
 Values come in slices: Arrow-like columns, which the compiled `RowRouter` turns into record batches without a
 Python object per record. All records of a batch are acknowledged at once, so the latency of a record begins
 when its batch was begun. A slice has at most a thousand records, and a batch waits at most linger.ms.
+
+With transactions, a slice is written to one transaction. The first slice that ends after the duration of a
+transaction is its last one.
 """
 
 import itertools
@@ -11,7 +14,7 @@ import sys
 import time
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from gralha.cli.connect import creation_warning
 from gralha.cli.perf_statistics import Deliveries, Throttle
@@ -28,6 +31,8 @@ from gralha.client.record_builder import (
     TopicRoute,
 )
 from gralha.client.settings import ClientSettings
+from gralha.client.transaction_state import TransactionState
+from gralha.client.transactional_calls import LAST_V1_PRODUCE, TransactionalCalls
 from gralha.client.values import TopicPartition
 from gralha.protocol.batches import NO_PRODUCER_ID, NO_SEQUENCE, increment_sequence
 from gralha.protocol.compression import NAMES as COMPRESSIONS
@@ -75,6 +80,14 @@ class TimedBatch(ProducedBatch):
         self.value_bytes = value_bytes
 
 
+class Transactions(NamedTuple):
+    """The transactions of a test."""
+
+    transactional_id: str
+    timeout_ms: int
+    duration_ms: int
+
+
 class _Open:
     """A batch that is being filled."""
 
@@ -87,9 +100,17 @@ class Load:
     """Writes slices of records to a topic, and reports each batch that was acknowledged."""
 
     def __init__(
-        self, settings: ClientSettings, topic: str, linger_ms: float, report: Callable[[TimedBatch], None]
+        self,
+        settings: ClientSettings,
+        topic: str,
+        linger_ms: float,
+        report: Callable[[TimedBatch], None],
+        transactions: Transactions | None = None,
     ) -> None:
         self._settings = settings
+        self._transactions = transactions
+        self._transaction: TransactionState | None = None
+        self._transaction_began = 0.0
         self._topic = topic
         self._linger_seconds = linger_ms / 1000
         self._report = report
@@ -112,9 +133,19 @@ class Load:
         builders = [RecordBuilder(self._topic, number) for number in range(len(found.partitions))]
         self._route = TopicRoute(self._topic, builders)
         self._router.routes.append(self._route)
-        if self._settings.enable_idempotence:
+        if self._transactions is not None:
+            self._init_transactions(self._transactions)
+        elif self._settings.enable_idempotence:
             response = new_producer_id(self._cluster)
             self._producer = (response.producer_id, response.producer_epoch)
+
+    def _init_transactions(self, transactions: Transactions) -> None:
+        calls = TransactionalCalls(self._cluster)
+        is_v2 = calls.uses_v2()
+        name = transactions.transactional_id
+        self._producer = identity = calls.init_producer_id(name, transactions.timeout_ms)
+        self._transaction = TransactionState(name, identity, is_v2=is_v2)
+        self._sender.use_transactions(name, None if is_v2 else LAST_V1_PRODUCE)
 
     def _all_topics(self) -> list[MetadataResponseTopic]:
         return self._cluster.metadata(None).topics
@@ -129,6 +160,7 @@ class Load:
 
     def write(self, values: Values, row: int, end: int) -> None:
         """Appends the values from one row to another. Full batches are sent."""
+        self._transaction_began = self._transaction_began or time.monotonic()
         rows = values.rows
         rows.count = end
         while row < end:
@@ -164,6 +196,34 @@ class Load:
             self._seal(number)
         self._sender.drain()
 
+    def commit_if_due(self) -> None:
+        """Commits the transaction if it has lasted for its duration."""
+        if self._transactions is not None and self._transaction_began:
+            lasted_ms = (time.monotonic() - self._transaction_began) * 1000
+            if lasted_ms >= self._transactions.duration_ms:
+                self.commit()
+
+    def commit(self) -> None:
+        """Commits the transaction, if there is one with records."""
+        if self._transaction is not None and self._transaction_began:
+            self.finish()
+            self._end(self._transaction, committed=True)
+
+    def abort(self) -> None:
+        """Aborts the transaction, so that it does not stay open until its timeout."""
+        if self._transaction is not None and self._transaction.has_begun:
+            self._sender.abandon()
+            self._end(self._transaction, committed=False)
+
+    def _end(self, transaction: TransactionState, *, committed: bool) -> None:
+        calls = TransactionalCalls(self._cluster)
+        identity = calls.end_transaction(transaction.handle, committed=committed)
+        if identity != transaction.identity:
+            self._sender.begin_new_epoch()
+        transaction.ended(identity)
+        self._producer = identity
+        self._transaction_began = 0.0
+
     def close(self) -> None:
         self._sender.close()
         self._cluster.close()
@@ -172,15 +232,33 @@ class Load:
         batch = self._open.pop(number)
         builder = self._route.builders[number]
         count = builder.count
-        sequence = NO_SEQUENCE
-        if self._settings.enable_idempotence:
-            sequence = self._sequences.get(number, 0)
-            self._sequences[number] = increment_sequence(sequence, count)
-        producer_id, epoch = self._producer
-        data = builder.finish(self._codec, self._settings.compression_level, producer_id, epoch, sequence)
+        sequence = self._next_sequence(number, count)
+        data = builder.finish(
+            self._codec,
+            self._settings.compression_level,
+            *self._producer,
+            sequence,
+            self._transaction is not None,
+        )
         deadline = time.monotonic() + self._settings.delivery_timeout_ms / 1000
         produced = TimedBatch(ProducedBatch(data, count, deadline), batch.began, batch.value_bytes)
         self._sender.add(TopicPartition(self._topic, number), produced)
+
+    def _next_sequence(self, number: int, count: int) -> int:
+        """The first sequence number of a batch of a partition. Adds the partition to the transaction (v1)."""
+        transaction = self._transaction
+        if transaction is not None:
+            partition = TopicPartition(self._topic, number)
+            missing = transaction.to_add([partition])
+            if missing:
+                TransactionalCalls(self._cluster).add_partitions(transaction.handle, missing)
+                transaction.added(missing)
+            return transaction.next_sequence(partition, count)
+        if not self._settings.enable_idempotence:
+            return NO_SEQUENCE
+        sequence = self._sequences.get(number, 0)
+        self._sequences[number] = increment_sequence(sequence, count)
+        return sequence
 
     def _delivered(self, _partition: TopicPartition, batch: ProducedBatch) -> None:
         assert isinstance(batch, TimedBatch)
@@ -222,8 +300,10 @@ def run_load(
                 # Earlier records count only for the whole test.
                 load.finish()
                 end_of_warmup()
+        load.commit_if_due()
         load.work(0 if due > 0 else min(WAIT_SECONDS_MAX, throttle.seconds_until(sent)))
     load.finish()
+    load.commit()
 
 
 def delivery_of(batch: TimedBatch) -> Deliveries:

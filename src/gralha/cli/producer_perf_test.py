@@ -7,8 +7,10 @@ keep working. `perf_producing.py` has the loop.
 import os
 import random
 import time
+import uuid
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gralha.cli.arguments import CommandParser, positive_int
@@ -18,11 +20,15 @@ from gralha.cli.program import CommandError, run
 from gralha.cli.properties import load_properties
 
 if TYPE_CHECKING:
-    from gralha.cli.perf_producing import TimedBatch, Values
+    from gralha.cli.perf_producing import Load, TimedBatch, Transactions, Values
     from gralha.client.settings import ClientSettings
 
 _PAYLOAD_POOL = 1024
 _CAPITALS = bytes(range(65, 91))
+# The defaults of the Java producer and of Kafka's command.
+_LINGER_MS = 5
+_TRANSACTION_TIMEOUT_MS = 60_000
+_TRANSACTION_DURATION_MS = 3_000
 
 
 def _parser() -> CommandParser:
@@ -33,6 +39,10 @@ def _parser() -> CommandParser:
             (
                 "--bootstrap-server localhost:9092 --topic orders --num-records 1000000 --record-size 100 "
                 "--throughput -1"
+            ),
+            (
+                "--bootstrap-server localhost:9092 --topic orders --num-records 1000000 --record-size 100 "
+                "--throughput -1 --transaction-duration-ms 100"
             ),
         ],
     )
@@ -58,8 +68,15 @@ def _parser() -> CommandParser:
     parser.value("command-config", "a file with properties of the producer", metavar="FILE")
     parser.value("producer.config", "old name of --command-config", metavar="FILE", dest="command_config")
     parser.flag("print-metrics", "print the metrics of the producer at the end")
-    parser.value("transactional-id", "not supported yet: transactions cannot be measured", metavar="ID")
-    parser.value("transaction-duration-ms", "not supported yet", kind=positive_int, metavar="MS")
+    parser.value(
+        "transactional-id", "write in transactions with this id (default: a random one)", metavar="ID"
+    )
+    parser.value(
+        "transaction-duration-ms",
+        "write in transactions that are committed after this time (default with an id: 3000)",
+        kind=positive_int,
+        metavar="MS",
+    )
     parser.value("warmup-records", "records before the steady state", kind=int, default=0, metavar="N")
     parser.value(
         "reporting-interval", "how often to print progress", kind=positive_int, default=5000, metavar="MS"
@@ -78,16 +95,17 @@ def _main(arguments: list[str]) -> int:
 
     settings = settings_of(properties)
     test = _Test(options)
-    test.run(settings, _linger_ms(properties))
+    linger_ms = _milliseconds(properties, "linger.ms", _LINGER_MS)
+    test.run(settings, linger_ms, transactions_of(options, properties, settings))
     if options.print_metrics:
         print(metrics_table(test.metrics.values(), "producer-metrics", settings.client_id))
     return 0
 
 
-def _linger_ms(properties: Mapping[str, str]) -> int:
-    text = properties["linger.ms"]
+def _milliseconds(properties: Mapping[str, str], name: str, default: int) -> int:
+    text = properties.get(name, str(default))
     if not text.isdecimal():
-        raise CommandError(f"linger.ms={text} is not allowed: give a number of milliseconds")
+        raise CommandError(f"{name}={text} is not allowed: give a number of milliseconds")
     return int(text)
 
 
@@ -123,14 +141,32 @@ def producer_properties(options: Namespace) -> dict[str, str]:
             "At least one of --bootstrap-server, --command-property, --producer-props, --producer.config or "
             "--command-config must be specified with the brokers' addresses."
         )
-    if properties.get("transactional.id") or options.transactional_id or options.transaction_duration_ms:
-        raise CommandError(
-            "This command cannot measure transactions yet: leave out --transactional-id, "
-            "--transaction-duration-ms and transactional.id"
-        )
+    if options.transactional_id:
+        properties["transactional.id"] = options.transactional_id
+    elif options.transaction_duration_ms:
+        properties.setdefault("transactional.id", f"performance-producer-{uuid.uuid4()}")
     # The defaults of the Java producer, so that both tools measure the same.
-    defaults = {"client.id": "perf-producer-client", "acks": "all", "linger.ms": "5", "batch.size": "16384"}
+    defaults = {"client.id": "perf-producer-client", "acks": "all", "batch.size": "16384"}
+    defaults["linger.ms"] = str(_LINGER_MS)
     return defaults | properties
+
+
+def transactions_of(
+    options: Namespace, properties: Mapping[str, str], settings: "ClientSettings"
+) -> "Transactions | None":
+    """The transactions of the test, or None if it writes without them."""
+    from gralha.cli.perf_producing import Transactions
+
+    name = properties.get("transactional.id")
+    if not name:
+        return None
+    if not settings.enable_idempotence:
+        raise CommandError(
+            "Transactions need acks=all and enable.idempotence=true: change these properties, or leave out "
+            "transactional.id"
+        )
+    timeout_ms = _milliseconds(properties, "transaction.timeout.ms", _TRANSACTION_TIMEOUT_MS)
+    return Transactions(name, timeout_ms, options.transaction_duration_ms or _TRANSACTION_DURATION_MS)
 
 
 def _slices(options: Namespace) -> "Callable[[int, int], tuple[Values, int]]":
@@ -183,33 +219,41 @@ class _Test:
         self._steady: ProducerStatistics | None = None
         self.metrics = ProducerMetrics()
 
-    def run(self, settings: "ClientSettings", linger_ms: float) -> None:
-        from gralha.cli.perf_producing import Load, run_load
+    def run(self, settings: "ClientSettings", linger_ms: float, transactions: "Transactions | None") -> None:
+        from gralha.cli.perf_producing import Load
 
-        options = self._options
-        load = Load(settings, options.topic, linger_ms, self._delivered)
+        load = Load(settings, self._options.topic, linger_ms, self._delivered, transactions)
         try:
-            slices = _slices(options)
-            load.connect()
-            if options.warmup_records > 0:
-                print(
-                    f"Warmup first {options.warmup_records} records. "
-                    "Steady state results will print after the complete test summary."
-                )
-            self._statistics.start()
-            run_load(
-                load,
-                slices,
-                options.num_records,
-                options.throughput,
-                options.warmup_records,
-                self._begin_steady_state,
-            )
+            self._write(load)
+        except BaseException:
+            _abort(load)
+            raise
         finally:
             load.close()
         self._statistics.print_total()
         if self._steady is not None:
             self._steady.print_total()
+
+    def _write(self, load: "Load") -> None:
+        from gralha.cli.perf_producing import run_load
+
+        options = self._options
+        slices = _slices(options)
+        load.connect()
+        if options.warmup_records > 0:
+            print(
+                f"Warmup first {options.warmup_records} records. "
+                "Steady state results will print after the complete test summary."
+            )
+        self._statistics.start()
+        run_load(
+            load,
+            slices,
+            options.num_records,
+            options.throughput,
+            options.warmup_records,
+            self._begin_steady_state,
+        )
 
     def _begin_steady_state(self) -> None:
         remaining = self._options.num_records - self._options.warmup_records
@@ -225,3 +269,11 @@ class _Test:
         self._statistics.record(delivered, now)
         if self._steady is not None:
             self._steady.record(delivered, now)
+
+
+def _abort(load: "Load") -> None:
+    """Aborts the transaction of a test that has failed. The failure itself is what the user has to see."""
+    from gralha.client.errors import ClientError, KafkaError
+
+    with suppress(ClientError, KafkaError):
+        load.abort()

@@ -9,8 +9,8 @@
     loading.py       reads a partition back
     timers.py        deadlines
 
-How transactions will fit: the transaction coordinator is a shard of its own, with a codec for the records of
-`__transaction_state`. A TxnOffsetCommit decides on records of `__consumer_offsets` with a producer, which the
-appender writes as a transactional batch. WriteTxnMarkers decides on a marker, which it writes as a control
-batch. Loading hands both to the shard already, with the producer's id and epoch.
+Transactions fit in at three places. The transaction coordinator is a shard of its own, with a codec for the
+records of `__transaction_state`. Records of a decision with a producer are a transactional batch, for example
+the offsets of a TxnOffsetCommit. WriteTxnMarkers ends a transaction with a control batch
+(`Coordinator.write_marker`). A shard replays both with the producer, live and when it is loaded.
 """

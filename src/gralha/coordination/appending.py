@@ -9,15 +9,23 @@ An append that fails is one of two things:
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Generic
 
 from gralha.coordination.decision import Record
+from gralha.coordination.producer import EndMarker, Producer
 from gralha.coordination.shard import Codec
-from gralha.protocol.errors import ErrorCode, KafkaError, UnknownServerError, error_for
+from gralha.protocol.errors import (
+    ErrorCode,
+    KafkaError,
+    NotLeaderOrFollowerError,
+    UnknownServerError,
+    error_for,
+)
 from gralha.protocol.primitives import ProtocolError, RecordBytes
 from gralha.protocol.records import Record as StoredRecord
 from gralha.protocol.records import encode_batch
+from gralha.replication.leading import Leading
 from gralha.replication.partition import Partition
 
 log = logging.getLogger("gralha.coordination")
@@ -34,6 +42,24 @@ _ANSWERS: Final = {
 }
 # While one of these errors lasts, the log takes no records at all.
 _OUTAGES: Final = frozenset({ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_ENOUGH_REPLICAS})
+# Somebody else has taken over, and only the loser needs to know.
+_TAKEN_OVER: Final = frozenset(
+    {
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.TRANSACTION_COORDINATOR_FENCED,
+    }
+)
+# A transaction coordinator sends markers to partitions, so it knows the errors of partitions.
+_ERRORS_OF_COORDINATORS: Final = frozenset(
+    {
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+# Kafka's coordinators write this, too. A partition does not count the batches of a coordinator.
+_BASE_SEQUENCE: Final = 0
 
 
 class LogBrokenError(Exception):
@@ -50,6 +76,11 @@ def answer_to(error: KafkaError) -> KafkaError:
     return error if code is None else error_for(code, error.message)
 
 
+def answer_to_marker(error: KafkaError) -> KafkaError:
+    """The error for the transaction coordinator when a marker is refused. It tries again after these."""
+    return NotLeaderOrFollowerError(error.message) if error.code in _ERRORS_OF_COORDINATORS else error
+
+
 class Appender(Generic[Record]):
     def __init__(self, partition: Partition, codec: Codec[Record]) -> None:
         self._partition = partition
@@ -57,15 +88,43 @@ class Appender(Generic[Record]):
         self._outage: int | None = None  # the error code while appends fail
         self._name = f"{partition.topic}-{partition.index}"
 
-    def append(self, records: Sequence[Record], now_ms: int) -> KafkaError | None:
+    def append(self, records: Sequence[Record], producer: Producer | None, now_ms: int) -> KafkaError | None:
         """Write records as one batch. Returns the answer if the log refuses them; raises LogBrokenError."""
         try:
-            batch = encode_batch([self._stored(record, now_ms) for record in records])
+            stored = [self._stored(record, now_ms) for record in records]
         except ProtocolError as error:
             # A client has sent an id that is too long for a record.
             return UnknownServerError(f"A record cannot be written: {error}")
+        if producer is None:
+            return self._write(encode_batch(stored), now_ms)
+        batch = encode_batch(
+            stored,
+            producer_id=producer.id,
+            producer_epoch=producer.epoch,
+            base_sequence=_BASE_SEQUENCE,
+            transactional=True,
+        )
+        return self._write(batch, now_ms)
+
+    def append_marker(self, marker: EndMarker, now_ms: int) -> KafkaError | None:
+        """Write the end of a producer's transaction. Returns and raises what `append` does."""
+        return self._attempt(
+            lambda leading: leading.append_marker(
+                marker.producer.id,
+                marker.producer.epoch,
+                marker.coordinator_epoch,
+                marker.is_commit,
+                marker.has_new_epoch,
+                now_ms,
+            )
+        )
+
+    def _write(self, batch: bytes, now_ms: int) -> KafkaError | None:
+        return self._attempt(lambda leading: leading.append_own(RecordBytes(batch, 0, len(batch)), now_ms))
+
+    def _attempt(self, append: Callable[[Leading], object]) -> KafkaError | None:
         try:
-            self._partition.led().append_own(RecordBytes(batch, 0, len(batch)), now_ms)
+            append(self._partition.led())
         except KafkaError as refusal:
             self._note_refusal(refusal)
             return answer_to(refusal)
@@ -86,5 +145,5 @@ class Appender(Generic[Record]):
             if self._outage != refusal.code:
                 self._outage = refusal.code
                 log.error("%s cannot be written: %s", self._name, refusal.message)
-        elif refusal.code != ErrorCode.NOT_LEADER_OR_FOLLOWER:
+        elif refusal.code not in _TAKEN_OVER:
             log.warning("%s refuses a record: %s", self._name, refusal.message)

@@ -9,7 +9,9 @@ from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from typing import Any, Final, Generic
 
+from gralha.coordination.appending import answer_to_marker
 from gralha.coordination.decision import Decision
+from gralha.coordination.producer import EndMarker
 from gralha.coordination.runtime import Answer, AnyShard, CoordinatorPorts, Decide, Runtime, State
 from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import CoordinatorNotAvailableError, KafkaError, NotCoordinatorError
@@ -51,11 +53,45 @@ class Coordinator(Generic[AnyShard]):
             return failed(NotCoordinatorError())
         return runtime.call(decide, failed)
 
+    def write_marker(
+        self,
+        partition_index: int,
+        marker: EndMarker,
+        failed: Callable[[KafkaError], Answer],
+        response: Answer,
+    ) -> Answer | Awaitable[Answer]:
+        """End a producer's transaction in a partition. The answer comes when the marker is committed.
+
+        `failed` gets the errors of a partition, not those of a coordinator, because the transaction
+        coordinator tries again after NOT_LEADER_OR_FOLLOWER. A marker without a transaction is written, too.
+        """
+
+        def refused(error: KafkaError) -> Answer:
+            return failed(answer_to_marker(error))
+
+        runtime = self._runtimes.get(partition_index)
+        if runtime is None:
+            return refused(NotCoordinatorError())
+        return runtime.call(lambda _shard, _reply, _now_ms: Decision(response, marker=marker), refused)
+
     def call_all(
         self, decide: Decide[AnyShard], failed: Callable[[KafkaError], Answer]
     ) -> list[Answer | Awaitable[Answer]]:
         """Let every shard of this broker decide on a request."""
         return [runtime.call(decide, failed) for runtime in self._runtimes.values() if runtime.is_open]
+
+    def is_active(self, key: str) -> bool:
+        """Whether this broker coordinates the key, and has loaded its partition."""
+        partition_count = self._partition_count()
+        runtime = self._runtimes.get(partition_for(key, partition_count)) if partition_count else None
+        return runtime is not None and runtime.state is State.ACTIVE
+
+    def run(self, key: str, decide: Callable[[AnyShard, int], Decision[Any]]) -> None:
+        """Let the shard of a key decide on something that nobody waits for, if this broker has the shard."""
+        partition_count = self._partition_count()
+        runtime = self._runtimes.get(partition_for(key, partition_count)) if partition_count else None
+        if runtime is not None:
+            runtime.run(decide)
 
     def run_all(self, decide: Callable[[AnyShard, int], Decision[Any]]) -> None:
         """Let every shard decide on something that nobody waits for."""

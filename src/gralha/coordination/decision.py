@@ -14,7 +14,7 @@ had written at the end of that step.
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from gralha.coordination.producer import Producer
+from gralha.coordination.producer import EndMarker, Producer
 from gralha.protocol.errors import KafkaError
 from gralha.protocol.message import Struct
 
@@ -51,8 +51,10 @@ class Decision(NamedTuple, Generic[Record]):
 
     With a `producer` the records are a part of its transaction: they are one transactional batch.
 
+    A `marker` ends a producer's transaction in this partition. A decision with a marker has no records.
+
     The records are one batch, all or none, unless `is_atomic` is False. In that case each record stands for
-    itself, and there may be more records than a batch can hold.
+    itself, and there may be more records than a batch can hold. With a producer they are always one batch.
     """
 
     response: Struct | None = None
@@ -62,6 +64,7 @@ class Decision(NamedTuple, Generic[Record]):
     is_atomic: bool = True
     producer: Producer | None = None
     on_committed: Callable[[], None] | None = None
+    marker: EndMarker | None = None
 
 
 NOTHING: Final[Decision[Any]] = Decision()

@@ -16,3 +16,5 @@ class EndMarker(NamedTuple):
     producer: Producer
     coordinator_epoch: int  # the leader epoch of the coordinator's partition
     is_commit: bool
+    # Whether each transaction of the producer has an epoch of its own (KIP-890).
+    has_new_epoch: bool = False

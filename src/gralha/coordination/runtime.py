@@ -22,6 +22,7 @@ from gralha.coordination.answers import Answers, Call
 from gralha.coordination.appending import Appender, LogBrokenError, answer_to
 from gralha.coordination.decision import NOTHING, Decision, Reply
 from gralha.coordination.loading import read_chunk
+from gralha.coordination.producer import EndMarker
 from gralha.coordination.shard import Shard
 from gralha.coordination.timers import Action
 from gralha.protocol.errors import (
@@ -183,7 +184,7 @@ class Runtime(Generic[AnyShard]):
                 log.warning("%s refuses one of its timers: %s", self._name, error.message)
             reply.fail(error)
             return error
-        refusal = self._write(decision, now_ms) if decision.records else None
+        refusal = self._write(decision, now_ms)
         if refusal is not None:
             if decision.on_failed is not None:
                 decision.on_failed(refusal)
@@ -199,15 +200,27 @@ class Runtime(Generic[AnyShard]):
 
     def _write(self, decision: Decision[Any], now_ms: int) -> KafkaError | None:
         """Append and replay. A decision that is not atomic may be refused in the middle."""
-        records = decision.records
-        size = len(records) if decision.is_atomic else BATCH_RECORDS
+        if decision.marker is not None:
+            return self._write_marker(decision.marker, now_ms)
+        return self._write_records(decision, now_ms) if decision.records else None
+
+    def _write_marker(self, marker: EndMarker, now_ms: int) -> KafkaError | None:
+        refusal = self._appender.append_marker(marker, now_ms)
+        if refusal is None:
+            self.shard.replay_end_of_transaction(marker.producer, marker.is_commit)
+        return refusal
+
+    def _write_records(self, decision: Decision[Any], now_ms: int) -> KafkaError | None:
+        records, producer = decision.records, decision.producer
+        is_atomic = decision.is_atomic or producer is not None
+        size = len(records) if is_atomic else BATCH_RECORDS
         for start in range(0, len(records), size):
             batch = records[start : start + size]
-            refusal = self._appender.append(batch, now_ms)
+            refusal = self._appender.append(batch, producer, now_ms)
             if refusal is not None:
                 return refusal
             for record in batch:
-                self.shard.replay(record)
+                self.shard.replay(record, producer)
         return None
 
     def _start_again(self, call: Call | None, error: KafkaError) -> None:

@@ -8,6 +8,7 @@ only.
 from collections.abc import Iterable
 from typing import Final
 
+from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -25,7 +26,14 @@ from gralha.protocol.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from gralha.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
 
+_TRANSACTIONAL_COMMIT_KNOWS_LOADING: Final = 2
 _FETCH_HAS_GROUPS: Final = 8
 _FETCH_HAS_GROUP_ERROR: Final = 2
 
@@ -39,6 +47,27 @@ def commit_error(request: OffsetCommitRequest, code: int) -> OffsetCommitRespons
                 topic_id=topic.topic_id,
                 partitions=[
                     OffsetCommitResponsePartition(partition.partition_index, code)
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def transactional_commit_error(
+    request: TxnOffsetCommitRequest, code: int, version: int
+) -> TxnOffsetCommitResponse:
+    """The response for a request that failed. TxnOffsetCommit has errors of partitions only."""
+    if code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < _TRANSACTIONAL_COMMIT_KNOWS_LOADING:
+        # Old producers fail if a coordinator is loading (KAFKA-7296).
+        code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return TxnOffsetCommitResponse(
+        topics=[
+            TxnOffsetCommitResponseTopic(
+                name=topic.name,
+                partitions=[
+                    TxnOffsetCommitResponsePartition(partition.partition_index, code)
                     for partition in topic.partitions
                 ],
             )

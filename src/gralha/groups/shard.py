@@ -1,9 +1,9 @@
 """All groups and offsets of one partition of `__consumer_offsets`, in memory.
 
 Each request goes to the part that decides it: `classic` and `consumer` for the two protocols,
-`classic_members` and `conversion` if both meet in one group, `offsets` for offsets. The parts share the
-groups and the timers. The runtime appends the records of their decisions to the log of the partition, and
-replays them. It loads a shard by replaying the log.
+`classic_members` and `conversion` if both meet in one group, `offset_commits` and `offsets` for offsets. The
+parts share the groups and the timers. The runtime appends the records of their decisions to the log of the
+partition, and replays them. It loads a shard by replaying the log.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,12 +19,14 @@ from gralha.groups.caller import Caller
 from gralha.groups.classic import ClassicProtocol
 from gralha.groups.classic_group import ClassicGroup
 from gralha.groups.classic_members import ClassicMembers
+from gralha.groups.committed_offset import CommittedOffset
 from gralha.groups.config import ConsumerGroupTimes, GroupsConfig
 from gralha.groups.consumer import ConsumerProtocol
 from gralha.groups.consumer_group import ConsumerGroup
 from gralha.groups.conversion import Conversion
 from gralha.groups.group import Group
-from gralha.groups.offsets import CommittedOffset, Offsets
+from gralha.groups.offset_commits import OffsetCommits
+from gralha.groups.offsets import Offsets
 from gralha.groups.records import GROUP_CODEC, GroupDecision, GroupRecord
 from gralha.groups.topics import Topics
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
@@ -42,6 +44,7 @@ from gralha.protocol.messages.offset_commit import OffsetCommitRequest
 from gralha.protocol.messages.offset_delete import OffsetDeleteRequest
 from gralha.protocol.messages.offset_fetch import OffsetFetchRequestGroup
 from gralha.protocol.messages.sync_group import SyncGroupRequest
+from gralha.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 
 EXPIRY: Final = "offsets.retention"
 
@@ -78,7 +81,8 @@ class GroupShard:
         self._classic_members = ClassicMembers(
             self.groups, self.timers, config, topics, self._consumer, conversion, new_id
         )
-        self._offsets = Offsets(self.groups, config, topics, ClassicGroup, self._classic.touch)
+        self._offsets = Offsets(self.groups, config, topics, ClassicGroup)
+        self._commits = OffsetCommits(self.groups, config, topics, self._classic.touch)
 
     def committed_offsets(self, group_id: str) -> Mapping[str, Mapping[int, CommittedOffset]]:
         """The offsets that a group has committed, by topic and partition."""
@@ -123,11 +127,19 @@ class GroupShard:
 
     def commit_offsets(self, caller: Caller, request: OffsetCommitRequest, now_ms: int) -> GroupDecision:
         """A group commits offsets."""
-        return self._offsets.commit(caller, request, now_ms)
+        return self._commits.commit(caller, request, now_ms)
 
-    def fetch_offsets(self, caller: Caller, request: OffsetFetchRequestGroup) -> GroupDecision:
+    def commit_transactional_offsets(
+        self, caller: Caller, request: TxnOffsetCommitRequest, now_ms: int
+    ) -> GroupDecision:
+        """A producer commits offsets of a group, which count if its transaction commits."""
+        return self._commits.commit_in_transaction(caller, request, now_ms)
+
+    def fetch_offsets(
+        self, caller: Caller, request: OffsetFetchRequestGroup, require_stable: bool = False
+    ) -> GroupDecision:
         """The offsets of a group."""
-        return Decision(self._offsets.fetch(caller, request))
+        return Decision(self._offsets.fetch(caller, request, require_stable))
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> GroupDecision:
         """Delete offsets of topics that no member subscribes to."""
@@ -167,19 +179,18 @@ class GroupShard:
     # The log
 
     def replay(self, record: GroupRecord, producer: Producer | None = None) -> None:
-        """Take over what a record says."""
-        if producer is not None:
-            return  # offsets that are committed in transactions are not supported yet
+        """Take over what a record says. Only offsets are written in transactions."""
         key, value = record
         if isinstance(key, OffsetCommitKey):
-            self._offsets.replay_offset_commit(key, cast(OffsetCommitValue | None, value))
+            self._offsets.replay_offset_commit(key, cast(OffsetCommitValue | None, value), producer)
         elif isinstance(key, GroupMetadataKey):
             self._classic.replay_group_metadata(key, cast(GroupMetadataValue | None, value))
         else:
             self._consumer.replay(record)
 
     def replay_end_of_transaction(self, producer: Producer, is_commit: bool) -> None:
-        """Offsets that are committed in transactions are not supported yet."""
+        """A producer's transaction has ended: its offsets count, or are forgotten."""
+        self._offsets.replay_end_of_transaction(producer, is_commit)
 
     def on_loaded(self, now_ms: int) -> None:
         """All records are replayed: start the timers."""

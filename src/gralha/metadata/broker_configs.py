@@ -132,8 +132,8 @@ max.connection.creation.rate: int = max; at least 0; cluster-wide
 connection.failed.authentication.delay.ms: int = 100; at least 0; low
     Accepted without effect: there is no authentication yet.
 request.timeout.ms: int = 30000; high
-    Accepted without effect: requests between nodes have time-outs of their own, such as
-    controller.quorum.request.timeout.ms and replica.socket.timeout.ms.
+    How long a broker waits for the answer of another one about a transaction. Requests of replication and of
+    the quorum have replica.socket.timeout.ms and controller.quorum.request.timeout.ms.
 fetch.max.bytes: int = 57671680; at least 1024
     The most bytes in the answer to one fetch. A single larger batch is still sent whole.
 max.incremental.fetch.session.cache.slots: int = 1000; at least 0

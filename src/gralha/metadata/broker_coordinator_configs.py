@@ -83,9 +83,9 @@ producer.id.expiration.ms: int = 86400000; at least 1; low; cluster-wide
 producer.id.expiration.check.interval.ms: int = 600000; at least 1; low
     Accepted without effect: partitions look for idempotent producers to forget every ten minutes.
 transaction.max.timeout.ms: int = 900000; at least 1; high
-    Accepted without effect: there are no transactions yet.
+    The longest timeout that a producer may ask for its transactions.
 transactional.id.expiration.ms: int = 604800000; at least 1; high
-    Accepted without effect: there are no transactions yet.
+    A transactional id that has not been used for this long is forgotten.
 transaction.state.log.num.partitions: int = 50; at least 1; high
     The number of partitions of __transaction_state. Do not change it once the topic exists.
 transaction.state.log.replication.factor: short = 3; at least 1; high
@@ -95,19 +95,20 @@ transaction.state.log.min.isr: int = 2; at least 1; high
 transaction.state.log.segment.bytes: int = 104857600; at least 1; high
     The size of a segment of __transaction_state.
 transaction.state.log.load.buffer.size: int = 5242880; at least 1; high
-    Accepted without effect: there are no transactions yet.
+    Accepted without effect: the topic is read in chunks of 1 MiB.
 transaction.abort.timed.out.transaction.cleanup.interval.ms: int = 10000; at least 1; low
-    Accepted without effect: there are no transactions yet.
+    Accepted without effect: a transaction is aborted at the moment its timeout is over.
 transaction.remove.expired.transaction.cleanup.interval.ms: int = 3600000; at least 1; low
-    Accepted without effect: there are no transactions yet.
+    How often the coordinator looks for transactional ids to forget.
 transaction.partition.verification.enable: boolean = true; low; cluster-wide
-    Accepted without effect: there are no transactions yet.
+    Whether the leader of a partition asks the transaction's coordinator before it takes the first records
+    of a transaction (version 1). Set it in the file: a dynamic value has no effect yet.
 transaction.two.phase.commit.enable: boolean = false; low
-    Accepted without effect: there are no transactions yet.
+    Accepted without effect: there is no two-phase commit yet.
 add.partitions.to.txn.retry.backoff.ms: int = 20; at least 1; high
-    Accepted without effect: there are no transactions yet.
+    Accepted without effect: the first pause is 1 ms, and each one is twice as long as the one before.
 add.partitions.to.txn.retry.backoff.max.ms: int = 100; at least 0; high
-    Accepted without effect: there are no transactions yet.
+    How long a leader asks again while the last transaction of a producer is being completed.
 """
 
 COORDINATOR_SECTIONS: Final = {

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from mypy_extensions import mypyc_attr
 
 from gralha.protocol.batches import NO_LEADER_EPOCH
+from gralha.protocol.control_records import encode_end_marker
 from gralha.protocol.errors import (
     KafkaStorageError,
     NotEnoughReplicasError,
@@ -28,6 +29,7 @@ from gralha.protocol.errors import (
 )
 from gralha.protocol.primitives import RecordBytes
 from gralha.replication.followers import LONG_AGO_MS, FetchTimes, Follower, IsrProposal
+from gralha.replication.verification import Verifications
 from gralha.storage.disk import DiskError
 from gralha.storage.log import COORDINATOR, AppendResult
 from gralha.storage.validation import BatchCheck
@@ -76,6 +78,7 @@ class Leading:
         # The in-sync replicas and the proposed ones. All of them count for the high watermark.
         self.counting: list[int] = []
         self.queue: deque[QueuedBatch] = deque()
+        self.verifications: Verifications = Verifications(partition.log, partition.log.name)
         partition.log.assign_epoch_start(self.leader_epoch, self.epoch_start_offset)
 
     def metadata_changed(self, is_decided: bool) -> None:
@@ -145,9 +148,14 @@ class Leading:
             self._check_enough_replicas()
         log = self.partition.log
         end_before = log.log_end_offset
+        header = check.header
+        if header.is_transactional:
+            self.verifications.check(header)
         result = log.append_checked(check, self.leader_epoch, now_ms)
+        if header.is_transactional:
+            self.verifications.forget(header.producer_id)
         if log.log_end_offset != end_before:
-            self._appended(end_before, check.header.size_bytes)
+            self._appended(end_before, header.size_bytes)
         return result
 
     def is_current(self, check: BatchCheck) -> bool:
@@ -177,6 +185,32 @@ class Leading:
                 raise
             raise KafkaStorageError(str(error)) from error
         self._appended(end_before, records.end - records.start)
+        return result
+
+    def append_marker(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        coordinator_epoch: int,
+        is_commit: bool,
+        has_new_epoch: bool,
+        now_ms: int,
+    ) -> AppendResult:
+        """Append the end of a producer's transaction. The transaction need not have a record here.
+
+        With `has_new_epoch` each transaction has an epoch of its own (KIP-890), so that a marker that comes
+        late cannot end a later transaction.
+        """
+        self.partition.log.check_marker_epoch(producer_id, producer_epoch, has_new_epoch)
+        batch = encode_end_marker(
+            commit=is_commit,
+            coordinator_epoch=coordinator_epoch,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            timestamp_ms=now_ms,
+        )
+        result = self.append_own(RecordBytes(batch, 0, len(batch)), now_ms)
+        self.verifications.forget(producer_id)
         return result
 
     def _appended(self, end_before: int, size_bytes: int) -> None:

@@ -145,6 +145,20 @@ class LogState:
     def active_producers(self) -> list[ProducerEntry]:
         return list(self.producers.producers.values())
 
+    def has_open_transaction(self, producer_id: i64, epoch: i64) -> bool:
+        """Whether a transaction of this producer and epoch has begun here, and has not ended."""
+        return self.producers.has_open_transaction(producer_id, epoch)
+
+    def has_batches_of(self, producer_id: i64) -> bool:
+        """Whether the last sequence number of the producer's epoch is known."""
+        entry = self.producers.producers.get(producer_id)
+        return entry is not None and len(entry.batches) > 0
+
+    def check_marker_epoch(self, producer_id: i64, epoch: i64, is_epoch_new: bool) -> None:
+        """Refuse an end marker with an epoch that the producer has used already, if its end has a new one."""
+        if is_epoch_new:
+            self.producers.check_new_epoch(producer_id, epoch, self.log_end_offset)
+
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """The largest epoch not above `epoch`, and its end offset; (-1, -1) if unknown."""
         return self.epochs.end_offset_for(epoch, self.log_end_offset)

@@ -38,6 +38,7 @@ logger: Final = logging.getLogger(__name__)
 
 BATCHES_KEPT: Final[i64] = 5
 NO_EPOCH: Final[i64] = -1
+EPOCH_MAX: Final[i64] = 32_767
 NO_OFFSET: Final[i64] = -1
 
 SNAPSHOT_SUFFIX: Final = ".snapshot"
@@ -196,6 +197,27 @@ class ProducerState:
         if entry is None or entry.epoch != header.producer_epoch:
             return False
         return header.base_sequence == (entry.last_sequence() + 1) & SEQUENCE_MAX
+
+    def has_open_transaction(self, producer_id: i64, epoch: i64) -> bool:
+        """Whether a transaction of this producer and epoch has begun here, and has not ended."""
+        entry = self.producers.get(producer_id)
+        return entry is not None and entry.epoch == epoch and entry.transaction_first_offset >= 0
+
+    def check_new_epoch(self, producer_id: i64, epoch: i64, offset: i64) -> None:
+        """Refuse an end marker unless its epoch is newer than that of the producer's batches (KIP-1228).
+
+        The marker may be repeated: then the transaction has ended, and the epoch is equal. The last epoch of
+        all cannot be followed by a newer one.
+        """
+        entry = self.producers.get(producer_id)
+        if entry is None or epoch > entry.epoch:
+            return
+        is_repeated = entry.transaction_first_offset < 0 or epoch == EPOCH_MAX
+        if epoch < entry.epoch or not is_repeated:
+            raise InvalidProducerEpochError(
+                f"Epoch of producer {producer_id} at offset {offset} in {self.name} is {epoch}, which is not "
+                f"larger than the last seen epoch {entry.epoch}"
+            )
 
     def check_marker(self, header: BatchHeader, offset: i64, coordinator_epoch: i64) -> None:
         """Refuse an end marker of an old producer epoch or from an old coordinator."""

@@ -202,4 +202,18 @@ def append(broker, topic, *timestamps, index=0, **options):
     """One batch with a record for each timestamp."""
     records = [Record(b"key", b"value", timestamp) for timestamp in timestamps]
     data = encode_batch(records, **options)
-    return broker.replicas.find(topic, index).led().append(RecordBytes(data, 0, len(data)), 1, NOW_MS)
+    leading = broker.replicas.find(topic, index).led()
+    if options.get("transactional"):
+        agree(leading, options["producer_id"], options["producer_epoch"])
+    return leading.append(RecordBytes(data, 0, len(data)), 1, NOW_MS)
+
+
+def agree(leading, producer_id, producer_epoch):
+    """The coordinator has agreed that a transaction writes to a partition."""
+    leading.verifications.agreed(leading.verifications.begin_at(producer_id, producer_epoch))
+
+
+def agree_always(broker):
+    """All coordinators agree to everything, for tests of what comes after that."""
+    loop = asyncio.get_running_loop()
+    broker.verifier.verify = lambda question, partition, answered: loop.call_soon(answered, 0)

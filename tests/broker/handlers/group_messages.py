@@ -29,6 +29,11 @@ from gralha.protocol.messages.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from gralha.protocol.messages.sync_group import SyncGroupRequest
+from gralha.protocol.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 
 
 def join_group(version, topic_id, group_id="g", member_id="nobody"):
@@ -68,6 +73,23 @@ def offset_fetch(version, topic_id, group_id="g"):
     )
 
 
+def txn_offset_commit(version, _topic_id, group_id="g", offset=5, producer=(7, 0), **fields):
+    topics = [
+        TxnOffsetCommitRequestTopic(
+            name, [TxnOffsetCommitRequestPartition(0, offset, committed_metadata="here")]
+        )
+        for name in ("a", "nope")
+    ]
+    return TxnOffsetCommitRequest(
+        transactional_id="t",
+        group_id=group_id,
+        producer_id=producer[0],
+        producer_epoch=producer[1],
+        topics=topics,
+        **fields,
+    )
+
+
 REQUESTS: dict[ApiKey, Callable[..., Message]] = {
     ApiKey.JOIN_GROUP: join_group,
     ApiKey.SYNC_GROUP: lambda version, _, group_id="g": SyncGroupRequest(
@@ -83,6 +105,7 @@ REQUESTS: dict[ApiKey, Callable[..., Message]] = {
     ApiKey.LEAVE_GROUP: leave_group,
     ApiKey.OFFSET_COMMIT: offset_commit,
     ApiKey.OFFSET_FETCH: offset_fetch,
+    ApiKey.TXN_OFFSET_COMMIT: txn_offset_commit,
     ApiKey.OFFSET_DELETE: lambda version, _, group_id="g": OffsetDeleteRequest(
         group_id=group_id, topics=[OffsetDeleteRequestTopic("a", [OffsetDeleteRequestPartition(0)])]
     ),

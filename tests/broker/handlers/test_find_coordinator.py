@@ -90,7 +90,7 @@ async def test_a_leader_that_the_client_cannot_reach_means_try_again(broker, cli
 
 @pytest.mark.parametrize(
     ("key_type", "code"),
-    [(1, ErrorCode.UNSUPPORTED_VERSION), (2, ErrorCode.INVALID_REQUEST), (9, ErrorCode.INVALID_REQUEST)],
+    [(2, ErrorCode.INVALID_REQUEST), (9, ErrorCode.INVALID_REQUEST)],
 )
 async def test_coordinators_that_are_not_here(broker, client, key_type, code):
     response = await client.ask(FindCoordinatorRequest(coordinator_keys=["t"], key_type=key_type))
@@ -98,24 +98,20 @@ async def test_coordinators_that_are_not_here(broker, client, key_type, code):
     assert broker.image.topics == {}
 
 
-@pytest.mark.parametrize(
-    ("version", "code"),
-    [
-        (1, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
-        (2, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
-        (4, ErrorCode.UNSUPPORTED_VERSION),
-    ],
-)
-async def test_a_transactional_id_is_refused_with_the_code_that_ends_each_client(
-    client, version, code, caplog
-):
+@pytest.mark.parametrize("version", [1, 4, 6])
+async def test_the_topic_of_transactions_is_made_when_the_first_id_is_asked_for(tmp_path, version):
+    client = Client(make_broker(tmp_path, transaction_state_log_replication_factor=1))
     keys = {"coordinator_keys": ["t-9"]} if version >= 4 else {"key": "t-9"}
-    request = FindCoordinatorRequest(key_type=1, **keys)
-    response = await client.ask(request, version)
+    response = await client.ask(FindCoordinatorRequest(key_type=1, **keys), version)
     found = response if version < 4 else response.coordinators[0]
-    assert found.error_code == code
-    assert found.error_message.startswith("This broker has no transactions yet: remove transactional.id")
-    assert "The transactional.id 't-9' was refused. This broker has no transactions yet" in caplog.text
+    assert (found.error_code, found.node_id, found.port) == (0, 1, 9092)
+    assert len(client.broker.image.topics["__transaction_state"].partitions) == 50
+
+
+async def test_without_enough_brokers_there_is_no_coordinator_of_transactions(client):
+    response = await client.ask(FindCoordinatorRequest(coordinator_keys=["t"], key_type=1))
+    assert response.coordinators[0].error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert response.coordinators[0].error_message.startswith("__transaction_state cannot be created")
 
 
 async def test_who_asks_while_the_topic_is_being_made_finds_a_coordinator_that_answers(broker, client):

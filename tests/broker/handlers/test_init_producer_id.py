@@ -24,7 +24,7 @@ async def test_what_the_producer_had_before_is_of_no_interest(client):
         ({"transactional_id": None, "producer_id": 5}, ErrorCode.INVALID_REQUEST),
         ({"transactional_id": None, "producer_epoch": 5}, ErrorCode.INVALID_REQUEST),
         ({"transactional_id": ""}, ErrorCode.INVALID_REQUEST),
-        ({"transactional_id": "t"}, ErrorCode.UNSUPPORTED_VERSION),
+        ({"transactional_id": "t"}, ErrorCode.COORDINATOR_NOT_AVAILABLE),
     ],
 )
 async def test_refusals(client, options, code):

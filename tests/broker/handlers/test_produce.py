@@ -157,10 +157,10 @@ TRANSACTIONAL = batch(producer_id=7, producer_epoch=0, base_sequence=0, transact
         (OLD_MESSAGE, ErrorCode.INVALID_RECORD),
         (batch() + batch(), ErrorCode.INVALID_RECORD),
         (with_a_bit_flipped(batch()), ErrorCode.CORRUPT_MESSAGE),
-        (TRANSACTIONAL, ErrorCode.INVALID_TXN_STATE),
+        (TRANSACTIONAL, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
         (batch(value=bytes(1_100_000)), ErrorCode.MESSAGE_TOO_LARGE),
     ],
-    ids=["null", "nothing", "magic 1", "two batches", "damaged", "transactional", "too large"],
+    ids=["null", "nothing", "magic 1", "two batches", "damaged", "without a transactional id", "too large"],
 )
 async def test_what_is_refused_leaves_the_other_partitions_alone(broker, partition, data, code):
     client = Client(broker, max_request_bytes=1 << 22)

@@ -1,19 +1,24 @@
-"""InitProducerId (versions 0 to 5): a producer id, so that retries write no record twice.
+"""InitProducerId (versions 0 to 5): a producer id and an epoch, so that retries write no record twice.
 
 An idempotent producer (null transactional id) gets a new id with epoch 0 for each request. Its earlier id
 does not matter, but an id without an epoch, or an epoch without an id, is refused.
 
-Not here yet: transactional ids. They are answered with UNSUPPORTED_VERSION, which clients report at once
-instead of retrying.
+A transactional producer asks the coordinator of its transactional id. It gets the next epoch, which fences
+all earlier producers with that id. If one of them has left a transaction open, that is aborted first, and the
+answer is CONCURRENT_TRANSACTIONS until this is done.
 """
 
+from collections.abc import Awaitable
 from typing import Final
 
 from gralha.broker.broker import Broker
+from gralha.broker.handlers.transaction_errors import INIT_PRODUCER_ID_FENCED, fenced_as
 from gralha.broker.pipeline import RequestContext
 from gralha.protocol.batches import NO_PRODUCER_ID
 from gralha.protocol.errors import ErrorCode, KafkaError, NotControllerError
+from gralha.protocol.message import Struct
 from gralha.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from gralha.transactions.deciding import ProducerIdentity
 
 NO_PRODUCER_EPOCH: Final = -1
 
@@ -23,17 +28,38 @@ async def handle(
 ) -> InitProducerIdResponse:
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         return _refuse(ErrorCode.INVALID_REQUEST)
-    if request.transactional_id is not None:
-        return _refuse(
-            ErrorCode.UNSUPPORTED_VERSION if request.transactional_id else ErrorCode.INVALID_REQUEST
-        )
+    if request.transactional_id == "":
+        return _refuse(ErrorCode.INVALID_REQUEST)
     try:
-        return InitProducerIdResponse(producer_id=await broker.producer_ids.next(), producer_epoch=0)
+        await broker.producer_ids.ready()
+        if request.transactional_id is None:
+            return InitProducerIdResponse(producer_id=broker.producer_ids.take(), producer_epoch=0)
     except NotControllerError:
         # Without a controller there is no new block of ids. Clients ask again, as with Kafka.
         return _refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     except KafkaError as error:
         return _refuse(error.code)
+    answer = _begin(broker, context, request, request.transactional_id)
+    return answer if isinstance(answer, Struct) else await answer
+
+
+def _begin(
+    broker: Broker, context: RequestContext, request: InitProducerIdRequest, transactional_id: str
+) -> InitProducerIdResponse | Awaitable[InitProducerIdResponse]:
+    expected = None
+    if request.producer_id != NO_PRODUCER_ID:
+        expected = ProducerIdentity(request.producer_id, request.producer_epoch)
+
+    def failed(error: KafkaError) -> InitProducerIdResponse:
+        return _refuse(fenced_as(error, context.api_version, INIT_PRODUCER_ID_FENCED))
+
+    return broker.transactions.call(
+        transactional_id,
+        lambda shard, _reply, now_ms: shard.begin(
+            transactional_id, request.transaction_timeout_ms, expected, now_ms
+        ),
+        failed,
+    )
 
 
 def _refuse(error_code: int) -> InitProducerIdResponse:

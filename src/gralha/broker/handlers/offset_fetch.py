@@ -1,7 +1,8 @@
 """OffsetFetch (versions 1 to 10): the offsets of a group; from version 8 on, of several groups (KIP-709).
 
 The answer has only offsets that all in-sync replicas have. So the next coordinator does not answer older
-ones.
+ones. With `require_stable` (version 7), a partition in which an open transaction has an offset of the group
+is UNSTABLE_OFFSET_COMMIT, and the consumer asks again until the transaction has ended (KIP-447).
 """
 
 from collections.abc import Awaitable
@@ -22,16 +23,21 @@ from gralha.protocol.messages.offset_fetch import (
 
 async def handle(broker: Broker, context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
     who = caller(context)
-    groups = [_fetched(broker, who, group) for group in fetch_groups(request, context.api_version)]
+    groups = [
+        _fetched(broker, who, group, request.require_stable)
+        for group in fetch_groups(request, context.api_version)
+    ]
     return fetch_response(await gathered(groups), context.api_version)
 
 
 def _fetched(
-    broker: Broker, who: Caller, group: OffsetFetchRequestGroup
+    broker: Broker, who: Caller, group: OffsetFetchRequestGroup, require_stable: bool
 ) -> OffsetFetchResponseGroup | Awaitable[OffsetFetchResponseGroup]:
     def failed(error: KafkaError) -> OffsetFetchResponseGroup:
         return fetch_error(group, error.code, who.api_version)
 
     return broker.groups.call(
-        group.group_id, lambda shard, _reply, _now_ms: shard.fetch_offsets(who, group), failed
+        group.group_id,
+        lambda shard, _reply, _now_ms: shard.fetch_offsets(who, group, require_stable),
+        failed,
     )

@@ -4,6 +4,9 @@ The handler checks and appends the batch of each partition, in the order of the 
 batch does not affect the others. Most batches are appended at once. A batch whose check takes longer is
 queued at its partition (`Queued`), and the request waits.
 
+The first batch of a transaction in a partition waits until the transaction's coordinator knows of the
+partition, and so do the later batches of its producer (`replication/verification.py`).
+
 acks=1: the response leaves when all batches are appended. acks=all: the response leaves when the high
 watermark has passed each batch in the epoch that wrote it. With a single replica that is at once, unless
 flush.messages is set. acks=0: there is no response, and an error closes the connection, because the client
@@ -15,16 +18,18 @@ from typing import Final
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.current_leaders import current_leader, leader_nodes
+from gralha.broker.handlers.transaction_errors import PRODUCE_ABORTABLE, PRODUCE_ADDS, verification_error
 from gralha.broker.pipeline import Deferred, RequestContext
+from gralha.broker.transactions.verifier import Question
 from gralha.metadata.image import TopicImage
 from gralha.protocol.batches import produced_batch
 from gralha.protocol.errors import (
     ErrorCode,
     InvalidRecordError,
     InvalidTopicError,
-    InvalidTxnStateError,
     KafkaError,
     KafkaStorageError,
+    NotLeaderOrFollowerError,
     error_for,
 )
 from gralha.protocol.message import Message
@@ -41,9 +46,11 @@ from gralha.protocol.messages.produce import (
 )
 from gralha.protocol.primitives import ProtocolError, RecordBytes
 from gralha.protocol.record_check import RecordsRejectedError
+from gralha.protocol.records import BatchHeader
 from gralha.replication.leading import ACKS_ALL, Leading, QueuedBatch
 from gralha.replication.partition import Partition
 from gralha.replication.subscriptions import HIGH_WATERMARK_MOVED, Subscriber
+from gralha.replication.verification import Verification
 from gralha.storage.disk import DiskError
 from gralha.storage.log import AppendResult
 from gralha.storage.validation import BatchCheck
@@ -63,6 +70,7 @@ WITHOUT_LOG_START: Final = (
     ErrorCode.MESSAGE_TOO_LARGE,
     ErrorCode.RECORD_LIST_TOO_LARGE,
     ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
 
 
@@ -150,6 +158,7 @@ class Produce(Subscriber):
         self.listener: str = context.peer.listener
         self.by_id: bool = context.api_version >= TOPIC_IDS_FROM_VERSION
         self.acks: int = request.acks
+        self.transactional_id: str | None = request.transactional_id
         self.timeout_ms: int = request.timeout_ms
         self.now_ms: int = broker.clock()
         self.failed: bool = False
@@ -212,13 +221,17 @@ class Produce(Subscriber):
         leading: Leading | None = None
         partition.counters.produce_requests += 1
         try:
-            records = self._one_batch(partition, data.records)
+            records, header = self._one_batch(partition, data.records)
             leading = partition.led()
+            if header.is_transactional and self._must_verify(leading, header):
+                self._verify(leading, records, header, answer)
+                return answer
             if not leading.queue:
                 self._check_row(partition, records)
             check = leading.begin_append(records, self.acks, self.now_ms)
             if check is None or not check.is_done:
-                self._enqueue(leading, records, check, answer)
+                queued = self._wait_with(leading, records, check, answer)
+                self.broker.replicas.checks.enqueue(queued)
             else:
                 self._accept(leading, leading.append_checked(check, self.acks, self.now_ms), answer)
         except DiskError as failure:  # not `error`: in compiled code a name has one type
@@ -239,15 +252,71 @@ class Produce(Subscriber):
         """The topic as the request names it."""
         return partition.topic_id if self.by_id else partition.topic
 
-    # Batches whose check takes longer
+    # Batches of a transaction that is new to the partition
 
-    def _enqueue(
+    def _must_verify(self, leading: Leading, header: BatchHeader) -> bool:
+        """Whether the transaction's coordinator has to be asked first."""
+        if self.transactional_id is None:
+            raise error_for(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        verifications = leading.verifications
+        if not verifications.is_needed(header):
+            return False
+        if self.api_version >= PRODUCE_ADDS or self.broker.verifies_transactions():
+            return True
+        verifications.agreed(verifications.begin(header, False))
+        return False
+
+    def _verify(
+        self,
+        leading: Leading,
+        records: RecordBytes,
+        header: BatchHeader,
+        answer: PartitionProduceResponse,
+    ) -> None:
+        assert self.transactional_id is not None
+        adds = self.api_version >= PRODUCE_ADDS
+        verification = leading.verifications.begin(header, adds)
+        queued = self._wait_with(leading, records, None, answer)
+
+        def answered(error_code: int) -> None:
+            self._verified(queued, verification, error_code)
+
+        question = Question(self.transactional_id, int(header.producer_id), int(header.producer_epoch), adds)
+        partition = leading.partition
+        self.broker.verifier.verify(question, (partition.topic, partition.index), answered)
+
+    def _verified(self, queued: Queued, verification: Verification, error_code: int) -> None:
+        """The coordinator has answered. Batches of one producer come here in their order."""
+        leading = queued.leading
+        try:
+            if error_code != ErrorCode.NONE:
+                raise verification_error(
+                    error_code,
+                    self.api_version >= PRODUCE_ABORTABLE,
+                    self.api_version >= PRODUCE_ADDS,
+                )
+            leading.verifications.agreed(verification)
+            if leading.partition.leading is not leading:
+                raise NotLeaderOrFollowerError()
+            check = leading.begin_append(queued.records, self.acks, self.broker.clock())
+        except KafkaError as error:
+            queued.refuse(error)
+            return
+        queued.check = check
+        if check is None or not check.is_done:
+            self.broker.replicas.checks.enqueue(queued)
+        else:
+            self.append_queued(queued, check, self.broker.clock())
+
+    # Batches that wait
+
+    def _wait_with(
         self,
         leading: Leading,
         records: RecordBytes,
         check: BatchCheck | None,
         answer: PartitionProduceResponse,
-    ) -> None:
+    ) -> Queued:
         size = records.size()
         if 2 * size < len(records.data):
             # A range would keep the whole receive buffer in memory.
@@ -256,7 +325,7 @@ class Produce(Subscriber):
                 check.move_to(records)
         self.queued_count += 1
         self.queued_bytes += size
-        self.broker.replicas.checks.enqueue(Queued(self, leading, records, check, answer))
+        return Queued(self, leading, records, check, answer)
 
     def append_queued(self, queued: Queued, check: BatchCheck, now_ms: int) -> None:
         leading = queued.leading
@@ -358,17 +427,19 @@ class Produce(Subscriber):
             ]
         return self.response
 
-    def _one_batch(self, partition: Partition, records: RecordBytes | None) -> RecordBytes:
+    def _one_batch(
+        self, partition: Partition, records: RecordBytes | None
+    ) -> tuple[RecordBytes, BatchHeader]:
         """Check that there is exactly one batch of the current format for the partition, as in Kafka 4."""
         if records is None:
             raise InvalidRecordError("Produce requests must have at least one record batch per partition")
         if partition.is_internal:
             raise InvalidTopicError(f"{partition.topic} is internal: clients do not write to it")
         header = produced_batch(records.data, records.start, records.end, self.api_version)
-        if header.is_transactional:
-            raise InvalidTxnStateError("There is no ongoing transaction with this partition")
         end = records.start + header.size_bytes
-        return records if end == records.end else RecordBytes(records.data, records.start, end)
+        if end == records.end:
+            return records, header
+        return RecordBytes(records.data, records.start, end), header
 
     def _accept(self, leading: Leading, result: AppendResult, answer: PartitionProduceResponse) -> None:
         partition = leading.partition

@@ -1,0 +1,108 @@
+"""AddPartitionsToTxn (versions 0 to 5): a transaction will write to partitions.
+
+Producers with transactions v1 send versions 0 to 3, with one transaction. Brokers send versions 4 and 5, with
+several transactions: to add partitions for producers with transactions v2, or only to verify that they have
+been added (KIP-890). If one of the partitions does not exist, none is added.
+"""
+
+from collections.abc import Awaitable
+from typing import Final
+
+from gralha.broker.broker import Broker
+from gralha.broker.handlers.group_requests import gathered
+from gralha.broker.handlers.transaction_errors import TRANSACTION_FENCED, fenced_as
+from gralha.broker.pipeline import RequestContext
+from gralha.protocol.errors import ErrorCode, KafkaError
+from gralha.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTransaction,
+)
+from gralha.transactions.deciding import EPOCH_PER_TRANSACTION, ProducerIdentity
+from gralha.transactions.partitions import partition_results, partitions_of
+from gralha.transactions.transaction import Partition
+
+FROM_BROKERS_FROM_VERSION: Final = 4
+KEPT_EPOCH: Final = 0
+
+Result = AddPartitionsToTxnResult | Awaitable[AddPartitionsToTxnResult]
+
+
+async def handle(
+    broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest
+) -> AddPartitionsToTxnResponse:
+    if context.api_version >= FROM_BROKERS_FROM_VERSION:
+        return await answer_broker(broker, request)
+    transaction = AddPartitionsToTxnTransaction(
+        transactional_id=request.v3_and_below_transactional_id,
+        producer_id=request.v3_and_below_producer_id,
+        producer_epoch=request.v3_and_below_producer_epoch,
+        topics=request.v3_and_below_topics,
+    )
+    (result,) = await gathered([_added(broker, transaction, KEPT_EPOCH, context.api_version)])
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results)
+
+
+async def answer_broker(broker: Broker, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
+    """Answer the leader of partitions. The results have the order of the request."""
+    results = [
+        _added(broker, transaction, EPOCH_PER_TRANSACTION, request.MAX_VERSION)
+        for transaction in request.transactions
+    ]
+    return AddPartitionsToTxnResponse(results_by_transaction=await gathered(results))
+
+
+def _added(
+    broker: Broker, transaction: AddPartitionsToTxnTransaction, version: int, api_version: int
+) -> Result:
+    transactional_id = transaction.transactional_id
+    partitions = partitions_of(transaction.topics)
+    missing = _missing(broker, partitions)
+    if missing:
+        return partition_results(
+            transactional_id,
+            {
+                one: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                if one in missing
+                else ErrorCode.OPERATION_NOT_ATTEMPTED
+                for one in partitions
+            },
+        )
+    producer = ProducerIdentity(transaction.producer_id, transaction.producer_epoch)
+
+    def failed(error: KafkaError) -> AddPartitionsToTxnResult:
+        code = fenced_as(error, api_version, TRANSACTION_FENCED)
+        return partition_results(transactional_id, dict.fromkeys(partitions, code))
+
+    if transaction.verify_only:
+        return broker.transactions.call(
+            transactional_id,
+            lambda shard, _reply, _now_ms: shard.verify_partitions(transactional_id, producer, partitions),
+            failed,
+        )
+    if api_version < FROM_BROKERS_FROM_VERSION:
+        return broker.transactions.call(
+            transactional_id,
+            lambda shard, reply, now_ms: shard.add_partitions_soon(
+                reply, transactional_id, producer, partitions, version, now_ms
+            ),
+            failed,
+        )
+    # A broker asks for several transactions at once, and none of them should wait for another.
+    return broker.transactions.call(
+        transactional_id,
+        lambda shard, _reply, now_ms: shard.add_partitions(
+            transactional_id, producer, partitions, version, now_ms
+        ),
+        failed,
+    )
+
+
+def _missing(broker: Broker, partitions: list[Partition]) -> set[Partition]:
+    topics = broker.image.topics
+    return {
+        (topic, index)
+        for topic, index in partitions
+        if topic not in topics or index not in topics[topic].partitions
+    }

@@ -1,0 +1,104 @@
+"""TxnOffsetCommit (versions 0 to 5): a producer commits offsets of a group in its transaction.
+
+The offsets count when the transaction commits. Version 3 added the member, so that the group refuses a
+member that it has given up (KIP-447). From version 5 on the request also adds the group to the transaction
+(KIP-890). With earlier versions the producer has sent AddOffsetsToTxn, and this broker asks the transaction's
+coordinator whether that is so, unless the transaction has written to this partition before.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Final
+
+from gralha.broker.broker import Broker
+from gralha.broker.handlers.group_requests import caller
+from gralha.broker.pipeline import RequestContext
+from gralha.broker.transactions.verifier import Question
+from gralha.groups.offset_messages import transactional_commit_error
+from gralha.metadata.topic_names import OFFSETS_TOPIC
+from gralha.protocol.coordinators import partition_for
+from gralha.protocol.errors import ErrorCode, KafkaError
+from gralha.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from gralha.replication.partition import Partition
+
+ABORTABLE_FROM_VERSION: Final = 4
+ADDS_FROM_VERSION: Final = 5
+
+
+def handle(
+    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]:
+    partition = _partition_of(broker, request.group_id)
+    if partition is None or partition.leading is None or not broker.groups.is_active(request.group_id):
+        return _decide(broker, context, request)  # which finds the error
+    log = partition.leading.partition.log
+    if log.has_open_transaction(request.producer_id, request.producer_epoch):
+        return _decide(broker, context, request)
+    adds = context.api_version >= ADDS_FROM_VERSION
+    if not adds and not broker.verifies_transactions():
+        return _decide(broker, context, request)
+    return _verify_and_decide(broker, context, request, partition, adds)
+
+
+def _partition_of(broker: Broker, group_id: str) -> Partition | None:
+    """The partition that has the group, if this broker has it."""
+    topic = broker.image.topics.get(OFFSETS_TOPIC)
+    if topic is None:
+        return None
+    return broker.replicas.find(OFFSETS_TOPIC, partition_for(group_id, len(topic.partitions)))
+
+
+async def _verify_and_decide(
+    broker: Broker,
+    context: RequestContext,
+    request: TxnOffsetCommitRequest,
+    partition: Partition,
+    adds: bool,
+) -> TxnOffsetCommitResponse:
+    """Ask the transaction's coordinator first. An end of the transaction meanwhile makes its answer void."""
+    verifications = partition.led().verifications
+    verification = verifications.begin_at(request.producer_id, request.producer_epoch)
+    answered: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    question = Question(request.transactional_id, request.producer_id, request.producer_epoch, adds)
+
+    def take(error_code: int) -> None:
+        if not answered.done():
+            answered.set_result(error_code)
+
+    broker.verifier.verify(question, (partition.topic, partition.index), take)
+    error_code = await answered
+    if error_code == ErrorCode.NONE and not verifications.is_current(verification):
+        error_code = ErrorCode.CONCURRENT_TRANSACTIONS
+    if error_code != ErrorCode.NONE:
+        return transactional_commit_error(
+            request, _for_groups(error_code, context.api_version), context.api_version
+        )
+    answer = _decide(broker, context, request)
+    return answer if isinstance(answer, TxnOffsetCommitResponse) else await answer
+
+
+def _for_groups(error_code: int, api_version: int) -> int:
+    """The code for a producer whose transaction may not commit offsets of the group."""
+    if error_code == ErrorCode.NETWORK_EXCEPTION:
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS  # which clients of all ages repeat
+    if error_code == ErrorCode.PRODUCER_FENCED:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    if error_code == ErrorCode.TRANSACTION_ABORTABLE and api_version < ABORTABLE_FROM_VERSION:
+        return ErrorCode.INVALID_TXN_STATE
+    return error_code
+
+
+def _decide(
+    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]:
+    """Have the group check and write the offsets."""
+    who = caller(context)
+
+    def failed(error: KafkaError) -> TxnOffsetCommitResponse:
+        return transactional_commit_error(request, error.code, context.api_version)
+
+    return broker.groups.call(
+        request.group_id,
+        lambda shard, _reply, now_ms: shard.commit_transactional_offsets(who, request, now_ms),
+        failed,
+    )

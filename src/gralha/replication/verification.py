@@ -1,0 +1,118 @@
+"""Transactions that write to a partition for the first time, until their coordinator agrees (KIP-890).
+
+A record of a transaction may only be appended if the transaction's coordinator knows of the partition.
+Otherwise nobody would ever write the end of the transaction here, and readers of committed records would wait
+for ever. So before the first batch of a transaction the leader asks the coordinator. Batches of the same
+producer wait meanwhile, in their order. Batches of other producers do not.
+
+An end marker of the producer forgets the coordinator's agreement, also one that comes in while the
+coordinator is asked: the agreement was about a transaction that is over.
+
+A producer may have several requests under way. If the first of them fails, the next ones must not become the
+begin of the transaction. So the lowest sequence number that was seen since is remembered.
+
+Leader epochs have a `Verifications` each: a new leader asks again, or has the open transaction in its log.
+"""
+
+from typing import Final
+
+from mypy_extensions import i64
+
+from gralha.protocol.errors import InvalidTxnStateError, OutOfOrderSequenceNumberError
+from gralha.protocol.records import BatchHeader
+from gralha.storage.log import Log
+
+# Producers that were refused, or that never came back. The oldest are forgotten first.
+KEPT_MAX: Final = 1000
+
+
+class Verification:
+    """What the coordinator said about a producer, and what it was asked."""
+
+    def __init__(self, producer_id: int, epoch: int) -> None:
+        self.producer_id = producer_id
+        self.epoch: int = epoch
+        self.lowest_sequence: i64 = 0
+        self.is_verified: bool = False
+        # The rules of the producer: with transactions v2, an unknown producer begins with sequence 0.
+        self.begins_at_zero: bool = False
+
+
+class Verifications:
+    """The producers of one partition, in one leader epoch, that have no open transaction here."""
+
+    def __init__(self, log: Log, name: str) -> None:
+        self._log = log
+        self._name = name
+        self._known: dict[int, Verification] = {}
+
+    def is_needed(self, header: BatchHeader) -> bool:
+        """Whether the coordinator has to be asked before this batch of a transaction can be appended."""
+        if self._log.has_open_transaction(header.producer_id, header.producer_epoch):
+            return False
+        known = self._known.get(header.producer_id)
+        return known is None or known.epoch != header.producer_epoch or not known.is_verified
+
+    def begin(self, header: BatchHeader, begins_at_zero: bool) -> Verification:
+        """A batch needs the agreement of the coordinator. Call `agreed` with the result when it has come."""
+        known = self.begin_at(int(header.producer_id), int(header.producer_epoch), int(header.base_sequence))
+        if known.epoch == header.producer_epoch and header.base_sequence < known.lowest_sequence:
+            known.lowest_sequence = header.base_sequence
+        known.begins_at_zero = begins_at_zero
+        return known
+
+    def begin_at(self, producer_id: int, epoch: int, sequence: int = 0) -> Verification:
+        """The same for a producer whose batches have no sequence numbers, or this one."""
+        known = self._known.get(producer_id)
+        if known is None or known.epoch < epoch:
+            known = Verification(producer_id, epoch)
+            known.lowest_sequence = sequence
+            self._remember(known)
+        return known
+
+    def is_current(self, verification: Verification) -> bool:
+        """Whether the transaction has neither begun nor ended here since it was asked about."""
+        return self._known.get(verification.producer_id) is verification
+
+    def agreed(self, verification: Verification) -> None:
+        """The coordinator knows of the partition. This counts unless the transaction has ended meanwhile."""
+        if self.is_current(verification):
+            verification.is_verified = True
+
+    def check(self, header: BatchHeader) -> None:
+        """Refuse a batch of a transaction that its coordinator does not know of. Called before an append."""
+        if self._log.has_open_transaction(header.producer_id, header.producer_epoch):
+            return
+        known = self._known.get(header.producer_id)
+        if known is None or known.epoch != header.producer_epoch or not known.is_verified:
+            raise InvalidTxnStateError(
+                f"Record was not part of an ongoing transaction of producer {header.producer_id} in "
+                f"{self._name}"
+            )
+        if (
+            known.begins_at_zero
+            and header.base_sequence != 0
+            and not self._log.has_batches_of(known.producer_id)
+        ):
+            raise OutOfOrderSequenceNumberError(
+                f"Invalid sequence number for producer {header.producer_id} in partition {self._name}: "
+                f"{header.base_sequence} (incoming seq. number). Expected sequence 0 for transactions v2 "
+                "idempotent producer with no existing state."
+            )
+        if header.base_sequence > known.lowest_sequence:
+            raise OutOfOrderSequenceNumberError(
+                f"Out of order sequence number for producer {header.producer_id} in partition {self._name}: "
+                f"{header.base_sequence} (incoming seq. number), {known.lowest_sequence} (earliest seen "
+                "sequence)"
+            )
+
+    def forget(self, producer_id: int) -> None:
+        """The transaction has begun here, or has ended."""
+        if self._known:
+            self._known.pop(producer_id, None)
+
+    def _remember(self, verification: Verification) -> None:
+        self._known.pop(verification.producer_id, None)
+        if len(self._known) >= KEPT_MAX:
+            del self._known[next(iter(self._known))]
+        self._known[verification.producer_id] = verification
