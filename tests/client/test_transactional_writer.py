@@ -1,6 +1,6 @@
 """Transactions of the bulk client, in both versions of the protocol.
 
-On Apache Kafka 4.3. For our own brokers add `GralhaCluster` to CLUSTERS.
+On our own brokers and on Apache Kafka 4.3.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Stage(NamedTuple):
 )
 def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     kind, version = request.param
-    with CLUSTERS[kind]({"transaction.max.timeout.ms": "600000"}) as cluster:
+    with CLUSTERS[kind](config={"transaction.max.timeout.ms": "600000"}) as cluster:
         if version == 1:
             downgrade(cluster.bootstrap)
         yield Stage(cluster.bootstrap, version)

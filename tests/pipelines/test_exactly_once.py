@@ -1,6 +1,6 @@
 """Pipelines with guarantee="exactly once": batches that Spark repeats, inputs with aborted transactions.
 
-On Apache Kafka 4.3. For our own brokers add "gralha" to KINDS.
+On our own brokers and on Apache Kafka 4.3.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.spark.exactly_once import committed
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-KINDS = ("apache",)
+KINDS = ("gralha", "apache")
 SALES = "product STRING NOT NULL, amount DOUBLE"
 TIMEOUT_S = 60.0
 

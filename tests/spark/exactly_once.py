@@ -148,14 +148,15 @@ def newest_decision(run: Run) -> Decision | None:
 
 
 def with_short_timeout(run: Run, written: TaskWritten, *values: str) -> TaskWritten:
-    """The message of a task whose transaction times out at once: the same rows under another id."""
+    """The message of a task whose transaction times out soon: the same rows under another id."""
     assert written.transaction is not None
     transactional_id = f"{run.key.prefix}{run.run}.short.{uuid.uuid4().hex}"
     with BulkWriter(
         ClientSettings(run.bootstrap),
         topic=run.topic,
         transactional_id=transactional_id,
-        transaction_timeout_ms=1,
+        # Long enough for the rows on a busy machine, and short enough to wait for.
+        transaction_timeout_ms=2_000,
     ) as writer:
         writer.write(pa.record_batch({"value": pa.array(values, pa.string())}))
         writer.flush()

@@ -1,7 +1,7 @@
 """The protocol of the exactly-once sink on a cluster, without Spark: drivers die at each step, two of them
 are alive, transactions time out. Whatever happens, readers of committed records see each row once.
 
-On Apache Kafka 4.3 with transactions v1 and v2. For our own brokers add `GralhaCluster` to CLUSTERS.
+On our own brokers and on Apache Kafka 4.3, with transactions v1 and v2.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ NewRun = Callable[..., Run]
 )
 def cluster(request: pytest.FixtureRequest) -> Iterator[str]:
     kind, version = request.param
-    with CLUSTERS[kind](QUICK_TIMEOUTS) as running:
+    with CLUSTERS[kind](config=QUICK_TIMEOUTS) as running:
         if version == 1:
             downgrade(running.bootstrap)
         yield running.bootstrap
@@ -240,7 +240,7 @@ def test_an_abort_leaves_decided_transactions_alone(new_run: NewRun) -> None:
 
 
 def ended(run: Run, written: list[TaskWritten]) -> bool:
-    return eventually(lambda: set(states(run.bootstrap, written)) == {"CompleteAbort"})
+    return eventually(lambda: set(states(run.bootstrap, written)) == {"CompleteAbort"}, 30.0)
 
 
 def test_a_transaction_that_timed_out_is_not_decided(new_run: NewRun) -> None:

@@ -1,6 +1,6 @@
 """The exactly-once sink with Spark: streams that are repeated, batch writes with a version, foreachBatch.
 
-On Apache Kafka 4.3. For our own brokers add "gralha" to KINDS.
+On our own brokers and on Apache Kafka 4.3.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PATIENCE_S = 60
-KINDS = ("apache",)
+KINDS = ("gralha", "apache")
 VALUE = StructType([StructField("value", StringType())])
 EXACTLY_ONCE = {"deliveryGuarantee": "exactly-once"}
 
