@@ -56,6 +56,8 @@ def main(master: str, bootstrap: str, folder: str, rows_per_batch: str) -> None:
     config = {
         # One core on each of two workers, so that two drivers fit.
         "spark.cores.max": "2",
+        # On a busy machine a Python process may take longer than Spark's 15 s to start.
+        "spark.python.authenticate.socketTimeout": "120s",
         "spark.ui.enabled": "false",
         "spark.driver.memory": "512m",
         "spark.executor.memory": "512m",
