@@ -99,16 +99,22 @@ class Stage:
 
     def kill_executor_at(self, point: str, driver: Driver) -> None:
         """Kills the executor whose task has reached a point."""
-        self.arm(point)
-        task = self.wait_for(point, driver)
-        os.kill(next(one for one in self._executors() if task in children(one)), signal.SIGKILL)
-        self.release(point)
+        executor = None
+        while executor is None:
+            self.arm(point)
+            task = self.wait_for(point, driver)
+            # A task of an executor that was killed before may reach the point first.
+            executor = next((one for one in self._executors() if task in children(one)), None)
+            if executor is not None:
+                os.kill(executor, signal.SIGKILL)
+            self.release(point)
 
     def kill_worker_at(self, point: str, driver: Driver) -> None:
         """Kills Spark's worker whose task has reached a point, with its executor."""
         self.arm(point)
         task = self.wait_for(point, driver)
-        worker = next(one for one in self.spark.worker_parts if task in children(one.process.pid))
+        parts = self.spark.worker_parts
+        worker = next((one for one in parts if task in children(one.process.pid)), parts[-1])
         below = executors(worker.process.pid)
         worker.process.kill()
         for executor in below:
