@@ -21,6 +21,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import DataFrame, SparkSession
 from tests.spark.shared_session import session_config
 
+from bench.exactly_once import measure_guarantees
 from gralha.spark.session import prepare_environment
 from gralha.testing import GralhaCluster
 
@@ -43,7 +44,10 @@ def measure_spark(say: Callable[[str], None], scale: float = 1.0) -> dict[str, R
         tempfile.TemporaryDirectory(prefix="bench-spark-") as folder,
         spark_session(Path(folder)) as session,
     ):
-        return SparkBench(session, broker.bootstrap, Path(folder)).measured(say, scale)
+        results = SparkBench(session, broker.bootstrap, Path(folder)).measured(say, scale)
+        for column, rate in measure_guarantees(session, Path(folder), say, scale).items():
+            results[column]["spark_exactly_once_rows_s"] = rate
+        return results
 
 
 @contextlib.contextmanager

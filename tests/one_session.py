@@ -20,6 +20,8 @@ OF_THE_SESSION = (
     "test_contract_batch.py",
     "test_contract_stream.py",
     "test_contract_write.py",
+    "test_exactly_once.py",
+    "test_exactly_once_sink.py",
     "test_example.py",
     "test_failures.py",
     "test_init.py",
@@ -36,6 +38,7 @@ OF_THE_SESSION = (
 )
 # These start programs that bring a Spark of their own. The longest come first.
 OWN_SPARK = (
+    "test_exactly_once_kill.py",
     "test_kill.py",
     "test_demo.py",
     "test_cli_spark.py",

@@ -1,6 +1,6 @@
 """Transactions of the bulk client, in both versions of the protocol.
 
-On Apache Kafka 4.3. For our own brokers add `GralhaCluster` to CLUSTERS.
+On our own brokers and on Apache Kafka 4.3.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ from gralha.client.transaction_state import TransactionHandle
 from gralha.client.transactional_calls import TransactionalCalls
 from gralha.client.values import LATEST, ListedOffset, NewTopic, OffsetRange, TopicPartition
 from gralha.protocol.errors import ErrorCode, error_for
+from gralha.testing import GralhaCluster
 from tests.apache.kafka import ApacheKafka, run_tool
 
-CLUSTERS = {"apache": ApacheKafka}
+CLUSTERS = {"gralha": GralhaCluster, "apache": ApacheKafka}
 VERSIONS = (1, 2)
 
 
@@ -48,7 +49,7 @@ class Stage(NamedTuple):
 )
 def stage(request: pytest.FixtureRequest) -> Iterator[Stage]:
     kind, version = request.param
-    with CLUSTERS[kind]({"transaction.max.timeout.ms": "600000"}) as cluster:
+    with CLUSTERS[kind](config={"transaction.max.timeout.ms": "600000"}) as cluster:
         if version == 1:
             downgrade(cluster.bootstrap)
         yield Stage(cluster.bootstrap, version)

@@ -50,7 +50,7 @@ def test_the_text_has_the_words_of_users() -> None:
         "                product STRING NOT NULL, amount DOUBLE",
         "                watermark: at, at most 10 seconds late",
         "  state         aggregate by product STRING: sum(amount) DOUBLE",
-        "  writes        topic totals, does not exist yet, update mode",
+        "  writes        topic totals, does not exist yet, update mode, at least once",
         "                product STRING, total DOUBLE",
         "  dead letters  topic totals.dead-letters, 1 partition",
         "  trigger       as soon as the previous batch is done",

@@ -16,8 +16,9 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from gralha.client.errors import ClientError
 from gralha.spark.data_source import GralhaDataSource
+from gralha.spark.decisions import TaskWritten
 from gralha.spark.option_values import OptionError
-from gralha.spark.sink import TaskWritten, batch_writer, stream_writer, write_each_batch
+from gralha.spark.sink import batch_writer, stream_writer, write_each_batch
 from tests.client.bulk_broker import HANG_UP, TOPIC, bulk_broker
 from tests.received import value_of
 

@@ -53,7 +53,9 @@ class PretendedCluster:
     def earliest(self, partitions: frozenset[TopicPartition]) -> PartitionOffsets:
         return {key: self.earliest_offsets.get(key, 0) for key in partitions if key in self.latest_offsets}
 
-    def latest(self, partitions: frozenset[TopicPartition]) -> PartitionOffsets:
+    def latest(
+        self, partitions: frozenset[TopicPartition], position: PartitionOffsets | None = None
+    ) -> PartitionOffsets:
         answer = {key: self.latest_offsets[key] for key in partitions if key in self.latest_offsets}
         if self.afterwards:
             self.afterwards.pop(0)()

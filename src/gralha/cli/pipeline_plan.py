@@ -56,7 +56,9 @@ def describe(plan: Plan) -> list[str]:
     lines += [line for operator in plan.stateful for line in _row("state", str(operator))]
     for output in plan.outputs:
         new = ", does not exist yet" if output.topic and output.topic.partitions is None else ""
-        lines += _row("writes", f"{output.description}{new}, {pipeline.output_mode} mode")
+        lines += _row(
+            "writes", f"{output.description}{new}, {pipeline.output_mode} mode, {pipeline.guarantee}"
+        )
     if plan.output_schema:
         lines += _row("", plan.output_schema)
     lines += _row(
@@ -81,6 +83,7 @@ def to_json(plan: Plan) -> dict[str, Any]:
         "outputs": [asdict(one) for one in plan.outputs],
         "output_schema": plan.output_schema,
         "output_mode": plan.pipeline.output_mode,
+        "guarantee": plan.pipeline.guarantee,
         "state": [str(operator) for operator in plan.stateful],
         "dead_letters": asdict(plan.dead_letters) if plan.dead_letters else None,
         "trigger": plan.pipeline.trigger,

@@ -99,6 +99,11 @@ class BulkReader:
                 waiting_since = waiting_since or now
                 if (now - waiting_since) * 1000 >= END_PATIENCE_MS:
                     start, end = self._fetcher.log_range(partition)
+                    if self._settings.is_read_committed and answer.high_watermark >= wanted.end:
+                        raise ClientError(
+                            f"{wanted} cannot be read with read_committed yet: a transaction that began at "
+                            f"offset {end} or later is open. Nothing is lost; try it again when it has ended."
+                        )
                     raise OffsetsLostError(wanted.topic, wanted.partition, offset, start, end)
                 continue
             waiting_since = None

@@ -146,6 +146,12 @@ class BulkWriter:
         state = self._transaction
         return state.handle if state is not None and state.has_begun else None
 
+    @property
+    def identity(self) -> TransactionHandle:
+        """The producer id and the epoch of the transactional id, also without an open transaction."""
+        assert self._transaction is not None
+        return self._transaction.handle
+
     def commit(self) -> None:
         """Flushes and commits. All rows since the last commit become visible together."""
         self._guarded(self._flush)

@@ -1,4 +1,4 @@
-"""What a transactional producer has to remember: pure, without I/O.
+"""The state of a transactional producer: pure, without I/O.
 
 A producer has an id and an epoch. Batches of a partition have consecutive sequence numbers within an epoch.
 In transactions v1 a partition is added to the transaction before its first batch. In transactions v2

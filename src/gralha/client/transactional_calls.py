@@ -60,17 +60,22 @@ class TransactionalCalls(CoordinatorCalls):
         values = [entry.value for entry in found if entry.name == MAX_TIMEOUT]
         return int(values[0]) if values and values[0] else DEFAULT_MAX_TIMEOUT_MS
 
-    def init_producer_id(self, transactional_id: str, timeout_ms: int) -> ProducerIdentity:
+    def init_producer_id(
+        self, transactional_id: str, timeout_ms: int, *, expected: TransactionHandle | None = None
+    ) -> ProducerIdentity:
         """Becomes the owner of a transactional id. Waits until its last transaction has ended.
 
         Brokers may allow only shorter timeouts. Then the longest one that they accept of half, a quarter and
-        so on is used.
+        so on is used. With `expected` the call fails if the id has another producer id or a newer epoch; the
+        id must not have an open transaction then (KIP-360).
         """
 
         def ask(broker: int) -> ProducerIdentity:
             request = InitProducerIdRequest(
                 transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
             )
+            if expected is not None:
+                request.producer_id, request.producer_epoch = expected.producer_id, expected.producer_epoch
             response = self.cluster.send_to(broker, request, InitProducerIdResponse)
             raise_for(response.error_code)
             return ProducerIdentity(response.producer_id, response.producer_epoch)

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 OutputMode = Literal["append", "update", "complete"]
 OUTPUT_MODES: Final = ("append", "update", "complete")
+AT_LEAST_ONCE: Final = "at least once"
+EXACTLY_ONCE: Final = "exactly once"
+GUARANTEES: Final = (AT_LEAST_ONCE, EXACTLY_ONCE)
 
 # The columns with the origin of a record. Every input has them, in addition to the columns of its schema.
 RECORD_COLUMNS: Final = ("_key", "_topic", "_partition", "_offset", "_timestamp", "_headers")
@@ -91,6 +94,8 @@ class Pipeline:
     inputs: Mapping[str, TopicInput]
     outputs: tuple[Output, ...]
     output_mode: OutputMode = "append"
+    # What readers of committed records see of a repeated batch: its rows twice, or once.
+    guarantee: str = AT_LEAST_ONCE
     # An interval ("1 second"), "available-now" (all records that exist, then stop), or None: without a pause.
     trigger: str | None = None
     # The topic for records that do not fit their schema. With None they are dropped and counted.
@@ -190,6 +195,7 @@ def pipeline(
     inputs: Mapping[str, TopicInput],
     output: Output | Sequence[Output],
     output_mode: str = "append",
+    guarantee: str = AT_LEAST_ONCE,
     trigger: str | None = None,
     name: str | None = None,
     dead_letters: str | None = "",
@@ -200,6 +206,9 @@ def pipeline(
     The default of `name` is the name of the function. It is also the name of the consumer group, of the
     checkpoint, and the first part of the dead-letter topic, `<name>.dead-letters`. `dead_letters` sets
     another topic; with None, bad records are dropped.
+
+    With `guarantee="exactly once"` rows are written in transactions: no row of a repeated batch appears twice
+    for consumers with isolation.level=read_committed.
     """
 
     def declare(function: "Callable[..., DataFrame]") -> Pipeline:
@@ -212,6 +221,7 @@ def pipeline(
             inputs=dict(inputs) if isinstance(inputs, Mapping) else {},
             outputs=outputs,
             output_mode=output_mode,  # type: ignore[arg-type]  # checked right below
+            guarantee=guarantee,
             trigger=trigger,
             dead_letters=f"{chosen}.dead-letters" if dead_letters == "" else dead_letters,
             conf=_texts(conf),
@@ -226,7 +236,15 @@ def pipeline(
 
 def _complaint(declared: Pipeline) -> str | None:
     """Returns the first error in a declaration, or None."""
-    checks = (_bad_name, _bad_inputs, _bad_outputs, _bad_mode, _bad_trigger, _bad_dead_letters)
+    checks = (
+        _bad_name,
+        _bad_inputs,
+        _bad_outputs,
+        _bad_mode,
+        _bad_guarantee,
+        _bad_trigger,
+        _bad_dead_letters,
+    )
     return next((found for check in checks if (found := check(declared))), None)
 
 
@@ -275,6 +293,12 @@ def _bad_mode(declared: Pipeline) -> str | None:
             "use output_mode='append' (aggregates then need a watermark), or write the changes to a topic."
         )
     return None
+
+
+def _bad_guarantee(declared: Pipeline) -> str | None:
+    if declared.guarantee in GUARANTEES:
+        return None
+    return f"guarantee is {declared.guarantee!r}; it can be {' or '.join(map(repr, GUARANTEES))}."
 
 
 def _bad_trigger(declared: Pipeline) -> str | None:

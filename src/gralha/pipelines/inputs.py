@@ -28,6 +28,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from gralha.client.settings import READ_COMMITTED
 from gralha.pipelines.declaration import RECORD_COLUMNS, TopicInput
 from gralha.pipelines.errors import PipelineError
 from gralha.pipelines.spark_errors import short
@@ -87,6 +88,10 @@ def read(declared: TopicInput, session: SparkSession, *, group: str, kafka: Mapp
         **declared.options,
         "includeHeaders": "true",
     }
+    names = {name.lower() for name in options}
+    if not {"isolationlevel", "kafka.isolation.level"} & names:
+        # Rows of an aborted transaction would be rows that nobody meant to write.
+        options["isolationLevel"] = READ_COMMITTED
     _check_options(options)
     return session.readStream.format("gralha").options(**options).load()
 

@@ -4,7 +4,8 @@ The streaming sink of `format("gralha")` appends to a single topic. Tables, seve
 and topics in the modes update and complete are written batch by batch (`foreachBatch`): the batch is computed
 once, cached, and written to every output. A table has one folder per batch, `batch=<checkpoint>-<number>`. A
 repeated batch replaces its folder, so no row appears twice. Spark and other readers see the folder's name as
-one more column. A repeated batch is written to topics again: delivery is at least once.
+one more column. A repeated batch is written to topics again: delivery is at least once. With the guarantee
+"exactly once" each batch has its number as version, and the sink leaves a repeated one out.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,12 +15,20 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from pyspark.sql.types import BinaryType
 
-from gralha.pipelines.declaration import RECORD_COLUMNS, Output, TopicOutput
+from gralha.pipelines.declaration import (
+    EXACTLY_ONCE,
+    RECORD_COLUMNS,
+    Output,
+    Pipeline,
+    TableOutput,
+    TopicOutput,
+)
 from gralha.pipelines.errors import PipelineError
 from gralha.pipelines.explanations import did_you_mean
 
 # Null fields are written as null, so that a reader sees every column of every row.
 JSON_OPTIONS: Final = {"ignoreNullFields": "false"}
+EXACTLY_ONCE_OPTION: Final = "exactly-once"
 
 
 def records(rows: DataFrame, output: TopicOutput) -> DataFrame:
@@ -56,21 +65,39 @@ def check(rows: DataFrame, output: Output) -> None:
 
 
 def batch_writer(
-    outputs: tuple[Output, ...], *, checkpoint_id: str, kafka: Mapping[str, str]
+    pipeline: Pipeline, *, checkpoint_id: str, kafka: Mapping[str, str]
 ) -> Callable[[DataFrame, int], None]:
     """The function for `foreachBatch`. It writes a batch to every output."""
+    outputs = pipeline.outputs
+    is_exactly_once = pipeline.guarantee == EXACTLY_ONCE
+
+    def options_of(place: int, output: TopicOutput, number: int) -> dict[str, str]:
+        options = topic_options(output, kafka)
+        if not is_exactly_once:
+            return options
+        # Two outputs may be the same topic.
+        application = f"{pipeline.name}-{checkpoint_id}-{place}"
+        return {
+            **options,
+            "deliveryGuarantee": EXACTLY_ONCE_OPTION,
+            "txnAppId": application,
+            "txnVersion": str(number),
+        }
 
     def write(batch: DataFrame, number: int) -> None:
         name = f"{checkpoint_id}-{number:06d}"
         if len(outputs) == 1 and isinstance(outputs[0], TopicOutput):
-            _write(batch, outputs[0], name, kafka)
+            _write_topic(batch, outputs[0], options_of(0, outputs[0], number))
             return
         batch.persist()
         try:
             # This computes the whole batch once. Empty batches end here.
             if batch.count():
-                for output in outputs:
-                    _write(batch, output, name, kafka)
+                for place, output in enumerate(outputs):
+                    if isinstance(output, TopicOutput):
+                        _write_topic(batch, output, options_of(place, output, number))
+                    else:
+                        _write_table(batch, output, name)
         finally:
             batch.unpersist()
 
@@ -83,11 +110,11 @@ def topic_options(output: TopicOutput, kafka: Mapping[str, str]) -> dict[str, st
     return {**client, **output.options, "topic": output.topic}
 
 
-def _write(batch: DataFrame, output: Output, name: str, kafka: Mapping[str, str]) -> None:
-    if isinstance(output, TopicOutput):
-        options = topic_options(output, kafka)
-        records(batch, output).write.format("gralha").options(**options).mode("append").save()
-        return
+def _write_topic(batch: DataFrame, output: TopicOutput, options: Mapping[str, str]) -> None:
+    records(batch, output).write.format("gralha").options(**options).mode("append").save()
+
+
+def _write_table(batch: DataFrame, output: TableOutput, name: str) -> None:
     writer = batch.write.format(output.format).options(**output.options).mode("overwrite")
     if output.partition_by:
         writer = writer.partitionBy(*output.partition_by)

@@ -14,7 +14,7 @@ from gralha.pipelines.building import build
 from gralha.pipelines.checkpoints import MANIFEST, SPARK
 from gralha.pipelines.configuration import conf_of, configured, kafka_settings
 from gralha.pipelines.dead_letters import TOPIC_MESSAGE_BYTES_MAX, Counter
-from gralha.pipelines.declaration import Pipeline, TopicOutput
+from gralha.pipelines.declaration import EXACTLY_ONCE, Pipeline, TopicOutput
 from gralha.pipelines.folders import folder
 from gralha.pipelines.planning import Plan, is_available_now
 from gralha.pipelines.topics import topics_of
@@ -75,10 +75,12 @@ def _writer(plan: Plan, rows: DataFrame, kafka: Mapping[str, str]) -> DataStream
     appends = plan.pipeline.output_mode == "append" and len(plan.pipeline.outputs) == 1
     if appends and isinstance(only, TopicOutput):
         options = outputs.topic_options(only, kafka)
+        if plan.pipeline.guarantee == EXACTLY_ONCE:
+            options["deliveryGuarantee"] = outputs.EXACTLY_ONCE_OPTION
         return outputs.records(rows, only).writeStream.format("gralha").options(**options)
     assert plan.manifest is not None
     checkpoint_id = plan.manifest.checkpoint_id
-    write = outputs.batch_writer(plan.pipeline.outputs, checkpoint_id=checkpoint_id, kafka=kafka)
+    write = outputs.batch_writer(plan.pipeline, checkpoint_id=checkpoint_id, kafka=kafka)
     return rows.writeStream.foreachBatch(write)
 
 

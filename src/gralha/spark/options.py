@@ -7,11 +7,11 @@ may refer to secrets, so they stay unresolved until a connection is made.
 
 import difflib
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gralha.client.settings import ClientSettings
+from gralha.client.settings import READ_COMMITTED, READ_UNCOMMITTED, ClientSettings
 from gralha.spark.bounds import Bound, ending_bound, starting_bound, timestamp_strategy
 from gralha.spark.option_values import OptionError, Options, boolean, duration_ms, integer
 from gralha.spark.secrets import client_settings
@@ -63,6 +63,7 @@ _KNOWN: Final = (
     "maxRecordsPerPartition",
     "failOnDataLoss",
     "includeHeaders",
+    "isolationLevel",
     "groupId",
     "fetchOffset.numRetries",
     "fetchOffset.retryIntervalMs",
@@ -162,7 +163,25 @@ def kafka_options(options: Options) -> dict[str, str]:
     for name, reason in _REFUSED.items():
         if name in kafka:
             raise OptionError(f"Option 'kafka.{name}' cannot be set: {reason}")
-    return kafka
+    isolation_level = _isolation_level(options, kafka)
+    return kafka if isolation_level is None else {**kafka, "isolation.level": isolation_level}
+
+
+def _isolation_level(options: Options, kafka: Mapping[str, str]) -> str | None:
+    """The option of this source, or Spark's spelling of it."""
+    ours, sparks = options.get("isolationLevel"), kafka.get("isolation.level")
+    if ours is None:
+        return sparks
+    level = ours.strip().lower()
+    if level not in (READ_COMMITTED, READ_UNCOMMITTED):
+        raise OptionError(
+            f"Option 'isolationLevel' is '{ours}': write {READ_COMMITTED} or {READ_UNCOMMITTED}."
+        )
+    if sparks is not None and sparks.strip().lower() != level:
+        raise OptionError(
+            f"Options 'isolationLevel' ({level}) and 'kafka.isolation.level' ({sparks}) differ: set one."
+        )
+    return level
 
 
 def warnings(options: Options, *, streaming: bool) -> Iterable[str]:

@@ -1,80 +1,48 @@
 """The sink of format("gralha"): writes rows of a DataFrame to topics.
 
 Spark gives the rows of a task as Arrow batches. A `BulkWriter` makes record batches of them and sends them as
-an idempotent producer, so no retry inside a task repeats a record. A repeated task writes again: delivery is
-at least once. The commit message of a task has its offsets and its producer id for the driver. A transaction
-over several tasks will need no more than that.
+an idempotent producer, so no retry inside a task repeats a record (`task_writers.py`). A repeated task writes
+again: delivery is at least once. With deliveryGuarantee=exactly-once each task writes in a transaction, and
+the driver decides which transactions count (`batch_commit.py`).
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
-from gralha.client.bulk_writer import BulkWriter, WrittenOffsets
 from gralha.client.cluster import Cluster
-from gralha.client.settings import ClientSettings
-from gralha.client.values import TopicPartition
-from gralha.spark import worker_process
+from gralha.spark.batch_commit import BatchCommit, written_batch
+from gralha.spark.decision_log import DecisionLog
+from gralha.spark.decisions import ExactlyOnceError, TaskWritten, Verdict
 from gralha.spark.option_values import OptionError
-from gralha.spark.secrets import client_settings, has_reference, without_references
-from gralha.spark.sink_schema import columns_to_write
+from gralha.spark.secrets import client_settings, has_reference
+from gralha.spark.sink_options import ExactlyOnceOptions, exactly_once_options, kafka_settings
+from gralha.spark.sink_transactions import SinkTransactions
+from gralha.spark.task_writers import (
+    QUERY_PROPERTY,
+    Reached,
+    TaskWriter,
+    TransactionalTaskWriter,
+    nothing,
+)
+from gralha.spark.transactional_ids import BatchIdentity, run_of_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 logger = logging.getLogger(__name__)
 
-KAFKA_PREFIX: Final = "kafka."
-REFUSED: Final = ("key.serializer", "value.serializer")
-
-
-@dataclass(frozen=True)
-class TaskWritten(WriterCommitMessage):
-    """What one task has written: the first and last offset of each partition, and its producer."""
-
-    producer_id: int = -1
-    producer_epoch: int = -1
-    records: int = 0
-    size_bytes: int = 0
-    offsets: Mapping[TopicPartition, WrittenOffsets] = field(default_factory=dict)
-
-
-class TaskWriter:
-    """The common part of both writers in a task. It is sent to executors, so it has references and no
-    secrets.
-    """
-
-    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        self._topic = options.get("topic")
-        self._kafka = kafka_settings(options)
-        self._columns = columns_to_write(schema, self._topic)
-
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskWritten:
-        """Writes all rows of a task. Returns when the brokers have acknowledged them."""
-        worker_process.settle()
-        writer: BulkWriter | None = None
-        try:
-            for batch in iterator:
-                if batch.num_rows:
-                    # A task without rows does not connect.
-                    writer = writer or self._connected()
-                    writer.write(batch.select(self._columns))
-            return TaskWritten() if writer is None else _finish(writer)
-        finally:
-            if writer is not None:
-                writer.close()
-
-    def _connected(self) -> BulkWriter:
-        return BulkWriter(client_settings(self._kafka), topic=self._topic, waits_for_first_answer=True)
+Messages = list[WriterCommitMessage | None]
 
 
 class TopicWriter(DataSourceArrowWriter):
-    """`df.write.format("gralha")`."""
+    """`df.write.format("gralha")`, at least once."""
 
     def __init__(self, task: TaskWriter) -> None:
         self._task = task
@@ -82,15 +50,15 @@ class TopicWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return self._task.write(iterator)
 
-    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+    def commit(self, messages: Messages) -> None:
         logger.info("%s", _summary(messages))
 
-    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+    def abort(self, messages: Messages) -> None:
         logger.warning("The write failed, but some tasks have written already: %s", _summary(messages))
 
 
 class TopicStreamWriter(DataSourceStreamArrowWriter):
-    """`df.writeStream.format("gralha")`."""
+    """`df.writeStream.format("gralha")`, at least once."""
 
     def __init__(self, task: TaskWriter) -> None:
         self._task = task
@@ -98,10 +66,10 @@ class TopicStreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         return self._task.write(iterator)
 
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+    def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803
         logger.info("Batch %d: %s", batchId, _summary(messages))
 
-    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+    def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
         logger.warning(
             "Batch %d failed and will be repeated, but some tasks have written already: %s",
             batchId,
@@ -109,19 +77,122 @@ class TopicStreamWriter(DataSourceStreamArrowWriter):
         )
 
 
-def batch_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> TopicWriter:
+class ExactlyOnceSink:
+    """What the driver does for both writers below."""
+
+    def __init__(
+        self, kafka: Mapping[str, str], exactly_once: ExactlyOnceOptions, reached: Reached = nothing
+    ) -> None:
+        self._kafka = dict(kafka)
+        self._exactly_once = exactly_once
+        self._reached = reached
+
+    def commit(self, messages: Messages) -> Verdict:
+        """Makes the rows of all tasks visible, unless their batch is decided already."""
+        written, identity = written_batch(messages)
+        if identity is None:
+            raise ExactlyOnceError("Spark commits a batch without a task.")
+        with self._batch_commit(identity) as batch:
+            verdict = batch.commit(written)
+        logger.info("Batch %d of %s: %s. %s", identity.batch, identity.key, verdict.value, _summary(messages))
+        return verdict
+
+    def abort(self, messages: Messages) -> None:
+        """Ends the transactions of a batch with a failed task.
+
+        Spark calls this, too, after a commit that has failed. Then all messages are there. Such a commit has
+        aborted the transactions itself, or it does not know whether they are decided.
+        """
+        written, identity = written_batch(messages)
+        # If no task has finished, nothing is known about the batch.
+        if identity is not None and any(message is None for message in messages):
+            with self._batch_commit(identity) as batch:
+                batch.abort(written)
+
+    @contextmanager
+    def _batch_commit(self, identity: BatchIdentity) -> Iterator[BatchCommit]:
+        settings = client_settings(self._kafka)
+        log = DecisionLog(settings, identity.key, self._exactly_once.decision_topic)
+        transactions = SinkTransactions(settings, identity.key)
+        try:
+            yield BatchCommit(log, transactions, identity, reached=self._reached)
+        finally:
+            log.close()
+            transactions.close()
+
+
+class ExactlyOnceWriter(DataSourceArrowWriter):
+    """`df.write.format("gralha")`, exactly once for each txnAppId and txnVersion."""
+
+    def __init__(self, task: TransactionalTaskWriter, sink: ExactlyOnceSink) -> None:
+        self._task = task
+        self._sink = sink
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return self._task.write(iterator)
+
+    def commit(self, messages: Messages) -> None:
+        # As in Delta, a version that is not newer than the last one was written before.
+        if self._sink.commit(messages) is not Verdict.DECIDE:
+            logger.warning("This txnVersion of the txnAppId was written before, so nothing was written now.")
+
+    def abort(self, messages: Messages) -> None:
+        self._sink.abort(messages)
+
+
+class ExactlyOnceStreamWriter(DataSourceStreamArrowWriter):
+    """`df.writeStream.format("gralha")`, exactly once."""
+
+    def __init__(self, task: TransactionalTaskWriter, sink: ExactlyOnceSink) -> None:
+        self._task = task
+        self._sink = sink
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        return self._task.write(iterator)
+
+    def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803
+        if self._sink.commit(messages) is Verdict.LEAVE:
+            raise ExactlyOnceError(
+                f"Batch {batchId} was written already, and later ones, too. Either another process runs the "
+                "same query, or its checkpoint was replaced by an older copy. An older checkpoint may cut "
+                "batches in another way, so its batches cannot be left out safely: use a new checkpoint."
+            )
+
+    def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
+        self._sink.abort(messages)
+
+
+def batch_writer(
+    options: Mapping[str, str], schema: StructType, overwrite: bool, reached: Reached = nothing
+) -> TopicWriter | ExactlyOnceWriter:
     """The writer of a batch query. Raises OptionError before any task runs."""
     if overwrite:
         raise OptionError(
             'A topic cannot be overwritten: use mode("append"). To replace it, delete the topic first '
             "(kafka-topics --delete)."
         )
-    return TopicWriter(TaskWriter(options, schema))
+    exactly_once = exactly_once_options(options, streaming=False)
+    if exactly_once is None:
+        return TopicWriter(TaskWriter(options, schema))
+    assert exactly_once.version is not None
+    run = run_of_version(exactly_once.version, uuid.uuid4().hex)
+    return ExactlyOnceWriter(
+        TransactionalTaskWriter(options, schema, exactly_once, run, reached),
+        ExactlyOnceSink(kafka_settings(options), exactly_once, reached),
+    )
 
 
-def stream_writer(options: Mapping[str, str], schema: StructType, overwrite: bool) -> TopicStreamWriter:
+def stream_writer(
+    options: Mapping[str, str], schema: StructType, overwrite: bool, reached: Reached = nothing
+) -> TopicStreamWriter | ExactlyOnceStreamWriter:
     """The writer of a streaming query. In complete mode it writes the whole result after each batch."""
-    return TopicStreamWriter(TaskWriter(options, schema))
+    exactly_once = exactly_once_options(options, streaming=True)
+    if exactly_once is None:
+        return TopicStreamWriter(TaskWriter(options, schema))
+    return ExactlyOnceStreamWriter(
+        TransactionalTaskWriter(options, schema, exactly_once, uuid.uuid4().hex, reached),
+        ExactlyOnceSink(kafka_settings(options), exactly_once, reached),
+    )
 
 
 def check_reachable(options: Mapping[str, str]) -> None:
@@ -140,52 +211,24 @@ def write_each_batch(options: Mapping[str, str]) -> "Callable[[DataFrame, int], 
     """For foreachBatch in update mode, in which Spark does not accept a sink in Python.
 
     `df.writeStream.outputMode("update").foreachBatch(write_each_batch({"topic": "totals", ...}))`
-    """
 
-    def write(batch: "DataFrame", _batch_id: int) -> None:
-        batch.write.format("gralha").options(**options).mode("append").save()
+    With deliveryGuarantee=exactly-once the query and the batch are those of the stream.
+    """
+    is_exactly_once = exactly_once_options(
+        {**options, "txnAppId": "query", "txnVersion": "0"}, streaming=False
+    )
+
+    def write(batch: "DataFrame", number: int) -> None:
+        names = {}
+        if is_exactly_once:
+            query = batch.sparkSession.sparkContext.getLocalProperty(QUERY_PROPERTY)
+            names = {"txnAppId": query, "txnVersion": str(number)}
+        batch.write.format("gralha").options(**{**names, **options}).mode("append").save()
 
     return write
 
 
-def kafka_settings(options: Mapping[str, str]) -> dict[str, str]:
-    """The producer's settings, with Kafka's names. Settings without references to secrets are checked."""
-    kafka = {
-        name.lower().removeprefix(KAFKA_PREFIX): value
-        for name, value in options.items()
-        if name.lower().startswith(KAFKA_PREFIX)
-    }
-    if not kafka.get("bootstrap.servers", "").strip():
-        raise OptionError(
-            "Option 'kafka.bootstrap.servers' is not set: write the address of a broker, "
-            "for example localhost:9092."
-        )
-    for name in REFUSED:
-        if name in kafka:
-            raise OptionError(
-                f"Option 'kafka.{name}' cannot be set: keys and values are written as binary or UTF-8 "
-                "strings. Convert them with DataFrame operations."
-            )
-    # The address may be a reference, too.
-    checked = {"bootstrap.servers": "localhost:9092", **without_references(kafka)}
-    for name in ClientSettings.from_kafka(checked).unknown:
-        logger.warning("Option 'kafka.%s' is not known to Kafka's clients and has no effect.", name)
-    return kafka
-
-
-def _finish(writer: BulkWriter) -> TaskWritten:
-    writer.flush()
-    report = writer.report
-    return TaskWritten(
-        producer_id=report.producer_id,
-        producer_epoch=report.producer_epoch,
-        records=report.records,
-        size_bytes=report.size_bytes,
-        offsets=report.offsets,
-    )
-
-
-def _summary(messages: list[WriterCommitMessage | None]) -> str:
+def _summary(messages: Sequence[WriterCommitMessage | None]) -> str:
     written = [message for message in messages if isinstance(message, TaskWritten)]
     return (
         f"{sum(task.records for task in written)} records, {sum(task.size_bytes for task in written)} bytes "

@@ -37,7 +37,9 @@ class View(CommitsOffsets, Protocol):
 
     def earliest(self, partitions: frozenset[TopicPartition]) -> PartitionOffsets: ...
 
-    def latest(self, partitions: frozenset[TopicPartition]) -> PartitionOffsets: ...
+    def latest(
+        self, partitions: frozenset[TopicPartition], position: PartitionOffsets | None = None
+    ) -> PartitionOffsets: ...
 
 
 def _monotonic_ms() -> int:
@@ -165,7 +167,8 @@ class StreamPlanner:
         retries = self._options.fetch_offset_retries
         while True:
             topics = self._known_topics(start)
-            now = ClusterOffsets(topics.topic_ids, self._view.latest(topics.partitions))
+            latest = self._view.latest(topics.partitions, start.offsets)
+            now = ClusterOffsets(topics.topic_ids, latest)
             begin = begin_offsets(start, now)
             if not losses(start, now) and new_records(begin, self._goal(start, now, begin)) == 0:
                 return now

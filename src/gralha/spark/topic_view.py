@@ -111,19 +111,34 @@ class TopicView:
         """The first offset of each partition. Partitions that are gone have none."""
         return self._list(dict.fromkeys(partitions, EARLIEST))
 
-    def latest(self, partitions: Iterable[TopicPartition]) -> PartitionOffsets:
-        """The offset after the last readable record of each partition. Partitions that are gone have none."""
-        return self._list(dict.fromkeys(partitions, LATEST))
+    def latest(
+        self, partitions: Iterable[TopicPartition], position: PartitionOffsets | None = None
+    ) -> PartitionOffsets:
+        """The offset after the last readable record of each partition. Partitions that are gone have none.
+
+        With read_committed that may be before the position of a stream, which has read uncommitted records
+        before, or was told to start there. The log has its offsets, so this is no loss: the stream waits.
+        """
+        found = self._list(dict.fromkeys(partitions, LATEST))
+        if not self._settings.is_read_committed or not position:
+            return found
+        ahead = [partition for partition, end in found.items() if position.get(partition, 0) > end]
+        ends = self._list(dict.fromkeys(ahead, LATEST), read_committed=False)
+        waiting = {partition: min(end, position[partition]) for partition, end in ends.items()}
+        return {partition: max(end, waiting.get(partition, end)) for partition, end in found.items()}
 
     def at_timestamps(self, timestamps_ms: Mapping[TopicPartition, int]) -> PartitionOffsets:
         """The first offset at or after a time. Partitions whose records are all older have none."""
         found = self._list(timestamps_ms)
         return {partition: offset for partition, offset in found.items() if offset >= 0}
 
-    def _list(self, questions: Mapping[TopicPartition, int]) -> PartitionOffsets:
+    def _list(
+        self, questions: Mapping[TopicPartition, int], *, read_committed: bool = True
+    ) -> PartitionOffsets:
         if not questions:
             return {}
-        answers = self._admin.list_offsets(questions, read_committed=self._settings.is_read_committed)
+        committed = read_committed and self._settings.is_read_committed
+        answers = self._admin.list_offsets(questions, read_committed=committed)
         offsets: PartitionOffsets = {}
         for partition, answer in answers.items():
             if isinstance(answer, ListedOffset):
