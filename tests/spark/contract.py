@@ -54,8 +54,6 @@ def played_on(*lanes: Lane) -> pytest.MarkDecorator:
 
 #: One cluster is enough where the scenario hardly depends on it.
 ON_ONE_CLUSTER = played_on(Lane("kafka", "gralha"), Lane("gralha", "gralha"))
-#: Our brokers have no transactions yet.
-ON_APACHE = played_on(Lane("kafka", "apache"), Lane("gralha", "apache"))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from confluent_kafka import Producer
 from pyspark.errors import StreamingQueryException
 
 from tests.spark.contract import (
-    ON_APACHE,
     ON_ONE_CLUSTER,
     TIMEOUT_S,
     Sent,
@@ -145,7 +144,6 @@ def test_a_topic_that_was_created_anew(stage: Stage) -> None:
     assert 102 in [number for batch in batches for number in batch.numbers]
 
 
-@ON_APACHE
 def test_transactions(stage: Stage) -> None:
     """Markers and aborted records have offsets but are not rows. A stream must not wait for records there."""
     topic = stage.topic_of(numbered(range(3)))
