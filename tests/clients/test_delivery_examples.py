@@ -29,7 +29,7 @@ from tests.received import value_of
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "delivery"
 ORDERS = 40
 KILLED_AT = 15
-SESSION_TIMEOUT_MS = 1000
+SESSION_TIMEOUT_MS = 4000
 PATIENCE_S = 60.0
 # Runs an example. The killed one ends itself when it is about to handle an order.
 PROGRAM = f"""
@@ -38,7 +38,7 @@ sys.path.insert(0, {str(EXAMPLES)!r})
 name, killed_at, bootstrap, orders, receipts = sys.argv[1:]
 example = __import__(name)
 # A short session, so that the next start need not wait long for the end of this one.
-example.CONSUMER.update({{"session.timeout.ms": {SESSION_TIMEOUT_MS}, "heartbeat.interval.ms": 100}})
+example.CONSUMER.update({{"session.timeout.ms": {SESSION_TIMEOUT_MS}, "heartbeat.interval.ms": 300}})
 example.CONSUMER["group.id"] = orders
 def work(order):
     if order.decode() == killed_at:
