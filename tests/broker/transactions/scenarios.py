@@ -508,6 +508,7 @@ def lists(side: Side) -> None:
     side.produce(open_producer)
     done = side.init(transactional_id=side.txn + "-done")
     side.produce(done, txn=side.txn + "-done", partition=1)
+    side.init(transactional_id=side.txn + "-idle")
     side.show(state_filters=["Empty", "Ongoing"])
     side.end(open_producer)
     side.settle()
