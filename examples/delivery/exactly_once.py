@@ -36,6 +36,12 @@ def offsets_behind(batch: list[Message]) -> list[TopicPartition]:
     return [TopicPartition(one.topic(), one.partition(), one.offset() + 1) for one in last.values()]
 
 
+def begin_paused(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+    """New partitions bring no orders before the consumer has said who it is in the group now."""
+    consumer.assign(partitions)
+    consumer.pause(partitions)
+
+
 def commit(producer: Producer) -> None:
     """An error can mean that nobody knows the result yet. Then the same call asks again."""
     while True:
@@ -53,11 +59,12 @@ def run(bootstrap: str, orders: str, receipts: str, work: Callable[[bytes], byte
     producer = Producer({"bootstrap.servers": bootstrap, **PRODUCER})
     producer.init_transactions()
     # With a callback, partitions come and go only during consume().
-    consumer.subscribe([orders], on_revoke=lambda *_: None)
+    consumer.subscribe([orders], on_assign=begin_paused, on_revoke=lambda *_: None)
     while True:
         # Asked for before the orders are read: if the group changes meanwhile, the offsets are refused.
         member = consumer.consumer_group_metadata()
-        batch = [order for order in consumer.consume(10, timeout=2) if order.error() is None]
+        consumer.resume(consumer.assignment())
+        batch = [order for order in consumer.consume(10, timeout=1) if order.error() is None]
         if not batch:
             continue
         producer.begin_transaction()
