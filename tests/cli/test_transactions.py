@@ -1,6 +1,6 @@
 """kafka-transactions: Apache Kafka's output on the same transactions, and what is left after each change.
 
-The commands run on a broker of Apache Kafka that does not verify transactions, because only there a
+The commands run on a broker of Apache Kafka and on ours. Neither verifies transactions, because only so a
 transaction can be made to hang. All calls of Apache's command that are compared run in one Java process.
 """
 
@@ -26,6 +26,7 @@ from gralha.client.cluster import Cluster
 from gralha.client.errors import KafkaError
 from gralha.client.transaction_values import ProducerState, TransactionDescription
 from gralha.client.values import LATEST, ListedOffset, TopicPartition
+from gralha.testing import GralhaCluster
 from tests.apache.kafka import DRIVER_CLASSES, TOOL_FLAGS, TOOLS, ApacheKafka, java_command, run_tool
 from tests.cli.commands import written
 from tests.cli.group_members import create_topic
@@ -38,15 +39,20 @@ STOCK = [TopicPartition("stock", 0), TopicPartition("stock", 1)]
 LONG_AGO_MS = 20 * 60_000
 
 
-@pytest.fixture(scope="module")
-def broker() -> Iterator[ApacheKafka]:
-    settings = {**QUICK_GROUPS, "transaction.partition.verification.enable": "false"}
-    with ApacheKafka({**settings, "transaction.state.log.num.partitions": "1"}) as started:
+@pytest.fixture(scope="module", params=["apache", "gralha"])
+def broker(request: pytest.FixtureRequest) -> Iterator[ApacheKafka | GralhaCluster]:
+    settings = {
+        **QUICK_GROUPS,
+        "transaction.partition.verification.enable": "false",
+        "transaction.state.log.num.partitions": "1",
+    }
+    started = ApacheKafka(settings) if request.param == "apache" else GralhaCluster(config=settings)
+    with started:
         yield started
 
 
 @pytest.fixture(scope="module")
-def address(broker: ApacheKafka) -> str:
+def address(broker: ApacheKafka | GralhaCluster) -> str:
     return broker.bootstrap
 
 
@@ -341,7 +347,7 @@ def test_only_transactions_that_no_coordinator_will_end_hang() -> None:
 
 
 def test_the_log_of_transactions_is_shown_as_by_kafka(
-    broker: ApacheKafka, scene: Scene, capfd: pytest.CaptureFixture[str]
+    broker: ApacheKafka | GralhaCluster, scene: Scene, capfd: pytest.CaptureFixture[str]
 ) -> None:
     log = broker.data_folder() / "__transaction_state-0" / "00000000000000000000.log"
     copy = broker.folder / log.name
