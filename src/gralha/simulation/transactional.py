@@ -68,6 +68,8 @@ RETRY_S: Final = (0.005, 0.05)
 ABORT_CHANCE: Final = 0.2
 STALL_CHANCE: Final = 0.06
 VANISH_CHANCE: Final = 0.03
+# The last transaction of a life.
+LEFT_OPEN_CHANCE: Final = 0.5
 STALL_S: Final = (0.2, 14.0)
 PAUSE_S: Final = (0.0, 0.4)
 # The clocks of two coordinators may differ by this much.
@@ -214,6 +216,8 @@ class TransactionalLife(Client):
             if not await self.fill(transaction):
                 return
             await self.stumble()
+            if self.is_stopping and self.random.random() < LEFT_OPEN_CHANCE:
+                raise VanishError
         except AbortError:
             aborts = True
         except (FencedError, VanishError):
