@@ -6,10 +6,10 @@ STAMPS := build/stamps
 MAKEFLAGS += --jobs=2
 HOT := $(shell sed -n 's|^    "\(src/.*\.py\)",|\1|p' setup.py)
 
-.PHONY: help up test test-spark test-versions check demo bench soak dist platform setup generate clean
+.PHONY: help up test test-spark test-versions test-spark-versions check demo bench soak dist platform setup generate clean
 
 help:
-	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 22
 
 up: platform ## set up, then run the platform until Ctrl-C
 	@$(BIN)/gralha up
@@ -22,6 +22,9 @@ test-spark: setup ## the part of `make test` that needs Spark
 
 test-versions: setup ## tests with each other Python that is installed here, in environments of their own
 	@scripts/test_versions
+
+test-spark-versions: setup ## the tests of Spark with PySpark 4.1 and 4.2, in environments of their own
+	@scripts/test_spark_versions
 
 check: setup ## the quick half of `make test`: format, lint, types, imports
 	@scripts/check

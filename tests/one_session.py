@@ -60,8 +60,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> OneSparkSess
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the tests of the one session first, then those with a Spark of their own."""
+    _leave_out_newer(config, items)
     items.sort(key=lambda item: _turn(item.nodeid))
     for item in items:
         if FIXTURE in getattr(item, "fixturenames", ()) and not is_of_the_session(item.nodeid):
@@ -70,6 +71,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             )
         if item.nodeid.startswith(FOLDERS) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(TIMEOUT_S))
+
+
+def _leave_out_newer(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the tests of what an older Spark does not have. `make test` runs all of them."""
+    newer = [item for item in items for mark in item.iter_markers("needs_spark") if _spark() < mark.args]
+    if newer:
+        config.hook.pytest_deselected(items=newer)
+        items[:] = [item for item in items if item not in newer]
+
+
+def _spark() -> tuple[int, int]:
+    from gralha.spark.versions import spark_version
+
+    return spark_version()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -48,12 +48,17 @@ class ApacheCluster:
             node.format()
 
     def start(self, timeout_s: float = 90.0) -> Self:
+        """Starts every node that is not running. Returns when each of them serves clients."""
         self.format()
-        for node in self._nodes.values():
+        started = [node for node in self._nodes.values() if not node.alive]
+        for node in started:
             node.spawn()
-        for node in self._nodes.values():
+        for node in started:
             node.process().wait_ready(node.port, len(self._nodes), timeout_s)
         return self
+
+    def kill(self, node_id: int) -> None:
+        self._nodes[node_id].kill()
 
     def close(self) -> None:
         for node in self._nodes.values():

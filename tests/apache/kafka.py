@@ -123,6 +123,10 @@ class ApacheKafka:
             raise KeyError(node_id)
         return self._process
 
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.alive
+
     def data_folder(self, node_id: int = 1) -> Path:
         return self.folder / "data"
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 
+import gralha
 from gralha.testing.process import ServerProcess, free_ports
 
-ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60
 
 
@@ -48,7 +48,7 @@ def test_a_broker_serves_large_fetches(tmp_path: Path) -> None:
 
 def plain_system_calls() -> dict[str, Any]:
     """The module as it is when it is imported now. The compiled one was imported before."""
-    return runpy.run_path(str(ROOT / "src/gralha/storage/system_calls.py"))
+    return runpy.run_path(str(Path(gralha.__file__).parent / "storage/system_calls.py"))
 
 
 @pytest.mark.parametrize("refusal", [None, errno.ENOTSUP, errno.EINVAL, errno.ENOTTY])

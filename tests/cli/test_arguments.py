@@ -41,7 +41,7 @@ def test_an_option_without_its_optional_value(parser: CommandParser) -> None:
         ("\u2013-topic", "\u2013-topic begins with a long dash, as in printed text: type --topic"),
         ("\u2014topic", "\u2014topic begins with a long dash, as in printed text: type --topic"),
         ("topic", "'topic' is not an option. Did you mean --topic?"),
-        ("words", "'words' is one argument too many"),
+        ("words", "'words' is one argument too many. Did you mean --topic words?"),
         (
             "--zookeeper",
             (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -21,6 +23,7 @@ from gralha.protocol.primitives import Writer
 from gralha.protocol.records import Record, encode_batch
 from tests.apache.kafka import run_tool
 from tests.cli.partition_files import control_batches
+from tests.pipelines.terminal import CTRL_C, Terminal
 
 ID = bytes(range(16))
 TIME_MS = 1_700_000_000_120
@@ -291,6 +294,25 @@ def test_a_session_on_a_terminal(log: Path) -> None:
             assert b"Optional[4.3-IV0]" in seen_until(terminal, b"\n>> ")
             terminal.write(b"exit\n")
             assert command.wait(10) == 0
+
+
+def test_ctrl_c_drops_the_line_and_not_the_shell(log: Path, tmp_path: Path) -> None:
+    script = Path(sys.executable).parent / "kafka-metadata-shell"
+    with Terminal([str(script), "-s", str(log)], cwd=tmp_path, environment={"TERM": "dumb"}) as terminal:
+        terminal.wait_for(r"Shell \]\n>> $")
+        # What is typed comes back only when the shell waits for it.
+        terminal.press(b"cat not-to-be-run")
+        terminal.wait_for("not-to-be-run$")
+        # Python's readline overlooks a signal that comes just before it waits for the next key.
+        while not re.search(r"not-to-be-run(\^C)*\n+>> ", terminal.screen):
+            terminal.press(CTRL_C)
+            with contextlib.suppress(AssertionError):
+                terminal.wait_for(r"not-to-be-run(\^C)*\n+>> ", patience_seconds=1)
+        terminal.press(b"cd image\npwd\n")
+        terminal.wait_for(r"\n/image\n>> $")
+        assert "No such file" not in terminal.screen
+        terminal.press(b"exit\n")
+        assert terminal.end() == 0
 
 
 def seen_until(terminal: object, end: bytes) -> bytes:

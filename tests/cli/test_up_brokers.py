@@ -17,6 +17,7 @@ import pytest
 
 from gralha.cli.up_brokers import how_ended, last_words
 from gralha.testing.process import ServerProcess, free_ports
+from tests.pipelines.terminal import CTRL_C, Terminal
 
 SCRIPTS = Path(sys.executable).parent
 PORT_STEP = 10_000
@@ -277,3 +278,23 @@ def test_a_broker_that_is_left_without_a_quorum_stops_well(tmp_path: Path) -> No
         assert program.returncode == 0
         assert "Killed" not in errors
     assert (tmp_path / "broker-3" / ".kafka_cleanshutdown").exists()
+
+
+def test_a_person_sees_which_broker_stops(tmp_path: Path) -> None:
+    line = [
+        str(SCRIPTS / "gralha"),
+        "up",
+        "--brokers",
+        "3",
+        "--data",
+        str(tmp_path),
+        "--port",
+        str(first_port()),
+    ]
+    with Terminal(line, cwd=tmp_path, columns=80) as terminal:
+        terminal.wait_for(r"Ctrl-C stops it\. Try:")
+        terminal.press(CTRL_C)
+        for number in (1, 2, 3):
+            terminal.wait_for(rf"Stopping broker {number} \({number} of 3\) \.\.\. 0 s")
+        assert terminal.end() == 0
+        assert terminal.written.endswith("\r\x1b[K")

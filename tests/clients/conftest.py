@@ -13,11 +13,12 @@ import pytest
 
 from gralha.testing import GralhaCluster
 from tests.apache.kafka import ApacheKafka
+from tests.clients import groups, transactions
 from tests.clients.contract import Drivers
 from tests.clients.driver import Driver
 from tests.clients.drivers.confluent_driver import ConfluentDriver
 from tests.clients.drivers.program import Program
-from tests.clients.groups import BROKER_CONFIG, GroupClient
+from tests.clients.groups import GroupClient
 from tests.clients.scenarios.group_stage import Programs
 
 KINDS = {"gralha": GralhaCluster, "apache": ApacheKafka}
@@ -33,7 +34,11 @@ def clusters() -> Iterator[Callable[[bool], Cluster]]:
 
         def cluster(auto_create: bool) -> Cluster:
             if auto_create not in running:
-                config = {**BROKER_CONFIG, "auto.create.topics.enable": str(auto_create).lower()}
+                config = {
+                    **groups.BROKER_CONFIG,
+                    **transactions.BROKER_CONFIG,
+                    "auto.create.topics.enable": str(auto_create).lower(),
+                }
                 running[auto_create] = stack.enter_context(kind(config=config))
             return running[auto_create]
 

@@ -1,10 +1,12 @@
 """Information about a broker that clients do not show, read with our own codec.
 
-It has a group as its coordinator describes it, of either protocol, and whether a topic is served yet.
+It has a group as its coordinator describes it, of either protocol, whether a topic is served yet, and
+whether a partition has an open transaction.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gralha.client.addresses import parse_address
@@ -16,12 +18,14 @@ from gralha.protocol.messages.consumer_group_describe import (
 from gralha.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from gralha.protocol.messages.list_offsets import (
     ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
 
 LATEST_TIMESTAMP = -1
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 
 
 @dataclass(frozen=True)
@@ -49,11 +53,29 @@ def group_view(bootstrap: str, group: str) -> GroupView:
 
 def is_served(bootstrap: str, topic: str, partitions: int) -> bool:
     """Returns True if the leader of every partition knows it, a moment after Metadata has named it."""
+    answered = list_ends(bootstrap, topic, range(partitions))
+    return all(partition.error_code == 0 for partition in answered)
+
+
+def has_open_transaction(bootstrap: str, topic: str, partition: int) -> bool:
+    """Returns True if records of a partition have to wait for the end of a transaction."""
+    (committed,) = list_ends(bootstrap, topic, [partition], READ_COMMITTED)
+    (uncommitted,) = list_ends(bootstrap, topic, [partition])
+    return committed.offset != uncommitted.offset
+
+
+def list_ends(
+    bootstrap: str,
+    topic: str,
+    partitions: Iterable[int],
+    isolation_level: int = READ_UNCOMMITTED,
+) -> list[ListOffsetsPartitionResponse]:
     wanted = [
-        ListOffsetsPartition(partition_index=number, timestamp=LATEST_TIMESTAMP)
-        for number in range(partitions)
+        ListOffsetsPartition(partition_index=number, timestamp=LATEST_TIMESTAMP) for number in partitions
     ]
-    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(topic, wanted)])
+    request = ListOffsetsRequest(
+        replica_id=-1, isolation_level=isolation_level, topics=[ListOffsetsTopic(topic, wanted)]
+    )
     with Connection.open(parse_address(bootstrap)) as connection:
         (answered,) = connection.send(request, ListOffsetsResponse).topics
-    return all(partition.error_code == 0 for partition in answered.partitions)
+    return answered.partitions

@@ -297,6 +297,26 @@ def test_the_log_of_all_pipelines_and_of_one(tmp_path: Path, capfd: pytest.Captu
     assert "Did you mean totals?" in said([*line, "total"], capfd)
 
 
+def test_the_log_is_followed_until_ctrl_c(tmp_path: Path) -> None:
+    StateFile(tmp_path, "totals").write(State("totals", "x.py", "local[2]", "b:1"))
+    log = tmp_path / "spark.log"
+    log.write_text("26/01/02 03:04:05 ERROR One: Query totals ends\n")
+    line = gralha("pipeline", "logs", "totals", "--follow", "--checkpoints", str(tmp_path))
+    with Terminal(line, cwd=tmp_path, columns=80) as terminal:
+        terminal.wait_for("Query totals ends\n")
+        with log.open("a") as more:
+            more.write("26/01/02 03:04:06 WARN Two: about others\n26/01/02 03:04:07 WARN Three: tot")
+        with log.open("a") as more:
+            more.write("als again\n")
+        terminal.wait_for("Three: totals again\n")
+        log.rename(tmp_path / "old.log")
+        log.write_text("26/01/02 03:04:08 WARN Four: totals in a new file\n")
+        terminal.wait_for("Four: totals in a new file\n")
+        assert "about others" not in terminal.screen
+        terminal.press(CTRL_C)
+        assert terminal.end() == 130
+
+
 def test_status_watches_until_ctrl_c(tmp_path: Path) -> None:
     progress = Progress("totals", 7, "", input_rows=5, lag=12, dead_letters_total=3)
     failed = State("totals", "x.py", "local[2]", "b:1", condition=FAILED, message="The topic is gone.")

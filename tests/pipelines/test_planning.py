@@ -13,11 +13,12 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gralha.pipelines import CannotStartError, Pipeline, from_topic, pipeline, to_topic
 from gralha.pipelines.planning import Plan, TopicPlan, plan
+from gralha.pipelines.stateful import is_stateful, is_stateful_by_name
 from tests.pipelines.runner import Runner
 from tests.pipelines.topics import create, write
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 SALES = "product STRING NOT NULL, amount DOUBLE, at TIMESTAMP"
 
@@ -318,3 +319,48 @@ def test_a_folder_that_hadoop_reaches(runner: Runner, tmp_path: Path) -> None:
     aside = found.move_aside(".old")
     assert found.names() == []
     assert HadoopFolder(aside, runner.spark).read("a") == "two ü"
+
+
+def test_a_limit_that_ends_a_run_too_early_with_an_old_spark(
+    runner: Runner, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = from_topic(topic, schema=SALES, options={"maxOffsetsPerTrigger": "5"})
+    declared = pipeline(inputs={"sales": read}, output=to_topic("copy"), name="copy")(lambda sales: sales)
+    monkeypatch.setattr("gralha.pipelines.planning.spark_version", lambda: (4, 1))
+    (warning,) = made(runner, declared, available_now=True).warnings
+    assert warning.startswith("With Spark 4.1 and the option 'maxOffsetsPerTrigger'")
+    assert made(runner, declared, available_now=False).warnings == ()
+    monkeypatch.setattr("gralha.pipelines.planning.spark_version", lambda: (4, 2))
+    assert made(runner, declared, available_now=True).warnings == ()
+
+
+@pytest.mark.needs_spark(4, 3)
+def test_operators_with_state_are_known_without_sparks_answer(spark: SparkSession) -> None:
+    """Before 4.3 Spark does not tell. The names of the operators must lead to the same answers."""
+    rows = spark.readStream.format("rate").load().withWatermark("timestamp", "5 seconds")
+    table = spark.range(5).withColumnRenamed("id", "value")
+    session = F.session_window("timestamp", "5 seconds")
+    queries = {
+        "aggregate": rows.groupBy("value").count(),
+        "session": rows.groupBy(session).count(),
+        "distinct": rows.distinct(),
+        "no duplicates": rows.dropDuplicates(["value"]),
+        "no duplicates for a while": rows.dropDuplicatesWithinWatermark(["value"]),
+        "limit": rows.limit(3),
+        "two streams": rows.alias("a").join(rows.alias("b"), F.expr("a.value = b.value")),
+        "with a table": rows.join(table, "value"),
+        "with an aggregated table": rows.join(table.groupBy("value").count(), "value"),
+        "with a part of a table": rows.join(table.distinct().limit(4), "value"),
+        "filter": rows.filter("value > 1"),
+    }
+
+    def answers(node: Any) -> list[tuple[str, bool, bool]]:
+        found = [(str(node.nodeName()), is_stateful(node), is_stateful_by_name(node))]
+        for index in range(node.children().size()):
+            found += answers(node.children().apply(index))
+        return found
+
+    plans = {name: answers(frame._jdf.queryExecution().analyzed()) for name, frame in queries.items()}
+    assert not [one for found in plans.values() for one in found if one[1] != one[2]]
+    with_state = [name for name, found in plans.items() if any(one[1] for one in found)]
+    assert with_state == list(queries)[:7]

@@ -1,6 +1,7 @@
 """The numbers from Spark's report of a batch, and their text."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -34,6 +35,13 @@ REPORT = {
         },
     ],
 }
+
+
+@pytest.mark.parametrize("text_of", [json.dumps, str, dict], ids=["JSON", "PySpark 4.1", "parsed"])
+def test_offsets_in_a_report_may_be_text(text_of: Callable[[object], object]) -> None:
+    end = {"sales": {"0": 5}, "@topicIds": {"sales": "x"}}
+    assert Progress.of("totals", {"sources": [{"endOffset": text_of(end)}]}).read_to == {"sales": {"0": 5}}
+    assert Progress.of("totals", {"sources": [{"endOffset": "None"}, {"endOffset": "{x"}]}).read_to == {}
 
 
 def test_the_numbers_of_a_report_are_added_up() -> None:

@@ -22,6 +22,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
+from gralha.spark.versions import LIMITS_BATCHES, spark_version
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, Row, SparkSession
     from pyspark.sql.streaming import DataStreamReader, StreamingQuery
@@ -190,7 +192,20 @@ class Stage:
     # Queries.
 
     def available(self, frame: DataFrame, checkpoint: str = "query") -> list[Batch]:
-        """Runs a query on all existing records. Returns the batches that had rows."""
+        """Runs a query on all existing records. Returns the batches that had rows.
+
+        Spark 4.1 may end a query after one batch, with a limit or after a repeated batch. Its user starts it
+        again.
+        """
+        batches = self._available_once(frame, checkpoint)
+        while spark_version() < LIMITS_BATCHES:
+            more = self._available_once(frame, checkpoint)
+            batches += more
+            if not more:
+                break
+        return batches
+
+    def _available_once(self, frame: DataFrame, checkpoint: str) -> list[Batch]:
         batches, query = self.start(frame, checkpoint, availableNow=True)
         query.awaitTermination(int(TIMEOUT_S))
         assert not query.isActive, "the query did not end by itself"

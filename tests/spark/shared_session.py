@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-CONNECTOR_JARS = REPOSITORY / "build" / "spark-kafka"
+# Another version of Spark may need another version of its connector (scripts/test_spark_versions).
+CONNECTOR_JARS = Path(os.environ.get("GRALHA_TEST_CONNECTOR", REPOSITORY / "build" / "spark-kafka"))
 # Spark's classes, archived by scripts/keep_classes: it starts in half the time.
 ARCHIVE = REPOSITORY / "build" / "spark.jsa"
 KEPT_CLASSES = f"-XX:SharedArchiveFile={ARCHIVE} -Xlog:cds=off -Xlog:cds+dynamic=off"

@@ -34,7 +34,10 @@ libraries:
 
 FLOWS = """
 from pyspark import pipelines as dp
+from pyspark.sql import SparkSession
 
+# Later versions than 4.1 define it.
+spark = SparkSession.active()
 OPTIONS = {{"kafka.bootstrap.servers": "{bootstrap}"}}
 
 

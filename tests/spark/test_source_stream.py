@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 
 from gralha.testing import GralhaCluster
@@ -83,6 +84,7 @@ def test_a_group_says_nothing_about_where_a_query_starts(stage: Stage) -> None:
     assert read_all(stage, topic, groupId="mirror") == list(range(10))
 
 
+@pytest.mark.needs_spark(4, 2)
 def test_lag_is_what_the_report_of_a_batch_shows(stage: Stage) -> None:
     topic = stage.topic_of(numbered(range(100)))
     _, query = stage.start(

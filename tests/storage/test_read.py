@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -219,6 +220,44 @@ class TestTransactions:
         assert log.aborted_transactions(2, 4, True) == []
         assert log.aborted_transactions(5, 8, True) == [(1, 4)]
         assert log.aborted_transactions(6, 8, True) == []
+
+    @pytest.mark.parametrize("max_bytes", [1, 200, 400, 5000])
+    def test_a_read_has_the_aborted_transactions_of_its_own_range(self, log: Log, max_bytes: int) -> None:
+        sequences = dict.fromkeys((1, 2, 3), 0)
+        aborted = []  # producer, first offset, offset of the marker
+        random = Random(7)
+        begun: dict[int, int] = {}
+        for _ in range(300):
+            producer_id = random.choice((1, 2, 3))
+            if producer_id in begun and random.random() < 0.4:
+                commit = random.random() < 0.5
+                offset = int(end_transaction(log, producer_id, commit=commit).first_offset)
+                first = begun.pop(producer_id)
+                aborted += [] if commit else [(producer_id, first, offset)]
+            else:
+                sequence = sequences[producer_id]
+                sequences[producer_id] += 1
+                offset = int(
+                    idempotent(log, sequence, producer_id=producer_id, transactional=True).first_offset
+                )
+                begun.setdefault(producer_id, offset)
+        log.high_watermark = log.log_end_offset
+        end_offset = int(log.last_stable_offset())
+        assert len(log.segments) > 3
+        assert len(aborted) > 30
+        longest = 0
+        for start in range(end_offset):
+            records = log.read(start, max_bytes, end_offset, True, True)
+            read = batches(records.data, records.start, records.end)
+            last = int(read[-1][1].last_offset) if read else start
+            found = log.aborted_transactions(start, end_offset, True, records.size())
+            longest = max(longest, len(found))
+            needed = {(one, first) for one, first, end in aborted if end >= start and first <= last}
+            possible = {(one, first) for one, first, end in aborted if end >= start and first < end_offset}
+            assert needed <= set(found) <= possible
+            assert len(found) == len(set(found))
+        # A short range does not bring all aborted transactions up to the end of the log.
+        assert longest < len(aborted) / 2
 
     def test_an_empty_transaction_leaves_no_trace(self, log: Log) -> None:
         end_transaction(log, 9, commit=False)

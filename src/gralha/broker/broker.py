@@ -14,6 +14,7 @@ from gralha.broker.peers import PeerConnections
 from gralha.broker.pipeline import Peer, RequestContext
 from gralha.broker.presence import Presence
 from gralha.broker.transactions.coordination import coordinate_transactions
+from gralha.broker.transactions.markers import Markers
 from gralha.broker.transactions.verifier import Verifier
 from gralha.metadata.controller.decision import Decision
 from gralha.metadata.image import MetadataImage
@@ -26,6 +27,7 @@ from gralha.protocol.peers import PeerError
 from gralha.replication.manager import ReplicaManager
 from gralha.storage.manager import LogManager
 from gralha.transactions.producer_ids import ProducerIds
+from gralha.transactions.transaction import Transaction
 
 Response = TypeVar("Response")
 
@@ -74,8 +76,9 @@ class Broker:
 
         self.groups = coordinate_groups(config, lambda: self.image, replicas, clock, random, self.readers)
         controller.subscribe(lambda change, _image: follow_topics(self.groups, change))
+        self._markers = Markers(lambda: self.image, replicas, self._write_markers, self._complete)
         self.transactions = coordinate_transactions(
-            config, lambda: self.image, replicas, clock, self.readers, producer_ids, self._write_markers
+            config, lambda: self.image, replicas, clock, self.readers, producer_ids, self._markers.send
         )
         self.verifier = Verifier(
             lambda: self.image,
@@ -118,7 +121,14 @@ class Broker:
         """Forget the state of all groups and transactions. Clients are sent to the next coordinators."""
         self.groups.close()
         self.transactions.close()
+        self._markers.close()
         self.verifier.close()
+
+    def _complete(self, prepared: Transaction) -> None:
+        """All partitions of a transaction have their marker."""
+        self.transactions.run(
+            prepared.transactional_id, lambda shard, now_ms: shard.complete(prepared, now_ms)
+        )
 
     async def _write_markers(
         self, broker_id: int, request: WriteTxnMarkersRequest

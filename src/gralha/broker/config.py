@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from gralha.metadata.broker_configs import BROKER_CONFIGS
 from gralha.metadata.config_types import ConfigError, ConfigValue, parse_value
+from gralha.metadata.units import advice
 from gralha.protocol.properties import parse_properties
 
 DEFAULT_LISTENER: Final = "PLAINTEXT://localhost:9092"
@@ -247,7 +248,9 @@ class _Settings:
         """Adds an error about a wrong value. Kafka's message often says already what is allowed."""
         bare = error.allowed.removeprefix("one of ").removeprefix("a list of ").removesuffix(" (in any case)")
         allowed = "" if bare in error.why else f"; allowed: {error.allowed}"
-        self.problem(error.name, f"{error.name}={error.value}: {error.why}{allowed}")
+        number = advice(error.name, error.value or "").rstrip(".")
+        meant = f";{number}" if number else ""
+        self.problem(error.name, f"{error.name}={error.value}: {error.why}{allowed}{meant}")
 
 
 def is_harmless_security(name: str, value: str) -> bool:

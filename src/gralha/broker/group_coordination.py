@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
+from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gralha.broker.config import NodeConfig
 from gralha.coordination.coordinator import Coordinator
@@ -19,6 +20,7 @@ from gralha.storage.disk import DiskError
 if TYPE_CHECKING:
     from gralha.groups.shard import GroupShard
 
+ASSIGNMENT_INTERVAL: Final = "group.consumer.assignment.interval.ms"
 # The code of the shards is imported with the first group, so that a broker without groups starts faster.
 GroupCoordinator = Coordinator["GroupShard"]
 
@@ -91,13 +93,21 @@ def groups_config(config: NodeConfig) -> GroupsConfig:
         consumer_times=ConsumerGroupTimes(
             session_timeout_ms=config.number("group.consumer.session.timeout.ms"),
             heartbeat_interval_ms=config.number("group.consumer.heartbeat.interval.ms"),
-            assignment_interval_ms=config.number("group.consumer.assignment.interval.ms"),
+            assignment_interval_ms=config.number(ASSIGNMENT_INTERVAL),
         ),
         offset_metadata_max_bytes=config.number("offset.metadata.max.bytes"),
         offsets_retention_ms=config.number("offsets.retention.minutes") * 60 * 1000,
         offsets_retention_check_interval_ms=config.number("offsets.retention.check.interval.ms"),
         offsets_commit_timeout_ms=config.number("offsets.commit.timeout.ms"),
     )
+
+
+def broker_times(image: MetadataImage, node_id: int, defaults: ConsumerGroupTimes) -> ConsumerGroupTimes:
+    """The times of all groups of a broker. One of them is a dynamic setting."""
+    for layer in (image.broker_configs(node_id), image.default_broker_configs()):
+        if (interval := layer.get(ASSIGNMENT_INTERVAL)) is not None:
+            return replace(defaults, assignment_interval_ms=int(interval))
+    return defaults
 
 
 def consumer_times(image: MetadataImage, defaults: ConsumerGroupTimes, group_id: str) -> ConsumerGroupTimes:
@@ -127,7 +137,8 @@ def coordinate_groups(
     topics = ImageTopics(image)
 
     def times_of(group_id: str) -> ConsumerGroupTimes:
-        return consumer_times(image(), settings.consumer_times, group_id)
+        now = image()
+        return consumer_times(now, broker_times(now, config.node_id, settings.consumer_times), group_id)
 
     def partition_count() -> int:
         topic = image().topics.get(OFFSETS_TOPIC)

@@ -88,6 +88,8 @@ class Lifecycle:
         self._wake = asyncio.Event()
         self._changed = asyncio.Event()
         self._is_ready = False
+        # The folders that get no new partitions. None as long as there were none: that needs no heartbeat.
+        self._cordoned: list[bytes] | None = None
         self._heard_s = 0.0  # the time of the controller's last answer
         self.standing = Standing.STARTING
         self.epoch = -1
@@ -152,6 +154,7 @@ class Lifecycle:
             current_metadata_offset=self._metadata_offset(),
             want_fence=not self._is_ready,
             want_shut_down=self.standing is Standing.STOPPING,
+            cordoned_log_dirs=self._cordoned,
         )
         try:
             answer = await self._channel.ask(request, timeout_ms=self._times.heartbeat_interval_ms, lane=LANE)
@@ -184,6 +187,14 @@ class Lifecycle:
         """All partitions of this broker are open: the controller may unfence it."""
         self._is_ready = True
         self._wake.set()
+
+    def cordon(self, directory_ids: list[bytes]) -> None:
+        """Tells the controller which folders get no new partitions. It then leaves this broker out if no
+        folder is left.
+        """
+        if directory_ids != (self._cordoned or []):
+            self._cordoned = directory_ids
+            self._wake.set()
 
     def controller_changed(self, leader_id: int) -> None:
         """There is another active controller, which should get a heartbeat at once."""

@@ -27,6 +27,7 @@ from gralha.broker.neighbours import Neighbours
 from gralha.broker.part_settings import (
     cleaner_settings,
     configured_voters,
+    cordoned_folders,
     fetch_settings,
     lifecycle_times,
     metadata_log_config,
@@ -134,6 +135,7 @@ class Node:
         self._controller: ControllerService | None = None
         self._duties: ActiveDuties | None = None
         self._lifecycle: Lifecycle | None = None
+        self._directory_ids: dict[str, bytes] = {}
         self._loading: asyncio.Future[None] | None = None  # of opening the logs, in a thread
         self.metrics = NodeMetrics(
             config,
@@ -215,6 +217,7 @@ class Node:
     ) -> None:
         """Joins the cluster as a broker, and accepts clients."""
         loop = asyncio.get_running_loop()
+        self._directory_ids = {folder: one.directory_id for folder, one in folders.items()}
         previous_epoch = await loop.run_in_executor(None, self._logs.clean_shutdown_epoch)
         assert broker.channel is not None
         lifecycle = self._lifecycle = Lifecycle(
@@ -236,6 +239,7 @@ class Node:
         self._watch(self._logs.run(self._clock))
         self._watch(self._replicas.run())
         self._watch(lifecycle.run())
+        self._configure()
         controller.subscribe(self._follow)
         await self._replicas.settled()
         await self._set_strays_aside()
@@ -423,14 +427,15 @@ class Node:
     def _follow(self, change: ImageChange, image: MetadataImage) -> None:
         controller = self._controller
         assert controller is not None
+        # First the settings: they say which folders get new partitions.
+        if change.broker_configs_changed:
+            self._configure()
         self._replicas.apply(change)
         for broker_id in change.changed_brokers:
             if (broker := image.brokers.get(broker_id)) is not None and not broker.fenced:
                 self._neighbours.presence.alive(broker_id)
                 if broker.in_controlled_shutdown and self._lifecycle is not None:
                     self._lifecycle.others_wait()
-        if change.broker_configs_changed:
-            self._configure()
 
     def _configure(self) -> None:
         assert self._controller is not None
@@ -444,9 +449,16 @@ class Node:
         self._replicas.follower_quota.bytes_per_second = int(
             broker_config_value("follower.replication.throttled.rate", layers) or UNLIMITED
         )
+        self._logs.expire_producers_after(int(broker_config_value("producer.id.expiration.ms", layers) or 0))
+        self._cordon(broker_config_value("cordoned.log.dirs", layers) or "")
         limits = self._server.limits
         limits.max_connections = int(broker_config_value("max.connections", layers) or 0)
         limits.max_connections_per_ip = int(broker_config_value("max.connections.per.ip", layers) or 0)
+
+    def _cordon(self, value: str) -> None:
+        cordoned = self._logs.cordoned = cordoned_folders(value, self.config.log_dirs)
+        if self._lifecycle is not None:
+            self._lifecycle.cordon(sorted({self._directory_ids[folder] for folder in cordoned}))
 
     def _log_config(self, topic: str) -> LogConfig:
         assert self._controller is not None

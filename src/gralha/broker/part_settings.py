@@ -1,6 +1,7 @@
 """The settings of a node's parts, taken from its configuration."""
 
-from collections.abc import Callable
+import os.path
+from collections.abc import Callable, Sequence
 
 from gralha.broker.config import NodeConfig
 from gralha.broker.lifecycle import LifecycleTimes
@@ -55,6 +56,15 @@ def fetch_settings(config: NodeConfig) -> FetchSettings:
         config.number("replica.fetch.backoff.ms"),
         config.number("replica.socket.timeout.ms"),
     )
+
+
+def cordoned_folders(value: str, folders: Sequence[str]) -> frozenset[str]:
+    """The folders that `cordoned.log.dirs` names. `*` means all."""
+    names = [name.strip() for name in value.split(",") if name.strip()]
+    if "*" in names:
+        return frozenset(folders)
+    paths = {os.path.abspath(name) for name in names}
+    return frozenset(folder for folder in folders if os.path.abspath(folder) in paths)
 
 
 def cleaner_settings(config: NodeConfig, value_of: Callable[[str], str]) -> CleanerSettings:

@@ -66,6 +66,7 @@ class ProgramParser(argparse.ArgumentParser):
     def __init__(self, *arguments: Any, examples: Sequence[str] = (), **more: Any) -> None:
         super().__init__(*arguments, **{"allow_abbrev": False, **more})
         self.examples = examples
+        self._words: Sequence[str] = ()
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{self.in_words(message)} (see {self.prog} --help)")
@@ -84,9 +85,10 @@ class ProgramParser(argparse.ArgumentParser):
         self.stop_if_wanted()
         words = list(sys.argv[1:] if args is None else args)
         self._check_options(words)
+        self._words = words
         options, left = super().parse_known_args(self._default_servers(words) + words, namespace)
         if left:
-            self.error(self._about_argument(left[0]))
+            self.error(self._about_argument(left[0], words))
         return options, []
 
     def stop_if_wanted(self) -> None:
@@ -144,16 +146,22 @@ class ProgramParser(argparse.ArgumentParser):
 
         return f"{name} is not a recognized option{about_option(name, self._option_string_actions)}"
 
-    def _about_argument(self, word: str) -> str:
+    def _about_argument(self, word: str, words: Sequence[str]) -> str:
         if f"--{word}" in self._option_string_actions:
             return f"'{word}' is not an option. Did you mean --{word}?"
-        return f"'{word}' is one argument too many"
+        from gralha.cli.suggestions import option_for
+
+        option = option_for(word, self._option_string_actions, words)
+        return f"'{word}' is one argument too many" + (f". Did you mean {option} {word}?" if option else "")
 
     def in_words(self, message: str) -> str:
         """A message of argparse in words that help a person."""
         from gralha.cli.suggestions import did_you_mean
 
         commands = self.commands()
+        file = next((word for word in self._words if word.endswith(".properties")), None)
+        if file and message == "the following arguments are required: --config":
+            return f"'{file}' is one argument too many. Did you mean --config {file}?"
         if commands and message.startswith("the following arguments are required: command"):
             return f"Which command? Give one of: {', '.join(commands)}"
         if commands and (wrong := re.search(r"invalid choice: '(.*?)'", message)):
@@ -203,7 +211,7 @@ class CommandParser(ProgramParser):
     def _usage(self) -> str:
         """The required options and [OPTIONS]: all options would be too many to read."""
         required = [
-            f"{action.option_strings[0]} {action.metavar}"
+            action.option_strings[0] + (f" {action.metavar}" if action.metavar else "")
             for action in self.options()
             if (action.help or "").startswith(REQUIRED)
         ]

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: list[str]) -> int:
     parser = CommandParser(
         "kafka-broker-api-versions",
-        "This tool helps to retrieve broker version information.",
+        "Shows which versions of each API the brokers serve.",
         [
             "--bootstrap-server localhost:9092",
         ],

@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> ProgramParser:
     parser = ProgramParser(
         prog="kafka-cluster",
-        description="The Kafka cluster tool.",
+        description="Shows the id and the nodes of a cluster, and unregisters brokers.",
         examples=("kafka-cluster cluster-id --bootstrap-server localhost:9092",),
     )
     commands = parser.add_subparsers(

@@ -1,5 +1,6 @@
 """kafka-configs: shows and changes configs of topics, brokers, broker loggers, client metrics and groups."""
 
+import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -40,7 +41,10 @@ def explained(error: Exception, arguments: list[str]) -> Exception:
 
     if not isinstance(error, KafkaError):
         return error
-    return CommandError(f"Error while executing config command with args '{' '.join(arguments)}' : {error}")
+    from gralha.cli.setting_errors import with_advice
+
+    message = with_advice(str(error))
+    return CommandError(f"Error while executing config command with args '{' '.join(arguments)}' : {message}")
 
 
 def resource_of(entity_type: str, name: str) -> "ConfigResource":
@@ -60,16 +64,52 @@ def resource_of(entity_type: str, name: str) -> "ConfigResource":
 
 
 def _alter(admin: "Admin", options: Namespace) -> None:
+    from gralha.protocol.errors import ErrorCode, KafkaError
+
     kind, name = options.entity_types[0], options.entity_names[0]
     added = configs_to_add(options)
     deleted = configs_to_delete(options)
     if kind == "broker-loggers":
         _check_loggers(admin, name, [*deleted, *added])
-    admin.alter_configs(resource_of(kind, name), set_values=added, delete=deleted)
+    own = _own_names(admin, kind, name) if deleted else set()
+    try:
+        admin.alter_configs(resource_of(kind, name), set_values=added, delete=deleted)
+    except KafkaError as error:
+        if error.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            _suggest(admin, kind, name)
+        raise
+    _warn_of_unset(kind, name, [one for one in deleted if one not in own], own)
     if name == _DEFAULTS:
         print(f"Completed updating default config for {kind} in the cluster.")
     else:
         print(f"Completed updating config for {kind[:-1]} {name}.")
+
+
+def _own_names(admin: "Admin", kind: str, name: str) -> set[str]:
+    """The settings that an entity has of its own, without those that are inherited."""
+    if kind == "broker-loggers" or (name != _DEFAULTS and name not in _existing(admin, kind)):
+        return set()
+    return {entry.name for entry in _entries(admin, kind, name) if _is_own(entry, kind, name)}
+
+
+def _warn_of_unset(kind: str, name: str, unset: list[str], own: set[str]) -> None:
+    """Says that --delete-config had nothing to delete. Kafka says nothing."""
+    from gralha.cli.suggestions import did_you_mean
+
+    for setting in unset if kind != "broker-loggers" else []:
+        print(
+            f"WARN {setting} was not set for {kind[:-1]} {name}.{did_you_mean(setting, own)}",
+            file=sys.stderr,
+        )
+
+
+def _suggest(admin: "Admin", kind: str, name: str) -> None:
+    """Names the topic or group that was probably meant, on standard error."""
+    from gralha.cli.suggestions import did_you_mean
+
+    meant = did_you_mean(name, _existing(admin, kind), repr("{}")) if kind in ("topics", "groups") else ""
+    if meant:
+        print(meant.strip(), file=sys.stderr)
 
 
 def _check_loggers(admin: "Admin", broker: str, names: list[str]) -> None:
@@ -88,6 +128,7 @@ def _describe(admin: "Admin", options: Namespace) -> None:
                 print_json(configs=[])
                 return
             print(f"The {kind[:-1]} '{name}' doesn't exist and doesn't have dynamic config.")
+            _suggest(admin, kind, name)
             return
         names = [name]
     else:

@@ -36,7 +36,9 @@ def add_bootstrap_options(parser: ProgramParser, *, required: bool) -> None:
     """Adds the options of commands that connect to brokers, or to controllers if no broker runs (KIP-919)."""
     servers = parser.add_mutually_exclusive_group(required=required)
     servers.add_argument("--bootstrap-server", metavar="HOST:PORT,...", help="the brokers to connect to")
-    servers.add_argument("--bootstrap-controller", metavar="HOST:PORT,...", help="or the controllers")
+    servers.add_argument(
+        "--bootstrap-controller", metavar="HOST:PORT,...", help="or the controllers to connect to"
+    )
     parser.add_argument("--command-config", metavar="FILE", help="a file with properties of the admin client")
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from gralha.cli.arguments import CommandParser
 from gralha.cli.consumption import new_group
-from gralha.cli.message_formatter import NO_TIMESTAMP_TYPE, ConsumedRecord, MessageFormatter
+from gralha.cli.message_formatter import NO_TIMESTAMP_TYPE, PROPERTIES, ConsumedRecord, MessageFormatter
 from gralha.cli.program import CommandError, run, stop_on_terminate
-from gralha.cli.properties import is_true, load_properties, parse_assignments
+from gralha.cli.properties import is_true, load_properties, parse_assignments, warn_of_misspelt
 from gralha.cli.topic_filter import compile_expression
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ def _parser() -> CommandParser:
     parser.value("offset", "where to start in --partition: earliest, latest or a number", metavar="OFFSET")
     parser.flag("from-beginning", "start with the earliest record if the group has no offset yet")
     parser.value(
-        "group", "read as a member of this group and commit offsets; a new group by default", metavar="GROUP"
+        "group",
+        "read as a member of this group and commit offsets; default: a new group that commits nothing",
+        metavar="GROUP",
     )
     parser.value("max-messages", "stop after this many records", kind=int, metavar="N")
     parser.value("timeout-ms", "stop if no record comes for this long", kind=int, metavar="MS")
@@ -203,7 +205,9 @@ def make_formatter(options: Namespace) -> "MessageFormatter | CoordinatorRecordF
         properties["key.deserializer"] = options.key_deserializer
     if options.value_deserializer:
         properties["value.deserializer"] = options.value_deserializer
-    return MessageFormatter(properties | parse_assignments(options.formatter_property))
+    properties |= parse_assignments(options.formatter_property)
+    warn_of_misspelt(properties, PROPERTIES)
+    return MessageFormatter(properties)
 
 
 def select(options: Namespace) -> "Selection":

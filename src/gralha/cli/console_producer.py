@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gralha.cli.arguments import CommandParser
-from gralha.cli.line_reader import LineReader, LineRecord
+from gralha.cli.line_reader import PROPERTIES, LineReader, LineRecord
 from gralha.cli.program import EXIT_FAILED, CommandError, run, stop_on_terminate
-from gralha.cli.properties import load_properties, parse_assignments
+from gralha.cli.properties import is_true, load_properties, parse_assignments, warn_of_misspelt
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
@@ -97,7 +97,15 @@ def parse_options(arguments: list[str]) -> Namespace:
 
 def _reader_properties(options: Namespace) -> dict[str, str]:
     properties = load_properties(options.reader_config) if options.reader_config else {}
-    return properties | parse_assignments(options.reader_property)
+    properties |= parse_assignments(options.reader_property)
+    warn_of_misspelt(properties, PROPERTIES)
+    if "key.separator" in properties and not is_true(properties.get("parse.key", "")):
+        print(
+            "WARN key.separator has no effect without --reader-property parse.key=true: "
+            "each line is a value without a key.",
+            file=sys.stderr,
+        )
+    return properties
 
 
 def producer_properties(options: Namespace) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gralha.cli.connect import open_admin
 from gralha.cli.consumer_groups_options import parse_options
 from gralha.cli.json_output import print_json
-from gralha.cli.program import EXIT_FAILED, run
+from gralha.cli.program import EXIT_FAILED, CommandError, run
 from gralha.cli.watching import watched
 
 if TYPE_CHECKING:
@@ -156,11 +156,22 @@ def _described(admin: "Admin", group_ids: Iterable[str]) -> "list[GroupDescripti
     from gralha.protocol.errors import KafkaError
 
     groups = []
-    for _, group in sorted(admin.describe_groups(group_ids).items()):
+    for group_id, group in sorted(admin.describe_groups(group_ids).items()):
         if isinstance(group, KafkaError):
-            raise group
+            raise _not_described(admin, group_id, group)
         groups.append(group)
     return groups
+
+
+def _not_described(admin: "Admin", group_id: str, error: "KafkaError") -> Exception:
+    """The error, with the name of the group that was probably meant."""
+    from gralha.cli.suggestions import did_you_mean
+    from gralha.protocol.errors import ErrorCode
+
+    if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
+        return error
+    meant = did_you_mean(group_id, [group.group_id for group in _consumer_groups(admin)], repr("{}"))
+    return CommandError(f"{error}{meant}") if meant else error
 
 
 def _offset_rows(admin: "Admin", groups: "Sequence[GroupDescription]") -> "dict[str, list[OffsetRow]]":

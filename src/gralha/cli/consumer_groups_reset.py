@@ -22,6 +22,7 @@ from gralha.cli.partition_offsets import (
 )
 from gralha.cli.program import EXIT_FAILED, CommandError
 from gralha.cli.reset_plan import Offsets, Plan, export_csv, plan_table, read_csv
+from gralha.cli.waiting import Waiting
 from gralha.client.group_values import DEAD, EMPTY, CommittedOffset
 from gralha.client.values import TopicPartition
 from gralha.protocol.errors import ErrorCode, KafkaError
@@ -34,27 +35,46 @@ def reset(admin: "Admin", options: Namespace, group_ids: Iterable[str]) -> int:
     """Makes the plan, executes it with --execute, and shows it."""
     from_file = read_csv(options.from_file, options.group) if options.from_file is not None else {}
     plan: Plan = {}
-    is_refused = False
-    for group_id, state in _states(admin, group_ids).items():
-        plan[group_id] = {}
-        if state not in (EMPTY, DEAD):
-            print(
-                f"\nError: Assignments can only be reset if the group '{group_id}' is inactive, "
-                f"but the current state is {state}."
-            )
-            is_refused = True
-        elif options.from_file is not None and group_id not in from_file:
-            print(f"\nError: No reset plan for group {group_id} found")
-            is_refused = True
-        else:
-            plan[group_id] = _Scenarios(admin, options, group_id).new_offsets(from_file.get(group_id, {}))
-            if options.execute:
-                _commit(admin, group_id, plan[group_id])
+    states = _states(admin, group_ids)
+    with Waiting(lambda: f"Reading the offsets of group {len(plan)} of {len(states)}") as line:
+        is_refused = _make_plan(admin, options, states, from_file, plan, line)
     if options.export:
         print(export_csv(plan, with_group=len(options.group) != 1))
     else:
         print(plan_table(plan), end="")
     return EXIT_FAILED if is_refused else 0
+
+
+def _make_plan(
+    admin: "Admin",
+    options: Namespace,
+    states: Mapping[str, str],
+    from_file: Plan,
+    plan: Plan,
+    line: Waiting,
+) -> bool:
+    """Adds the new offsets of each group to the plan, and commits them with --execute.
+
+    Returns True if a group was refused.
+    """
+    is_refused = False
+    for group_id, state in states.items():
+        plan[group_id] = {}
+        if state not in (EMPTY, DEAD):
+            line.say(
+                f"\nError: Assignments can only be reset if the group '{group_id}' is inactive, "
+                f"but the current state is {state}."
+            )
+            is_refused = True
+        elif options.from_file is not None and group_id not in from_file:
+            line.say(f"\nError: No reset plan for group {group_id} found")
+            is_refused = True
+        else:
+            scenarios = _Scenarios(admin, options, group_id, line)
+            plan[group_id] = scenarios.new_offsets(from_file.get(group_id, {}))
+            if options.execute:
+                _commit(admin, group_id, plan[group_id])
+    return is_refused
 
 
 def _states(admin: "Admin", group_ids: Iterable[str]) -> dict[str, str]:
@@ -80,10 +100,11 @@ def _commit(admin: "Admin", group_id: str, offsets: Offsets) -> None:
 class _Scenarios:
     """The ways to choose new offsets for the partitions of one group."""
 
-    def __init__(self, admin: "Admin", options: Namespace, group_id: str) -> None:
+    def __init__(self, admin: "Admin", options: Namespace, group_id: str, line: Waiting) -> None:
         self._admin = admin
         self._options = options
         self._group_id = group_id
+        self._line = line
 
     def new_offsets(self, from_file: Offsets) -> Offsets:
         """The new offset of each partition, by the scenario of the options."""
@@ -146,7 +167,7 @@ class _Scenarios:
         offsets = offsets_at(self._admin, partitions, time_ms)
         without = [partition for partition, offset in offsets.items() if offset < 0]
         for topic, number in without:
-            print(
+            self._line.say(
                 f"\nWarn: Partition {number} from topic {topic} is empty. "
                 "Falling back to latest known offset."
             )
@@ -161,10 +182,10 @@ class _Scenarios:
             bound = min(max(offset, starts[partition]), ends[partition])
             if bound != offset:
                 side = "higher than latest" if offset > bound else "lower than earliest"
-                print(
+                self._line.say(
                     f"WARN New offset ({offset}) is {side} offset for topic partition {partition}. "
                     f"Value will be set to {bound}",
-                    file=sys.stderr,
+                    sys.stderr,
                 )
             offsets[partition] = bound
         return offsets

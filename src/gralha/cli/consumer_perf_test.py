@@ -33,7 +33,7 @@ _DEFAULT_TIMEOUT_MS = 10_000
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-consumer-perf-test",
-        "This tool is used to verify the consumer performance.",
+        "Measures how fast a consumer reads records.",
         [
             "--bootstrap-server localhost:9092 --topic orders --num-records 1000000",
         ],

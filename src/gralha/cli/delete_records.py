@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-delete-records",
-        "This tool helps to delete records of the given partitions down to the specified offset.",
+        "Deletes the oldest records of partitions, up to an offset.",
         [
             "--bootstrap-server localhost:9092 --offset-json-file offsets.json",
         ],

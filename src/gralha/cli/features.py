@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> _Parser:
     parser = _Parser(
         prog="kafka-features",
-        description="This tool manages feature flags in Kafka.",
+        description="Shows and changes the levels of a cluster's features.",
         examples=(
             "kafka-features --bootstrap-server localhost:9092 describe",
             "kafka-features --bootstrap-server localhost:9092 upgrade --release-version 4.3",
@@ -58,10 +58,17 @@ def _parser() -> _Parser:
     for command in (upgrade, downgrade):
         command.add_argument("--metadata", metavar="RELEASE", help="deprecated: sets metadata.version")
         command.add_argument("--release-version", metavar="RELEASE", help="set all features as in a release")
-        command.add_argument("--feature", action="append", metavar="NAME=LEVEL", help="may be repeated")
-    disable.add_argument("--feature", action="append", metavar="NAME", help="may be repeated")
+        command.add_argument(
+            "--feature",
+            action="append",
+            metavar="NAME=LEVEL",
+            help="a feature and its level; may be given many times",
+        )
+    disable.add_argument(
+        "--feature", action="append", metavar="NAME", help="a feature and its level; may be given many times"
+    )
     for command in (downgrade, disable):
-        command.add_argument("--unsafe", action="store_true", help="even if metadata is lost")
+        command.add_argument("--unsafe", action="store_true", help="do it even if metadata is lost")
     for command in (upgrade, downgrade, disable):
         command.add_argument("--dry-run", action="store_true", help="only say whether it is possible")
     mapping = commands.add_parser("version-mapping", help="show the levels of a release")

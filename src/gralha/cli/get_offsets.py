@@ -32,7 +32,7 @@ _RULE = re.compile(r"([^:,]*)(?::(?:([0-9]*)|(?:([0-9]*)-([0-9]*))))?")
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-get-offsets",
-        "An interactive shell for getting topic-partition offsets.",
+        "Shows the first or the last offsets of partitions, or the offsets at a time.",
         [
             "--bootstrap-server localhost:9092 --topic orders",
         ],
@@ -97,7 +97,14 @@ def _offsets(options: Namespace, timestamp: int, wanted: PartitionFilter) -> "di
             if wanted(topic.name or "", partition.partition_index)
         ]
         if not partitions:
-            raise CommandError("Could not match any topic-partitions with the specified filters")
+            from gralha.cli.suggestions import did_you_mean
+
+            names = [topic.name or "" for topic in topics]
+            meant = did_you_mean(options.topic, names, repr("{}")) if options.topic else ""
+            raise CommandError(
+                "Could not match any topic-partitions with the specified filters"
+                + (f".{meant}" if meant else "")
+            )
         found = admin.list_offsets(dict.fromkeys(partitions, timestamp))
     offsets = {}
     for name, partition in sorted((str(partition), partition) for partition in partitions):

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaError, KafkaException
 
 from gralha.cli.program import CommandError
+from gralha.cli.suggestions import did_you_mean
 
 Client = TypeVar("Client")
 
@@ -48,6 +49,17 @@ _ASSIGNORS = {
     "RangeAssignor": "range",
     "RoundRobinAssignor": "roundrobin",
 }
+# Properties that people set, for "did you mean". librdkafka knows many more.
+KNOWN = (
+    *_RENAMED,
+    *("acks", "allow.auto.create.topics", "auto.commit.interval.ms", "auto.offset.reset", "batch.size"),
+    *("bootstrap.servers", "client.id", "compression.type", "delivery.timeout.ms", "enable.auto.commit"),
+    *("enable.idempotence", "fetch.max.bytes", "fetch.min.bytes", "group.id", "group.instance.id"),
+    *("group.protocol", "heartbeat.interval.ms", "isolation.level", "linger.ms", "max.poll.interval.ms"),
+    *("message.timeout.ms", "metadata.max.age.ms", "partition.assignment.strategy", "request.timeout.ms"),
+    *("retries", "retry.backoff.ms", "sasl.mechanism", "sasl.jaas.config", "security.protocol"),
+    *("session.timeout.ms", "socket.timeout.ms", "statistics.interval.ms", "transactional.id"),
+)
 _JAAS_OPTION = re.compile(r"""(\w+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;]+))""")
 _NOT_FOR_PEOPLE = re.compile(r"^Unable to produce message: |^\w+://\S+: | \(after \d+ms in state [^)]*\)$")
 _UNKNOWN_PROPERTY = re.compile(r'No such configuration property: "([^"]+)"')
@@ -86,7 +98,12 @@ def create(client_class: Callable[[dict[str, Any]], Client], settings: dict[str,
             unknown = _UNKNOWN_PROPERTY.search(text)
             if unknown is None or unknown[1] not in settings:
                 raise CommandError(f"Wrong client property: {text}") from None
-            print(f"Ignoring the client property {unknown[1]}: librdkafka does not know it", file=sys.stderr)
+            meant = did_you_mean(unknown[1], KNOWN)
+            print(
+                f"Ignoring the client property {unknown[1]}: librdkafka does not know it"
+                + (f".{meant}" if meant else ""),
+                file=sys.stderr,
+            )
             settings = {name: value for name, value in settings.items() if name != unknown[1]}
 
 

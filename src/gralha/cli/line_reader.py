@@ -6,12 +6,18 @@ A line is `headers <headers.delimiter> key <key.separator> value`. Headers and t
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from gralha.cli.program import CommandError
 from gralha.cli.properties import is_true
 
 Headers = list[tuple[str, str | bytes | None]]
+
+
+PROPERTIES: Final = (
+    *("parse.key", "key.separator", "parse.headers", "headers.delimiter", "headers.separator"),
+    *("headers.key.separator", "ignore.error", "null.marker"),
+)
 
 
 class LineRecord(NamedTuple):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-log-dirs",
-        "This tool helps to query log directory usage on the specified brokers.",
+        "Shows the data folders of brokers, and the size of the partitions in them.",
         [
             "--bootstrap-server localhost:9092 --describe --topic-list orders",
         ],

@@ -11,7 +11,7 @@ from gralha.cli.program import CommandError, run
 # The command that a person types -> its module, and its help.
 PROGRAMS = {
     "up": ("up", "run the platform on this machine"),
-    "server": ("server", "run one node by a server.properties file"),
+    "server": ("server", "run one node with the settings of a server.properties file"),
     "spark": ("spark", "run a small Spark cluster on this machine"),
     "pipeline": ("pipeline", "run, plan, test and watch data pipelines on Spark"),
     "completion": ("completion", "print a script that completes these commands in your shell"),
@@ -23,7 +23,7 @@ KAFKA_COMMANDS = {
     "console-consumer": ("console_consumer", "print the records of a topic"),
     "console-producer": ("console_producer", "write lines of text to a topic"),
     "consumer-groups": ("consumer_groups", "list, describe and delete groups, reset their offsets"),
-    "consumer-perf-test": ("consumer_perf_test", "measure reading"),
+    "consumer-perf-test": ("consumer_perf_test", "measure how fast records are read"),
     "delete-records": ("delete_records", "delete the oldest records of partitions"),
     "dump-log": ("dump_log", "print the contents of log files"),
     "e2e-latency": ("e2e_latency", "measure how long a record takes to its consumer"),
@@ -34,14 +34,14 @@ KAFKA_COMMANDS = {
     "log-dirs": ("log_dirs", "show the data folders of the brokers"),
     "metadata-quorum": ("metadata_quorum", "show the controllers' quorum and change its voters"),
     "metadata-shell": ("metadata_shell", "show the metadata in a file as a tree"),
-    "producer-perf-test": ("producer_perf_test", "measure writing"),
+    "producer-perf-test": ("producer_perf_test", "measure how fast records are written"),
     "reassign-partitions": ("reassign_partitions", "move partitions to other brokers"),
     "storage": ("storage", "format data folders"),
-    "streams-application-reset": ("streams_application_reset", "let a Kafka Streams application start anew"),
+    "streams-application-reset": ("streams_application_reset", "let a Kafka Streams application start again"),
     "topics": ("topics", "create, list, describe, alter and delete topics"),
     "transactions": ("transactions", "show transactions, and end those that hang"),
-    "verifiable-consumer": ("verifiable_consumer", "read for a test, with JSON events"),
-    "verifiable-producer": ("verifiable_producer", "write for a test, with JSON events"),
+    "verifiable-consumer": ("verifiable_consumer", "read records in a test; prints JSON events"),
+    "verifiable-producer": ("verifiable_producer", "write records in a test; prints JSON events"),
 }
 
 

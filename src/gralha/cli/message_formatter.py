@@ -6,7 +6,7 @@ ends with `key.separator`, the last one with `line.separator`.
 
 import struct
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from gralha.cli.program import CommandError
 from gralha.cli.properties import is_true
@@ -30,6 +30,13 @@ class ConsumedRecord(NamedTuple):
     headers: list[tuple[str, bytes | None]]
     key: bytes | None
     value: bytes | None
+
+
+PROPERTIES: Final = (
+    *(f"print.{column}" for column in _COLUMNS),
+    *("key.separator", "line.separator", "headers.separator", "null.literal"),
+    *("key.deserializer", "value.deserializer", "headers.deserializer"),
+)
 
 
 class MessageFormatter:

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> ProgramParser:
     parser = ProgramParser(
         prog="kafka-metadata-quorum",
-        description="This tool describes kraft metadata quorum status.",
+        description="Shows the quorum of the controllers, and changes its voters.",
         examples=("kafka-metadata-quorum --bootstrap-server localhost:9092 describe --status",),
     )
     add_bootstrap_options(parser, required=True)
@@ -51,8 +51,16 @@ def _parser() -> ProgramParser:
     add_json_option(describe)
     add = commands.add_parser("add-controller", help="make the controller of --command-config a voter")
     remove = commands.add_parser("remove-controller", help="make a voter an observer")
-    remove.add_argument("--controller-id", "-i", type=int, required=True, metavar="ID")
-    remove.add_argument("--controller-directory-id", "-d", required=True, metavar="UUID")
+    remove.add_argument(
+        "--controller-id", "-i", type=int, required=True, metavar="ID", help="the node.id of the voter"
+    )
+    remove.add_argument(
+        "--controller-directory-id",
+        "-d",
+        required=True,
+        metavar="UUID",
+        help="its directory.id, as describe --replication shows it",
+    )
     for command in (add, remove):
         command.add_argument("--dry-run", action="store_true", help="only say what would be done")
     return parser

@@ -15,12 +15,15 @@ WATCH_SECONDS: Final = 2.0
 DEFAULT_LINES: Final = 100
 # Each command, what it does, and an example.
 COMMANDS: Final = {
-    "init": ("write a small project: a pipeline, rows to test it, a pytest", "gralha pipeline init shop"),
+    "init": (
+        "create a small project: a pipeline, rows to test it, and a file for pytest",
+        "gralha pipeline init shop",
+    ),
     "run": ("run the pipelines of a file until Ctrl-C", "gralha pipeline run pipelines.py"),
     "plan": ("show what a run would do, and whether it can start", "gralha pipeline plan pipelines.py"),
     "test": ("run the tests in the same file", "gralha pipeline test pipelines.py --only adds_up"),
     "status": ("show the state of pipelines", "gralha pipeline status --watch"),
-    "logs": ("print the log of the last runs", "gralha pipeline logs totals --lines 20"),
+    "logs": ("print the log of the last runs", "gralha pipeline logs totals --lines 20 --follow"),
     "stop": ("stop running pipelines after their current batch", "gralha pipeline stop totals"),
     "replay-dead-letters": (
         "write dead letters back to the topics that they came from",
@@ -80,10 +83,14 @@ def _add_run(parser: ProgramParser) -> None:
         "--available-now", "--once", action="store_true", help="process all records that exist now, then stop"
     )
     parser.add_argument(
-        "--fresh", action="store_true", help="move old checkpoints away and read from starting_offsets"
+        "--fresh",
+        action="store_true",
+        help="start again: move the old checkpoints away and read from starting_offsets",
     )
     parser.add_argument(
-        "--ship", action="store_true", help="send Gralha to the machines of a Spark cluster that lack it"
+        "--ship",
+        action="store_true",
+        help="send Gralha to the machines of a Spark cluster that do not have it",
     )
     parser.add_argument(
         "--metrics-port",
@@ -110,7 +117,7 @@ def _add_status(parser: ProgramParser) -> None:
     _add_names(parser)
     parser.add_argument("--json", action="store_true", help="a JSON object on one line for each pipeline")
     parser.add_argument(
-        "--watch", action="store_true", help=f"show it every {WATCH_SECONDS:.0f} seconds until Ctrl-C"
+        "--watch", action="store_true", help=f"show the state every {WATCH_SECONDS:.0f} seconds until Ctrl-C"
     )
     _add_checkpoints(parser)
 
@@ -122,8 +129,9 @@ def _add_logs(parser: ProgramParser) -> None:
         type=positive_int,
         default=DEFAULT_LINES,
         metavar="N",
-        help=f"the last lines (default {DEFAULT_LINES})",
+        help=f"print the last N lines (default {DEFAULT_LINES})",
     )
+    parser.add_argument("--follow", "-f", action="store_true", help="also print new lines, until Ctrl-C")
     _add_checkpoints(parser)
 
 
@@ -134,7 +142,7 @@ def _add_stop(parser: ProgramParser) -> None:
         type=_seconds,
         default=DEFAULT_STOP_TIMEOUT_SECONDS,
         metavar="SECONDS",
-        help=f"how long to wait for the end (default {DEFAULT_STOP_TIMEOUT_SECONDS:.0f})",
+        help=f"how long to wait until they have stopped (default {DEFAULT_STOP_TIMEOUT_SECONDS:.0f})",
     )
     _add_checkpoints(parser)
 
@@ -156,7 +164,7 @@ def _add_file(parser: ProgramParser) -> None:
         action="append",
         default=[],
         metavar="PIPELINE",
-        help="this pipeline of the file; may be repeated (default: all)",
+        help="run only this pipeline of the file; may be given many times (default: all)",
     )
 
 
@@ -200,7 +208,7 @@ def _add_spark(parser: ProgramParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="a Spark setting; may be repeated (default: none)",
+        help="a Spark setting; may be given many times (default: none)",
     )
     _add_verbose(parser)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
 from gralha.cli.program import CommandError
+from gralha.cli.waiting import Waiting
 from gralha.spark.session import LOCAL_MASTER
 
 if TYPE_CHECKING:
@@ -85,12 +86,11 @@ class CommandSpark:
         from gralha.spark.session import session
 
         check_master(self._master)
-        self._say("Starting Spark ...")
         began = time.monotonic()
         try:
             if not self._is_verbose:
                 _log_to(self._log)
-            with self._quiet():
+            with self._counted(), self._quiet():
                 started = session(self._master, self._name, conf)
         except (JavaError, ModuleNotFoundError):
             raise
@@ -116,6 +116,20 @@ class CommandSpark:
         # The log of a short command is in a temporary folder.
         place = f" (log: {self._log})" if self._keeps_log else " (--verbose shows the whole log)"
         return f"Spark did not start on {self.master}: {reason[0]}{place}.{said}"
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Says that Spark starts. On a terminal it counts the seconds, unless the log is shown there."""
+        if self._is_verbose or not sys.stderr.isatty():
+            self._say("Starting Spark ...")
+            yield
+            return
+        # While Spark starts, standard error is the log file.
+        with (
+            os.fdopen(os.dup(STANDARD_ERROR), "w") as terminal,
+            Waiting("Starting Spark", terminal, after_s=0),
+        ):
+            yield
 
     def _quiet(self) -> AbstractContextManager[None]:
         return nullcontext() if self._is_verbose else _standard_error_to(self._log)

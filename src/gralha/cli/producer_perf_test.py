@@ -34,7 +34,7 @@ _TRANSACTION_DURATION_MS = 3_000
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-producer-perf-test",
-        "This tool is used to verify the producer performance.",
+        "Measures how fast a producer writes records.",
         [
             (
                 "--bootstrap-server localhost:9092 --topic orders --num-records 1000000 --record-size 100 "

@@ -1,6 +1,7 @@
 """Properties of commands: Java's properties files, and `name=value` arguments."""
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Collection, Iterable
 
 from gralha.cli.program import CommandError
 from gralha.cli.text_file import read_text
@@ -23,6 +24,16 @@ def parse_assignments(arguments: Iterable[str]) -> dict[str, str]:
         name, _, value = argument.partition("=")
         properties[name] = value
     return properties
+
+
+def warn_of_misspelt(properties: Iterable[str], known: Collection[str]) -> None:
+    """Warns about names that are like a known one. Others may be for a deserializer."""
+    from gralha.cli.suggestions import similar
+
+    for name in properties:
+        meant = None if name in known else similar(name, known)
+        if meant is not None:
+            print(f"WARN Ignoring the property {name}. Did you mean {meant}?", file=sys.stderr)
 
 
 def is_true(value: str) -> bool:

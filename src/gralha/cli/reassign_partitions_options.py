@@ -52,7 +52,7 @@ class RefusedError(Exception):
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-reassign-partitions",
-        "This tool helps to move topic partitions between replicas.",
+        "Moves partitions to other brokers, or to other folders of a broker.",
         [
             "--bootstrap-server localhost:9092 --execute --reassignment-json-file plan.json",
             "--bootstrap-server localhost:9092 --verify --reassignment-json-file plan.json",

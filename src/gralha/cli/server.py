@@ -38,7 +38,11 @@ def _serve(arguments: list[str]) -> int:
         "--config", required=True, metavar="FILE", help="server.properties with Kafka's names"
     )
     parser.add_argument(
-        "--override", action="append", default=[], metavar="NAME=VALUE", help="overrides a line of the file"
+        "--override",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting that replaces that of the file; may be given many times",
     )
     options = parser.parse_args(arguments)
     text = read_text(options.config, "the properties file")

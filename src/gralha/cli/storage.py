@@ -78,9 +78,22 @@ def _parser() -> _Parser:
     info = commands.add_parser("info", help="show the identity of the node's folders")
     formatting = commands.add_parser("format", help="format empty folders for this node")
     mapping = commands.add_parser("version-mapping", help="show the levels of a release")
-    mapping.add_argument("--release-version", "-r", default=LATEST_RELEASE, metavar="RELEASE")
+    mapping.add_argument(
+        "--release-version",
+        "-r",
+        default=LATEST_RELEASE,
+        metavar="RELEASE",
+        help=f"a release such as {LATEST_RELEASE} (default)",
+    )
     needs = commands.add_parser("feature-dependencies", help="show what a level of a feature needs")
-    needs.add_argument("--feature", "-f", action="append", required=True, metavar="NAME=LEVEL")
+    needs.add_argument(
+        "--feature",
+        "-f",
+        action="append",
+        required=True,
+        metavar="NAME=LEVEL",
+        help="a feature and its level; may be given many times",
+    )
     commands.add_parser("random-uuid", help="print a random UUID, for example for a new cluster")
     for command in (info, formatting):
         command.add_argument(

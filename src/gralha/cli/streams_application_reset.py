@@ -14,6 +14,7 @@ from gralha.cli.arguments import CommandParser, given
 from gralha.cli.connect import open_admin
 from gralha.cli.program import EXIT_FAILED, CommandError, run
 from gralha.cli.times import parse_duration, parse_time
+from gralha.cli.waiting import Waiting
 
 if TYPE_CHECKING:
     from gralha.client.admin import Admin
@@ -43,9 +44,18 @@ def _parser() -> CommandParser:
     )
     parser.value("application-id", "REQUIRED: the application.id of the application", metavar="ID")
     parser.value("bootstrap-server", f"the brokers (default: {_DEFAULT_ADDRESS})", metavar="HOST:PORT,...")
-    parser.value("input-topics", "topics to read again, by default from the earliest record", kind=_names)
-    parser.value("intermediate-topics", "deprecated: topics to skip to the end of", kind=_names)
-    parser.value("internal-topics", "the internal topics to delete (default: all)", kind=_names)
+    parser.value(
+        "input-topics",
+        "topics to read again, by default from the earliest record",
+        kind=_names,
+        metavar="TOPIC,...",
+    )
+    parser.value(
+        "intermediate-topics", "deprecated: topics to skip to the end of", kind=_names, metavar="TOPIC,..."
+    )
+    parser.value(
+        "internal-topics", "the internal topics to delete (default: all)", kind=_names, metavar="TOPIC,..."
+    )
     parser.value("to-offset", "read from this offset", kind=int, metavar="OFFSET")
     parser.value("to-datetime", "from a time: YYYY-MM-DDThh:mm:ss.sss", kind=parse_time, metavar="TIME")
     parser.value("by-duration", "from this long ago: PnDTnHnMnS", kind=parse_duration, metavar="DURATION")
@@ -163,17 +173,21 @@ def _reset_present(admin: "Admin", options: Namespace, topics: Iterable[str]) ->
     offsets: Offsets = {}
     if to_reset:
         print(f"Following input topics offsets will be reset to (for consumer group {group_id})")
-        offsets = new_offsets(admin, options, to_reset)
+        with Waiting(f"Reading the offsets of {len(to_reset)} partitions") as line:
+            offsets = new_offsets(admin, options, to_reset, line.say)
         for partition, offset in sorted(offsets.items()):
             print(f"Topic: {partition.topic} Partition: {partition.partition} Offset: {offset}")
     if to_end:
         print(f"Following intermediate topics offsets will be reset to end (for consumer group {group_id})")
         print("".join(f"Topic: {partition.topic}\n" for partition in to_end), end="")
-        offsets |= end_offsets(admin, to_end)
+        with Waiting(f"Reading the ends of {len(to_end)} partitions"):
+            offsets |= end_offsets(admin, to_end)
     if options.dry_run:
         return
     wanted = {partition: CommittedOffset(offset) for partition, offset in offsets.items()}
-    for partition, error in admin.commit_group_offsets(group_id, wanted).items():
+    with Waiting(f"Writing the offsets of {len(wanted)} partitions"):
+        committed = admin.commit_group_offsets(group_id, wanted)
+    for partition, error in committed.items():
         if error is not None:
             raise CommandError(f"The offset of {partition} was not committed for group {group_id}: {error}")
 
@@ -190,15 +204,17 @@ def _partitions(admin: "Admin", topics: Iterable[str]) -> "list[TopicPartition]"
     return sorted(partitions)
 
 
-def new_offsets(admin: "Admin", options: Namespace, partitions: "list[TopicPartition]") -> "Offsets":
+def new_offsets(
+    admin: "Admin", options: Namespace, partitions: "list[TopicPartition]", say: Callable[[str], None] = print
+) -> "Offsets":
     """The offset of each partition, by the scenario of the options."""
     from gralha.cli.partition_offsets import end_offsets, start_offsets
 
     scenarios: dict[str, Callable[[], Offsets]] = {
         "to-offset": lambda: dict.fromkeys(partitions, options.to_offset),
         "to-latest": lambda: end_offsets(admin, partitions),
-        "to-datetime": lambda: _at(admin, partitions, options.to_datetime),
-        "by-duration": lambda: _at(admin, partitions, round(time.time() * 1000) - options.by_duration),
+        "to-datetime": lambda: _at(admin, partitions, options.to_datetime, say),
+        "by-duration": lambda: _at(admin, partitions, _now_ms() - options.by_duration, say),
         "from-file": lambda: _from_file(options, partitions),
         "shift-by": lambda: _shifted(admin, options, partitions),
     }
@@ -206,28 +222,39 @@ def new_offsets(admin: "Admin", options: Namespace, partitions: "list[TopicParti
     chosen = next((scenario for name, scenario in scenarios.items() if given(options, name)), None)
     if chosen is None:
         return starts
-    return within(chosen(), starts, end_offsets(admin, partitions))
+    return within(chosen(), starts, end_offsets(admin, partitions), say)
 
 
-def within(wanted: "Offsets", starts: "Mapping[TopicPartition, int]", ends: "Offsets") -> "Offsets":
+def _now_ms() -> int:
+    return round(time.time() * 1000)
+
+
+def within(
+    wanted: "Offsets",
+    starts: "Mapping[TopicPartition, int]",
+    ends: "Offsets",
+    say: Callable[[str], None] = print,
+) -> "Offsets":
     """The offsets, limited to the range of each partition."""
     offsets = {}
     for partition, offset in sorted(wanted.items()):
         offsets[partition] = min(max(offset, starts[partition]), ends[partition])
         if offsets[partition] != offset:
             side = "higher than latest" if offset > offsets[partition] else "lower than earliest"
-            print(f"New offset ({offset}) is {side} offset. Value will be set to {offsets[partition]}")
+            say(f"New offset ({offset}) is {side} offset. Value will be set to {offsets[partition]}")
     return offsets
 
 
-def _at(admin: "Admin", partitions: "list[TopicPartition]", time_ms: int) -> "Offsets":
+def _at(
+    admin: "Admin", partitions: "list[TopicPartition]", time_ms: int, say: Callable[[str], None]
+) -> "Offsets":
     """The first offset at or after a time, or the end of the partition if all records are older."""
     from gralha.cli.partition_offsets import end_offsets, offsets_at
 
     offsets = offsets_at(admin, partitions, time_ms)
     without = [partition for partition, offset in offsets.items() if offset < 0]
     for topic, number in without:
-        print(
+        say(
             f"Partition {number} from topic {topic} is empty, without a committed record. Falling back to "
             "latest known offset."
         )
@@ -286,7 +313,9 @@ def _delete_internal_topics(admin: "Admin", options: Namespace, topics: Iterable
     kind = "specified" if options.internal_topics else "inferred"
     print(f"Deleting {kind} internal topics {_listed(chosen)}")
     if not options.dry_run and chosen:
-        errors = {topic: error for topic, error in admin.delete_topics(chosen).items() if error is not None}
+        with Waiting(f"Deleting {len(chosen)} topics"):
+            results = admin.delete_topics(chosen)
+        errors = {topic: error for topic, error in results.items() if error is not None}
         if errors:
             reasons = ", ".join(f"{topic} ({error})" for topic, error in sorted(errors.items()))
             raise CommandError(f"Encountered an error deleting one or more topics: {reasons}")

@@ -14,6 +14,24 @@ _NOT_ANY_MORE: Final = {
 }
 
 
+# What people type from other systems' commands.
+_OTHER_NAMES: Final = {
+    "start": ("up", "run"),
+    "run": ("up",),
+    "ls": ("list", "topics", "status"),
+    "ps": ("status",),
+    "list": ("status",),
+    "produce": ("console-producer",),
+    "consume": ("console-consumer",),
+    "producer": ("console-producer",),
+    "consumer": ("console-consumer",),
+    "kill": ("stop",),
+    "log": ("logs",),
+    "new": ("init",),
+    "create": ("init",),
+}
+
+
 def similar(word: str, known: Collection[str]) -> str | None:
     """The known name that is most like the word, or the only one that begins with it. None without such."""
     # Only after a mistake, because the import takes time.
@@ -40,8 +58,25 @@ def misspelt(word: str, known: Collection[str]) -> str | None:
 
 def did_you_mean(word: str, known: Collection[str], form: str = "{}") -> str:
     """The end of an error: " Did you mean NAME?", or nothing. `form` shows the name."""
-    name = similar(word, known)
+    name = next((other for other in _OTHER_NAMES.get(word, ()) if other in known), None) or similar(
+        word, known
+    )
     return "" if name is None else f" Did you mean {form.format(name)}?"
+
+
+def option_for(word: str, known: Collection[str], words: Collection[str]) -> str | None:
+    """The option whose value a word is, that stands alone: a file, a number of brokers, or a topic."""
+    wanted: tuple[str, ...]
+    if word.endswith(".properties"):
+        wanted = ("--config", "--command-config")
+    elif word.endswith((".log", ".index", ".timeindex", ".checkpoint", ".snapshot")):
+        wanted = ("--files", "--snapshot")
+    elif word.isdigit():
+        wanted = ("--brokers",)
+    else:
+        wanted = ("--topic", "--group")
+    given = {other.partition("=")[0] for other in words}
+    return next((option for option in wanted if option in known and option not in given), None)
 
 
 def about_option(word: str, known: Collection[str]) -> str:

@@ -83,6 +83,10 @@ def _create(admin: "Admin", options: Namespace) -> None:
     error = admin.create_topics([topic])[name]
     if error is None:
         print(f"Created topic {name}.")
+    elif error.code == ErrorCode.INVALID_CONFIG:
+        from gralha.cli.setting_errors import with_advice
+
+        raise CommandError(with_advice(str(error)))
     elif error.code != ErrorCode.TOPIC_ALREADY_EXISTS or not options.if_not_exists:
         raise error
 

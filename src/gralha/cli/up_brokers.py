@@ -20,6 +20,7 @@ from typing import Final
 from gralha.cli.installed import installed_command
 from gralha.cli.program import CommandError, stop_on_terminate
 from gralha.cli.server import METRICS_AT
+from gralha.cli.waiting import Waiting
 
 MAX_BROKERS: Final = 5
 # A broker needs less time to hand over its leadership.
@@ -114,11 +115,14 @@ class BrokerProcesses:
 
     def stop(self) -> None:
         """Stops the brokers one after another, so that each can hand over its leadership."""
+        running = [node_id for node_id, process in self._processes.items() if process.poll() is None]
         try:
-            for process in self._processes.values():
-                process.terminate()
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(STOP_TIMEOUT_S)
+            for number, node_id in enumerate(running, start=1):
+                process = self._processes[node_id]
+                with Waiting(f"Stopping broker {node_id} ({number} of {len(running)})", after_s=0.0):
+                    process.terminate()
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(STOP_TIMEOUT_S)
         finally:
             self._kill()
 

@@ -40,7 +40,13 @@ def _parser() -> ProgramParser:
     add("--group-protocol", type=str.lower, default="classic", choices=_PROTOCOLS, help="default: classic")
     add("--group-remote-assignor", metavar="NAME", help="assignor on the broker, with the consumer protocol")
     add("--group-instance-id", metavar="ID", help="makes this a static member")
-    add("--max-messages", type=int, default=-1, metavar="N", help="stop after this many; -1: never (default)")
+    add(
+        "--max-messages",
+        type=int,
+        default=-1,
+        metavar="N",
+        help="stop after this many records; -1: never (default)",
+    )
     add("--session-timeout", type=int, metavar="MS", help="session timeout, with the classic protocol")
     add("--verbose", action="store_true", help="print an event for each record, too")
     add("--enable-autocommit", action="store_true", help="let the consumer commit in the background")
@@ -53,7 +59,9 @@ def _parser() -> ProgramParser:
     )
     configs = parser.add_mutually_exclusive_group()
     configs.add_argument("--command-config", metavar="FILE", help="a file with properties of the consumer")
-    configs.add_argument("--consumer.config", metavar="FILE", dest="old_config", help="old name of it")
+    configs.add_argument(
+        "--consumer.config", metavar="FILE", dest="old_config", help="old name of --command-config"
+    )
     return parser
 
 

@@ -70,7 +70,13 @@ def _parser() -> ProgramParser:
     add = parser.add_argument
     add("--topic", required=True, metavar="TOPIC", help="the topic to write to")
     add("--bootstrap-server", required=True, metavar="HOST:PORT,...", help="the brokers to connect to")
-    add("--max-messages", type=int, default=-1, metavar="N", help="stop after this many; -1: never (default)")
+    add(
+        "--max-messages",
+        type=int,
+        default=-1,
+        metavar="N",
+        help="stop after this many records; -1: never (default)",
+    )
     add("--throughput", type=int, default=-1, metavar="N", help="records per second; -1: no limit (default)")
     add("--acks", type=int, default=-1, choices=(0, 1, -1), help="acks of the producer; -1: all (default)")
     add("--message-create-time", type=int, default=-1, metavar="MS", help="the timestamp of the first record")
@@ -78,7 +84,9 @@ def _parser() -> ProgramParser:
     add("--repeating-keys", type=int, metavar="N", help="keys are 0 to N-1, again and again (default: none)")
     configs = parser.add_mutually_exclusive_group()
     configs.add_argument("--command-config", metavar="FILE", help="a file with properties of the producer")
-    configs.add_argument("--producer.config", metavar="FILE", dest="old_config", help="old name of it")
+    configs.add_argument(
+        "--producer.config", metavar="FILE", dest="old_config", help="old name of --command-config"
+    )
     return parser
 
 

@@ -61,8 +61,7 @@ group.consumer.min.heartbeat.interval.ms: int = 5000; at least 1
 group.consumer.max.heartbeat.interval.ms: int = 15000; at least 1
     The largest value that a group may set as consumer.heartbeat.interval.ms.
 group.consumer.assignment.interval.ms: int = 1000; at least 0; cluster-wide
-    The shortest time between two assignments of one consumer group. Set it in the file, or for one group:
-    a dynamic value of the broker has no effect yet.
+    The shortest time between two assignments of one consumer group, unless the group has its own.
 group.consumer.min.assignment.interval.ms: int = 0; at least 0
     The smallest value that a group may set as consumer.assignment.interval.ms.
 group.consumer.max.assignment.interval.ms: int = 15000; at least 0
@@ -78,8 +77,7 @@ group.consumer.regex.refresh.interval.ms: int = 600000; at least 10000
 
 _TRANSACTIONS: Final = """
 producer.id.expiration.ms: int = 86400000; at least 1; low; cluster-wide
-    A partition forgets an idempotent producer that has not written for this long. Set it in the file: a
-    dynamic value has no effect yet.
+    A partition forgets an idempotent producer that has not written for this long.
 producer.id.expiration.check.interval.ms: int = 600000; at least 1; low
     Accepted without effect: partitions look for idempotent producers to forget every ten minutes.
 transaction.max.timeout.ms: int = 900000; at least 1; high

@@ -8,8 +8,8 @@ log.dir: list = /tmp/kafka-logs; distinct, not empty; high
 log.dirs: list; distinct, not empty; high
     The folders of the logs, separated by commas. A new partition goes to the one with the fewest.
 cordoned.log.dirs: list =; per-broker
-    kafka-log-dirs shows these folders as cordoned, and * means all. Unlike in Kafka, new partitions may
-    still be put there.
+    These folders get no new partitions, and * means all. A broker whose folders are all cordoned gets no new
+    replicas. kafka-log-dirs shows which folders are cordoned.
 log.dir.failure.timeout.ms: long = 30000; at least 1; low
     Accepted without effect: a failed sync stops the broker at once, and it does not report failed folders.
 log.flush.offset.checkpoint.interval.ms: int = 60000; at least 0; high

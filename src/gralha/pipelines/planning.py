@@ -15,14 +15,16 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 from gralha.pipelines.building import Built, build
 from gralha.pipelines.checkpoints import Checkpoint, inspect
 from gralha.pipelines.configuration import conf_of, configured, kafka_settings
-from gralha.pipelines.declaration import Output, Pipeline, TopicOutput
+from gralha.pipelines.declaration import AVAILABLE_NOW, Output, Pipeline, TopicOutput
 from gralha.pipelines.errors import PipelineError
 from gralha.pipelines.folders import folder, full_path, is_on_this_machine, usable
 from gralha.pipelines.inputs import row_schema
 from gralha.pipelines.manifests import Change, Manifest, compare, manifest
 from gralha.pipelines.stateful import StatefulOperator
 from gralha.pipelines.topics import topics_of
+from gralha.spark.options import BATCH_LIMITS
 from gralha.spark.session import is_on_this_machine as master_is_here
+from gralha.spark.versions import LIMITS_BATCHES, ends_early, spark_version
 
 if TYPE_CHECKING:
     from gralha.pipelines.running import RunOptions
@@ -116,6 +118,7 @@ def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Pl
         warnings=(
             *_warnings(session, options, new, checkpoint),
             *_forgotten(pipeline, options, checkpoint, has_group=has_group),
+            *_too_early(pipeline, options),
         ),
         manifest=new,
         built=built,
@@ -267,6 +270,19 @@ def _forgotten(
         "Is --checkpoints right?"
     )
     return [sentence]
+
+
+def _too_early(pipeline: Pipeline, options: "RunOptions") -> list[str]:
+    """A warning if Spark cannot keep both: limited batches, and all records that exist now."""
+    if spark_version() >= LIMITS_BATCHES or not is_available_now(pipeline, options):
+        return []
+    limits = {limit for one in pipeline.inputs.values() for limit in BATCH_LIMITS if limit in one.options}
+    return [ends_early(limit) for limit in sorted(limits)]
+
+
+def is_available_now(pipeline: Pipeline, options: "RunOptions") -> bool:
+    """Returns True if a run ends with the records that exist at its start."""
+    return options.available_now or pipeline.trigger == AVAILABLE_NOW
 
 
 def ddl(schema: StructType, *, is_declared: bool = True) -> str:

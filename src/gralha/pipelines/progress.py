@@ -6,6 +6,7 @@ restart resets Spark's counters. `metrics.py` adds them up. A person needs the d
 those of one batch would disappear with the next.
 """
 
+import ast
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -141,11 +142,11 @@ def _lost(sources: list[Mapping[str, Any]], name: str) -> int:
 
 
 def _offsets(value: Any) -> dict[str, Any] | None:
-    """The offsets in Spark's report, as JSON text or parsed."""
+    """The offsets in Spark's report: as JSON text, as the text of a dict (PySpark 4.1), or parsed."""
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except ValueError:
+            value = json.loads(value) if value.startswith('{"') else ast.literal_eval(value)
+        except (ValueError, SyntaxError):
             return None
     return value if isinstance(value, dict) else None
 

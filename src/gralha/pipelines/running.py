@@ -30,6 +30,7 @@ from gralha.pipelines.restarts import BackOff
 from gralha.pipelines.spark_errors import failure, of_query, short
 from gralha.pipelines.starting import Running, prepare, start
 from gralha.pipelines.stopping import begin_no_batch_after_this, has_jobs
+from gralha.spark.versions import LIMITS_BATCHES, spark_version
 
 POLL_SECONDS: Final = 0.2
 STOP_POLL_SECONDS: Final = 0.02
@@ -191,6 +192,8 @@ class _Watch:
             self._letters += letters
             progress = Progress.of(self.name, _values(one))
             progress = replace(progress, dead_letters=letters, dead_letters_total=self._letters)
+            if spark_version() < LIMITS_BATCHES:
+                progress = replace(progress, lag=None)  # the report has the end of the batch instead
             if progress.batch_duration_ms and "addBatch" in (one["durationMs"] or {}):
                 self._back_off.worked()
             self._group.reached(progress.read_to)

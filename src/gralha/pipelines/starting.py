@@ -14,9 +14,9 @@ from gralha.pipelines.building import build
 from gralha.pipelines.checkpoints import MANIFEST, SPARK
 from gralha.pipelines.configuration import conf_of, configured, kafka_settings
 from gralha.pipelines.dead_letters import TOPIC_MESSAGE_BYTES_MAX, Counter
-from gralha.pipelines.declaration import AVAILABLE_NOW, Pipeline, TopicOutput
+from gralha.pipelines.declaration import Pipeline, TopicOutput
 from gralha.pipelines.folders import folder
-from gralha.pipelines.planning import Plan
+from gralha.pipelines.planning import Plan, is_available_now
 from gralha.pipelines.topics import topics_of
 
 if TYPE_CHECKING:
@@ -83,6 +83,6 @@ def _writer(plan: Plan, rows: DataFrame, kafka: Mapping[str, str]) -> DataStream
 
 
 def _triggered(writer: DataStreamWriter, pipeline: Pipeline, options: "RunOptions") -> DataStreamWriter:
-    if options.available_now or pipeline.trigger == AVAILABLE_NOW:
+    if is_available_now(pipeline, options):
         return writer.trigger(availableNow=True)
     return writer if pipeline.trigger is None else writer.trigger(processingTime=pipeline.trigger)

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
+from gralha.spark.versions import spark_version
+
 # Column ids ("amount#12", "count#3L") and watermarks ("at#4-T10000ms") differ in every run.
 IDS: Final = re.compile(r"#\d+L?(-T\d+ms)?")
 # Random seeds differ, too: "rand(-8800311636925407752)", "uuid(Some(42))".
@@ -37,6 +39,9 @@ KINDS: Final = {
     "FlatMapGroupsInPandasWithState": "applyInPandasWithState",
     "GlobalLimit": "limit",
 }
+# Before version 4.3 Spark's operators did not tell whether they have state. All that PySpark can make:
+STATEFUL: Final = frozenset([*KINDS, "Distinct"])
+TELLS_STATE: Final = (4, 3)
 
 
 @dataclass(frozen=True)
@@ -64,10 +69,22 @@ def stateful_operators(rows: DataFrame) -> tuple[StatefulOperator, ...]:
 
 
 def _walk(node: Any, found: list[StatefulOperator]) -> None:
-    if node.isStateful():
+    if is_stateful(node):
         found.append(_operator(node))
     for child in _items(node.children()):
         _walk(child, found)
+
+
+def is_stateful(node: Any) -> bool:
+    """Returns True if this operator of a plan has state."""
+    return bool(node.isStateful()) if spark_version() >= TELLS_STATE else is_stateful_by_name(node)
+
+
+def is_stateful_by_name(node: Any) -> bool:
+    """The same without Spark's answer. A stream has state where its rows meet others of it or of a stream."""
+    if str(node.nodeName()) not in STATEFUL or not node.isStreaming():
+        return False
+    return all(child.isStreaming() for child in _items(node.children()))
 
 
 def _operator(node: Any) -> StatefulOperator:
@@ -115,7 +132,7 @@ def _made_below(node: Any, name: str) -> str | None:
             # A window that cannot be described is compared by Spark's text.
             return _window(text) or _plain(text.partition(f" AS {name}")[0])
         children = _items(node.children())
-        if len(children) != 1 or node.isStateful():
+        if len(children) != 1 or is_stateful(node):
             return None
         node = children[0]
 

@@ -153,7 +153,7 @@ class Leading:
             self.verifications.check(header)
         result = log.append_checked(check, self.leader_epoch, now_ms)
         if header.is_transactional:
-            self.verifications.forget(header.producer_id)
+            self.verifications.begun(header.producer_id)
         if log.log_end_offset != end_before:
             self._appended(end_before, header.size_bytes)
         return result
@@ -210,7 +210,7 @@ class Leading:
             timestamp_ms=now_ms,
         )
         result = self.append_own(RecordBytes(batch, 0, len(batch)), now_ms)
-        self.verifications.forget(producer_id)
+        self.verifications.ended(producer_id, producer_epoch, has_new_epoch)
         return result
 
     def _appended(self, end_before: int, size_bytes: int) -> None:

@@ -6,7 +6,9 @@ for ever. So before the first batch of a transaction the leader asks the coordin
 producer wait meanwhile, in their order. Batches of other producers do not.
 
 An end marker of the producer forgets the coordinator's agreement, also one that comes in while the
-coordinator is asked: the agreement was about a transaction that is over.
+coordinator is asked: the agreement was about a transaction that is over. With transactions v2 a producer may
+begin its next transaction before the marker of the last one is here. That marker has the epoch of the next
+transaction, so it forgets earlier epochs only.
 
 A producer may have several requests under way. If the first of them fails, the next ones must not become the
 begin of the transaction. So the lowest sequence number that was seen since is remembered.
@@ -24,6 +26,9 @@ from gralha.storage.log import Log
 
 # Producers that were refused, or that never came back. The oldest are forgotten first.
 KEPT_MAX: Final = 1000
+# Epochs of one producer. Anybody may claim to have another epoch, and must not be in the way of the one who
+# really has it.
+EPOCHS_MAX: Final = 5
 
 
 class Verification:
@@ -44,27 +49,27 @@ class Verifications:
     def __init__(self, log: Log, name: str) -> None:
         self._log = log
         self._name = name
-        self._known: dict[int, Verification] = {}
+        self._known: dict[int, dict[int, Verification]] = {}  # by producer id and epoch
 
     def is_needed(self, header: BatchHeader) -> bool:
         """Whether the coordinator has to be asked before this batch of a transaction can be appended."""
         if self._log.has_open_transaction(header.producer_id, header.producer_epoch):
             return False
-        known = self._known.get(header.producer_id)
-        return known is None or known.epoch != header.producer_epoch or not known.is_verified
+        known = self._find(int(header.producer_id), int(header.producer_epoch))
+        return known is None or not known.is_verified
 
     def begin(self, header: BatchHeader, begins_at_zero: bool) -> Verification:
         """A batch needs the agreement of the coordinator. Call `agreed` with the result when it has come."""
         known = self.begin_at(int(header.producer_id), int(header.producer_epoch), int(header.base_sequence))
-        if known.epoch == header.producer_epoch and header.base_sequence < known.lowest_sequence:
+        if header.base_sequence < known.lowest_sequence:
             known.lowest_sequence = header.base_sequence
         known.begins_at_zero = begins_at_zero
         return known
 
     def begin_at(self, producer_id: int, epoch: int, sequence: int = 0) -> Verification:
         """The same for a producer whose batches have no sequence numbers, or this one."""
-        known = self._known.get(producer_id)
-        if known is None or known.epoch < epoch:
+        known = self._find(producer_id, epoch)
+        if known is None:
             known = Verification(producer_id, epoch)
             known.lowest_sequence = sequence
             self._remember(known)
@@ -72,7 +77,7 @@ class Verifications:
 
     def is_current(self, verification: Verification) -> bool:
         """Whether the transaction has neither begun nor ended here since it was asked about."""
-        return self._known.get(verification.producer_id) is verification
+        return self._find(verification.producer_id, verification.epoch) is verification
 
     def agreed(self, verification: Verification) -> None:
         """The coordinator knows of the partition. This counts unless the transaction has ended meanwhile."""
@@ -83,8 +88,8 @@ class Verifications:
         """Refuse a batch of a transaction that its coordinator does not know of. Called before an append."""
         if self._log.has_open_transaction(header.producer_id, header.producer_epoch):
             return
-        known = self._known.get(header.producer_id)
-        if known is None or known.epoch != header.producer_epoch or not known.is_verified:
+        known = self._find(int(header.producer_id), int(header.producer_epoch))
+        if known is None or not known.is_verified:
             raise InvalidTxnStateError(
                 f"Record was not part of an ongoing transaction of producer {header.producer_id} in "
                 f"{self._name}"
@@ -106,13 +111,28 @@ class Verifications:
                 "sequence)"
             )
 
-    def forget(self, producer_id: int) -> None:
-        """The transaction has begun here, or has ended."""
+    def begun(self, producer_id: int) -> None:
+        """The transaction has a batch here, so that the log knows it."""
         if self._known:
             self._known.pop(producer_id, None)
 
+    def ended(self, producer_id: int, epoch: int, has_new_epoch: bool) -> None:
+        """A marker with this epoch was written. With `has_new_epoch` it is about earlier epochs."""
+        known = self._known.pop(producer_id, None)
+        if known is not None and has_new_epoch:
+            for verification in known.values():
+                if verification.epoch >= epoch:
+                    self._remember(verification)
+
+    def _find(self, producer_id: int, epoch: int) -> Verification | None:
+        known = self._known.get(producer_id)
+        return None if known is None else known.get(epoch)
+
     def _remember(self, verification: Verification) -> None:
-        self._known.pop(verification.producer_id, None)
+        epochs = self._known.pop(verification.producer_id, {})
+        if len(epochs) >= EPOCHS_MAX:
+            del epochs[next(iter(epochs))]
+        epochs[verification.epoch] = verification
         if len(self._known) >= KEPT_MAX:
             del self._known[next(iter(self._known))]
-        self._known[verification.producer_id] = verification
+        self._known[verification.producer_id] = epochs

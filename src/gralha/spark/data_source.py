@@ -41,9 +41,9 @@ class GralhaDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
         """The reader of a streaming query."""
-        from gralha.spark.stream_reader import GralhaStreamReader
+        from gralha.spark.stream_reader import stream_reader
 
-        return GralhaStreamReader(self._checked(schema, streaming=True))
+        return stream_reader(self._checked(schema, streaming=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """The writer of a batch query."""

@@ -33,6 +33,8 @@ _REFUSED: Final = {
     "enable.auto.commit": "the source commits what Spark has processed: set the option groupId for that.",
     "interceptor.classes": "interceptors are Java classes, and this source is Python.",
 }
+# The options that limit a batch. The first one that is set is named in a warning.
+BATCH_LIMITS: Final = ("maxOffsetsPerTrigger", "targetBatchDuration")
 _STREAM_ONLY: Final = (
     "maxOffsetsPerTrigger",
     "minOffsetsPerTrigger",
@@ -92,6 +94,13 @@ class SourceOptions:
     def client_settings(self) -> ClientSettings:
         """The client's settings with their secrets. Call it only in the process that connects."""
         return client_settings(self.kafka)
+
+    @property
+    def batch_limit(self) -> str | None:
+        """The name of the option that limits batches, if there is one."""
+        if self.max_offsets_per_trigger is not None:
+            return "maxOffsetsPerTrigger"
+        return None if self.target_batch_duration_ms is None else "targetBatchDuration"
 
     @property
     def bootstrap_servers(self) -> str:

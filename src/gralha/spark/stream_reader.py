@@ -1,33 +1,41 @@
 """Streaming queries: `spark.readStream.format("gralha")`, as Spark calls it.
 
-Spark has one object of this class in a process beside its driver, which plans (`stream_planner.py`). It sends
-copies to the executors, which only read. So the planner is created when it is needed.
+Spark has one reader in a process beside its driver, which plans (`stream_planner.py`). It sends copies to the
+executors, which only read. So the planner is created when it is needed.
+
+Here is what every version of Spark calls. Spark asks for the end of the next batch in two ways: see
+`limited_reader.py` (4.2 and later) and `remembering_reader.py` (4.1).
 """
 
 from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import (
-    ReadAllAvailable,
-    ReadLimit,
-    ReadMaxRows,
-    ReadMinRows,
-    SupportsTriggerAvailableNow,
-)
 
 from gralha.spark.bound_offsets import starting_offsets
 from gralha.spark.bounds import without_topics
-from gralha.spark.offsets import OffsetJson, StreamOffset, batch_ranges, offsets_to_json
+from gralha.spark.offsets import OffsetJson, StreamOffset, batch_ranges
 from gralha.spark.option_values import OFFSET_MAX
 from gralha.spark.options import SourceOptions
 from gralha.spark.splitting import RangePartition, tasks
 from gralha.spark.stream_planner import StreamPlanner
 from gralha.spark.subscription import includes
 from gralha.spark.topic_view import TopicView
+from gralha.spark.versions import LIMITS_BATCHES, spark_version
 
 
-class GralhaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+def stream_reader(options: SourceOptions) -> "StreamReader":
+    """The reader for this version of Spark."""
+    if spark_version() >= LIMITS_BATCHES:
+        from gralha.spark.limited_reader import LimitedReader
+
+        return LimitedReader(options)
+    from gralha.spark.remembering_reader import RememberingReader
+
+    return RememberingReader(options)
+
+
+class StreamReader(DataSourceStreamReader):
     """The source of one streaming query."""
 
     def __init__(self, options: SourceOptions) -> None:
@@ -65,31 +73,14 @@ class GralhaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         offsets = starting_offsets(view, topics.partitions, starting, options.timestamp_strategy)
         return StreamOffset(offsets, topics.topic_ids, is_initial=True).to_json()
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """The limit of the options. The planner knows more, such as the duration of the last batch."""
+    def _max_records(self) -> int | None:
+        """The limit of the options, None without one. The planner knows more, such as the last duration."""
         options = self._options
         if options.max_offsets_per_trigger is not None:
-            return ReadMaxRows(options.max_offsets_per_trigger)
-        if options.target_batch_duration_ms is not None:
-            return ReadMaxRows(OFFSET_MAX)
-        if options.min_offsets_per_trigger is not None:
-            return ReadMinRows(options.min_offsets_per_trigger)
-        return ReadAllAvailable()
-
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """The query ends with the records that exist now."""
-        self._plan().stop_at_what_is_there_now()
-
-    def latestOffset(self, start: OffsetJson, limit: ReadLimit) -> OffsetJson:  # noqa: N802
-        """The end of the next batch, or `start` if there is nothing to read."""
-        begin = StreamOffset.from_json(start)
-        end = self._plan().next_offset(begin, _max_records(limit))
-        return start if end is begin else end.to_json()
-
-    def reportLatestOffset(self) -> OffsetJson | None:  # noqa: N802
-        """The ends of the topics, for Spark's progress. The difference to the end of a batch is the lag."""
-        latest = None if self._planner is None else self._planner.latest
-        return offsets_to_json(latest) if latest else None
+            return options.max_offsets_per_trigger
+        if options.target_batch_duration_ms is not None or options.min_offsets_per_trigger is not None:
+            return OFFSET_MAX
+        return None
 
     def commit(self, end: OffsetJson) -> None:
         """All records before `end` are processed."""
@@ -117,9 +108,3 @@ class GralhaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         from gralha.spark.task_reader import read_partition
 
         return read_partition(self._options, partition)
-
-
-def _max_records(limit: ReadLimit) -> int | None:
-    if isinstance(limit, ReadAllAvailable):
-        return None
-    return limit.max_rows if isinstance(limit, ReadMaxRows) else OFFSET_MAX

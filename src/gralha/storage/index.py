@@ -276,6 +276,20 @@ class OffsetIndex(SparseIndex):
         entry = self.find(offset, blocking)
         return i64(read_i32_be(entry, 4)) if entry else 0
 
+    def offset_at(self, position: i64, blocking: bool) -> i64:
+        """An offset that is in the batch at the position, or after it; -1 if no entry says."""
+        low: i64 = 0
+        high = self.count()
+        while low < high:
+            middle = (low + high) // 2
+            if i64(read_i32_be(self.entry(middle, blocking), 4)) < position:
+                low = middle + 1
+            else:
+                high = middle
+        if low == self.count():
+            return -1
+        return self.key_at(self.entry(low, blocking), 0)
+
     def truncate_to(self, offset: i64) -> None:
         """Drop the entries of that offset and later ones. May wait."""
         self.load_whole()
@@ -400,6 +414,33 @@ class TransactionIndex:
         known = self.known
         assert known is not None
         return known
+
+    def overlapping(
+        self, start_offset: i64, end_offset: i64, blocking: bool
+    ) -> tuple[list[AbortedTransaction], bool]:
+        """The transactions that end at or after the start and begin before the end.
+
+        Also returns whether these are all: the next segments have none. Entries are in the order of their
+        markers, so a search finds the first one.
+        """
+        known = self.entries(blocking)
+        low: i64 = 0
+        high: i64 = len(known)
+        while low < high:
+            middle = (low + high) // 2
+            if known[middle].last_offset < start_offset:
+                low = middle + 1
+            else:
+                high = middle
+        found: list[AbortedTransaction] = []
+        while low < len(known):
+            entry = known[low]
+            if entry.first_offset < end_offset:
+                found.append(entry)
+            if entry.last_stable_offset >= end_offset:
+                return found, True
+            low += 1
+        return found, False
 
     def start_empty(self) -> None:
         """Begin in memory with nothing, whatever the file holds."""

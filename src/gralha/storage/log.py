@@ -52,6 +52,8 @@ from gralha.storage.validation import (
 __all__ = ["CLIENT", "COORDINATOR", "RAFT_LEADER", "AppendResult", "Log", "WouldBlock"]
 
 _EMPTY: Final = RecordBytes(b"", 0, 0)
+# More than a log can have.
+ALL_BYTES: Final[i64] = 1 << 48
 
 
 class AppendResult:
@@ -343,20 +345,40 @@ class Log(LogState):
         )
 
     def aborted_transactions(
-        self, start_offset: int, end_offset: int, blocking: bool
+        self, start_offset: i64, end_offset: i64, blocking: bool, size_bytes: i64 = ALL_BYTES
     ) -> list[tuple[int, int]]:
-        """Producer id and first offset of each aborted transaction that overlaps the range.
+        """Producer id and first offset of each aborted transaction in a range that was read.
 
-        Without `blocking` this never waits: it raises `WouldBlock` if an index is not in memory.
+        The range begins at an offset, has at most this size and ends before `end_offset`. Without `blocking`
+        this never waits: it raises `WouldBlock` if an index is not in memory.
         """
         found: list[tuple[int, int]] = []
-        for segment in self.segments[self._segment_number(start_offset) :]:
-            for entry in segment.transaction_index.entries(blocking):
-                if entry.last_offset >= start_offset and entry.first_offset < end_offset:
-                    found.append((int(entry.producer_id), int(entry.first_offset)))
-                if entry.last_stable_offset >= end_offset:
-                    return found
+        first = self._segment_number(start_offset)
+        bound: i64 = -1
+        for segment in self.segments[first:]:
+            # The marker of a transaction may be far behind the range.
+            if bound < 0 and segment.transaction_index.entries(blocking):
+                bound = min(end_offset, self._end_of_range(first, start_offset, size_bytes, blocking))
+            entries, are_all = segment.transaction_index.overlapping(
+                start_offset, end_offset if bound < 0 else bound, blocking
+            )
+            found += [(int(entry.producer_id), int(entry.first_offset)) for entry in entries]
+            if are_all:
+                break
         return found
+
+    def _end_of_range(self, number: int, start_offset: i64, size_bytes: i64, blocking: bool) -> i64:
+        """An offset that is not before the end of a range of bytes, and not far behind it."""
+        segment = self.segments[number]
+        position = segment.position_of(start_offset, blocking)
+        if 0 <= position < segment.size_bytes:
+            offset = segment.offset_index.offset_at(position + size_bytes, blocking)
+            if offset >= 0:
+                return offset
+            if number + 1 < len(self.segments) and position + size_bytes <= segment.size_bytes:
+                return self.segments[number + 1].base_offset
+        # Compaction has left no batch at the offset, and the range is in one of the next segments.
+        return self.log_end_offset
 
     def offset_for_timestamp(self, timestamp_ms: int) -> tuple[int, int, int] | None:
         """Timestamp, offset and leader epoch of the first record at or after that timestamp. May wait."""

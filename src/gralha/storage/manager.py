@@ -101,6 +101,8 @@ class LogManager:
             self._remove_later,
         )
         self._locks: list[FolderLock] = []
+        # Folders that get no new partitions, unless all folders are cordoned.
+        self.cordoned: frozenset[str] = frozenset()
         # How many logs each folder has, with those that are being created.
         self._counts = dict.fromkeys(folders, 0)
         self.removals = Removals(disk)
@@ -208,7 +210,9 @@ class LogManager:
     def get_or_create(
         self, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int
     ) -> Log:
-        """The partition's log. A new log goes to the data folder with the fewest partitions. May wait."""
+        """The partition's log. A new log goes to the data folder with the fewest partitions that takes new
+        ones. May wait.
+        """
         log = self._find(topic, partition, topic_id)
         if log is None:
             folder = self._emptiest_folder()
@@ -257,8 +261,15 @@ class LogManager:
         forget()
         return self._open(folder, key, topic_id, config, False, now_ms)
 
+    def expire_producers_after(self, expiration_ms: int) -> None:
+        """Changes how long all partitions remember an idempotent producer that does not write."""
+        self._producer_expiration_ms = expiration_ms
+        for log in self.logs.values():
+            log.producer_expiration_ms = expiration_ms
+
     def _emptiest_folder(self) -> str:
-        return min(self.folders, key=self._counts.__getitem__)
+        open_to_new = [folder for folder in self.folders if folder not in self.cordoned]
+        return min(open_to_new or self.folders, key=self._counts.__getitem__)
 
     def delete(self, topic: str, partition: int, now_ms: int) -> None:
         """Delete a partition: rename its folder now, and remove it after file.delete.delay.ms. May wait."""

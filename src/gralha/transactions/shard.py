@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Final
 
-from gralha.coordination.decision import NOTHING, Decision
+from gralha.coordination.decision import NOTHING, Decision, Reply
 from gralha.coordination.producer import Producer
 from gralha.coordination.timers import Timers
 from gralha.protocol.errors import ErrorCode, InvalidRequestError, KafkaError
@@ -36,6 +36,10 @@ from gralha.transactions.transaction import (
 
 EXPIRY: Final = "transactional.id.expiration"
 
+# A client that adds a partition waits this long for the end of its last transaction. Kafka answers
+# CONCURRENT_TRANSACTIONS at once, and clients come back after 20 ms or more.
+COMPLETION_WAIT_MS: Final = 200
+
 
 class TransactionShard:
     codec = TRANSACTION_CODEC
@@ -54,6 +58,8 @@ class TransactionShard:
         self._version = version
         self._new_producer_id = new_producer_id
         self._on_prepared = on_prepared
+        # Clients whose last transaction is being completed, by id.
+        self._waiting: dict[str, list[tuple[Reply, Callable[[int], TransactionDecision]]]] = {}
 
     # Requests
 
@@ -96,6 +102,51 @@ class TransactionShard:
         added = deciding.add(known, producer, frozenset(partitions), version, now_ms)
         response = partition_results(transactional_id, dict.fromkeys(partitions, ErrorCode.NONE))
         return Decision(response, () if added is None else [self._record(added)])
+
+    def add_partitions_soon(
+        self,
+        reply: Reply,
+        transactional_id: str,
+        producer: ProducerIdentity,
+        partitions: Collection[Partition],
+        version: int,
+        now_ms: int,
+    ) -> TransactionDecision:
+        """Like `add_partitions`, for a client that may wait until its last transaction is complete."""
+
+        def add(now_ms: int) -> TransactionDecision:
+            return self.add_partitions(transactional_id, producer, partitions, version, now_ms)
+
+        known = self.transactions.get(transactional_id)
+        if known is None or known.state not in PREPARED or (known.producer_id, known.epoch) != producer:
+            return add(now_ms)
+        self._waiting.setdefault(transactional_id, []).append((reply, add))
+        self._wake_at(transactional_id, now_ms + COMPLETION_WAIT_MS)
+        return NOTHING
+
+    def _wake_at(self, transactional_id: str, at_ms: int) -> None:
+        self.timers.schedule(("waiting", transactional_id), at_ms, partial(self._wake, transactional_id))
+
+    def _wake(self, transactional_id: str, now_ms: int) -> TransactionDecision:
+        """Decide on the request of a client that has waited."""
+        waiting = self._waiting.get(transactional_id, [])
+        if not waiting:
+            return NOTHING
+        reply, decide = waiting.pop(0)
+        if waiting:
+            self._wake_at(transactional_id, now_ms)
+        else:
+            del self._waiting[transactional_id]
+        try:
+            decision = decide(now_ms)
+        except KafkaError as error:
+            reply.fail(error)
+            return NOTHING
+        response = decision.response
+        assert response is not None
+        return decision._replace(
+            response=None, then=lambda: reply.send(response), on_failed=lambda error: reply.fail(error)
+        )
 
     def verify_partitions(
         self, transactional_id: str, producer: ProducerIdentity, partitions: Collection[Partition]
@@ -191,6 +242,8 @@ class TransactionShard:
             self.timers.cancel(transactional_id)
             return
         self.transactions[transactional_id] = record.transaction
+        if transactional_id in self._waiting and record.transaction.state not in PREPARED:
+            self._wake_at(transactional_id, record.transaction.updated_ms)
         if record.transaction.state is not State.ONGOING:
             self.timers.cancel(transactional_id)
         elif before is None or before.state is not State.ONGOING:

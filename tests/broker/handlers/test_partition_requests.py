@@ -146,8 +146,9 @@ async def test_folders_tell_only_what_was_asked(broker, client):
 
 async def test_each_folder_by_itself(tmp_path):
     folders = [str(tmp_path / name) for name in ("one", "two")]
-    broker = make_broker(tmp_path, log_dirs=",".join(folders), cordoned_log_dirs=folders[1])
+    broker = make_broker(tmp_path, log_dirs=",".join(folders))
     await create_topic(broker, "a", 2)
+    broker.logs.cordoned = frozenset(folders[1:])
     results = (await Client(broker).ask(DescribeLogDirsRequest(topics=None))).results
     assert [(one.log_dir, len(sizes(one)), one.is_cordoned) for one in results] == [
         (folders[0], 1, False),

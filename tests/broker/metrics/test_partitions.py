@@ -61,6 +61,15 @@ async def test_replicas_that_are_missing_show(broker, in_sync, under_replicated,
     assert found.value("kafka_cluster_partition_insyncreplicascount", **labels) == len(in_sync)
 
 
+async def test_an_open_transaction_holds_readers_of_committed_records_back(broker):
+    await create_topic(broker, "a")
+    append(broker, "a", 1)
+    append(broker, "a", 2, 3, producer_id=5, producer_epoch=0, base_sequence=0, transactional=True)
+    _, found = scraped(broker)
+    labels = {"topic": "a", "partition": "0"}
+    assert found.value("kafka_cluster_partition_laststableoffsetlag", **labels) == 2
+
+
 async def test_a_follower_lags_behind_the_leader_and_may_fail(broker):
     await create_topic(broker, "a")
     append(broker, "a", 1, 2, 3)

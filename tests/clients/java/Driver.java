@@ -24,17 +24,20 @@ import org.apache.kafka.clients.admin.NewPartitions;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RecordsToDelete;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.NoOffsetForPartitionException;
 import org.apache.kafka.clients.consumer.OffsetAndTimestamp;
 import org.apache.kafka.clients.consumer.OffsetOutOfRangeException;
 import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.TopicPartitionInfo;
+import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.protocol.Errors;
@@ -52,11 +55,13 @@ public final class Driver {
     private final String bootstrap;
     private final Admin admin;
     private final Members members;
+    private final Producers producers;
 
     private Driver(String bootstrap) {
         this.bootstrap = bootstrap;
         this.admin = Admin.create(Map.of("bootstrap.servers", bootstrap));
         this.members = new Members(bootstrap, admin);
+        this.producers = new Producers(bootstrap, members);
     }
 
     public static void main(String[] arguments) throws IOException {
@@ -127,11 +132,24 @@ public final class Driver {
             case "delete_records":
                 RecordsToDelete before = RecordsToDelete.beforeOffset(request.get("before_offset").asLong());
                 return done(admin.deleteRecords(Map.of(where, before)).all());
+            case "defaults":
+                return defaults();
             case "node_ids":
                 return JSON.valueToTree(admin.describeCluster().nodes().get().stream().map(Node::id).toList());
             default:
-                return members.answer(request);
+                JsonNode answer = producers.answer(request);
+                return answer != null ? answer : members.answer(request);
         }
+    }
+
+    /** The settings of consumers and producers that have a default, and null for those without one. */
+    private static JsonNode defaults() {
+        ObjectNode found = JSON.createObjectNode();
+        for (ConfigDef settings : List.of(ConsumerConfig.configDef(), ProducerConfig.configDef())) {
+            settings.defaultValues().forEach(
+                (name, value) -> found.put(name, value == null ? null : value.toString()));
+        }
+        return found;
     }
 
     private static JsonNode done(Future<Void> call) throws Exception {

@@ -17,6 +17,7 @@ import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec;
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -80,7 +81,14 @@ final class Members {
         return offsets;
     }
 
-    private static Map<TopicPartition, OffsetAndMetadata> offsets(JsonNode triples) {
+    /** What a producer has to know of a member that commits through its transaction. */
+    ConsumerGroupMetadata groupMetadata(String name) throws Exception {
+        var found = new CompletableFuture<ConsumerGroupMetadata>();
+        members.get(name).ask(consumer -> found.complete(consumer.groupMetadata()));
+        return found.get();
+    }
+
+    static Map<TopicPartition, OffsetAndMetadata> offsets(JsonNode triples) {
         Map<TopicPartition, OffsetAndMetadata> offsets = new HashMap<>();
         for (JsonNode triple : triples) {
             var partition = new TopicPartition(triple.get(0).asText(), triple.get(1).asInt());

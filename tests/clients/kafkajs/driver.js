@@ -15,6 +15,7 @@ const socketFactory = require('kafkajs/src/network/socketFactory')
 const { createLogger } = require('kafkajs/src/loggers')
 const consoleLogger = require('kafkajs/src/loggers/console')
 const membersOf = require('./members')
+const producersOf = require('./producers')
 
 const TOPIC_RESOURCE = 2
 const MAX_WAIT_MS = 100
@@ -241,6 +242,7 @@ const CALLS = {
   delete_records: deleteRecords,
   node_ids: async () => (await admin.describeCluster()).brokers.map(broker => broker.nodeId),
   ...membersOf(kafka, admin, kafkaName),
+  ...producersOf(kafka, cluster, leaderOf),
 }
 
 // kafkajs wraps what a broker said in errors of its own, some with a list of causes.

@@ -1,4 +1,4 @@
-"""The Python clients as members of groups, behind JSON lines: a process that a test can kill.
+"""The Python clients as members of groups and as producers, behind JSON lines: a process for tests to kill.
 
 python -m tests.clients.members confluent 127.0.0.1:9092
 """
@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from tests.clients.driver import ClientError
 from tests.clients.members.member import Consumer, Member, Offsets, Options, Partition, Watch
+from tests.clients.members.producer import Producers, TransactionalClient
 
 
 class Client(Protocol):
@@ -27,13 +28,18 @@ class Client(Protocol):
 
 
 class Host:
-    def __init__(self, client: Client, bootstrap: str) -> None:
+    def __init__(self, client: Client, producers: TransactionalClient, bootstrap: str) -> None:
         self._client = client
         self._bootstrap = bootstrap
         self._members: dict[str, Member] = {}
+        self._producers = Producers(
+            producers, bootstrap, lambda member, call: self._members[member].ask(call)
+        )
 
     def answer(self, request: dict[str, Any]) -> Any:
         call = request.pop("call")
+        if self._producers.knows(call):
+            return self._producers.answer(call, request)
         if call == "join":
             return self._join(request.pop("member"), Options(**request))
         if call == "commit_outside":
@@ -73,7 +79,8 @@ def offsets_of(triples: Iterable[tuple[str, int, int]]) -> Offsets:
 def main() -> None:
     name, bootstrap = sys.argv[1:]
     client: Any = importlib.import_module(f"tests.clients.members.{name}_member")
-    host = Host(client, bootstrap)
+    producers: Any = importlib.import_module(f"tests.clients.members.{name}_producer")
+    host = Host(client, producers, bootstrap)
     for line in sys.stdin:
         try:
             answer = {"result": host.answer(json.loads(line))}

@@ -111,6 +111,9 @@ class ConfluentConsumer(Consumer):
     def resume(self, partition: Partition) -> None:
         self._consumer.resume([TopicPartition(*partition)])
 
+    def group_metadata(self) -> Any:
+        return self._consumer.consumer_group_metadata()
+
     def close(self) -> None:
         self._consumer.close()
 

@@ -95,6 +95,9 @@ class KafkaPythonConsumer(Consumer):
     def resume(self, partition: Partition) -> None:
         self._consumer.resume(TopicPartition(*partition))
 
+    def group_metadata(self) -> Any:
+        return self._consumer.group_metadata()
+
     def close(self) -> None:
         self._consumer.close()
 

@@ -43,10 +43,12 @@ class GroupStage:
         for member in self._members:
             member.leave(wait=False)
 
-    def topic(self, partitions: int = 1, name: str | None = None) -> str:
+    def topic(
+        self, partitions: int = 1, name: str | None = None, configs: Mapping[str, str] | None = None
+    ) -> str:
         """Create a topic that `pattern` matches, unless it has a name of its own."""
         topic = name or f"{self.group}.{len(self._partition_counts)}"
-        self._reference.create_topic(topic, partitions)
+        self._reference.create_topic(topic, partitions, configs)
         # If the leader does not know the topic yet, a client may join its group once more than needed.
         eventually(lambda: is_served(self._reference.bootstrap, topic, partitions))
         self._partition_counts[topic] = partitions
@@ -79,13 +81,31 @@ class GroupStage:
 
     def join_elsewhere(self, topics: Sequence[str], **options: Any) -> Member:
         """Lets a member join from its own process, so that it can crash."""
-        program = self.client.start(self._reference.bootstrap)
-        self._elsewhere.append(program)
+        return self.join_in(self.program_elsewhere(), topics, **options)
+
+    def join_in(self, program: Program, topics: Sequence[str], **options: Any) -> Member:
         return groups.join(program, self.group, protocol=self.client.protocol, topics=topics, **options)
 
     def crash(self, member: Member) -> None:
-        self._elsewhere.remove(member.program)
-        member.program.kill()
+        self.crash_program(member.program)
+
+    @property
+    def bootstrap(self) -> str:
+        return self._reference.bootstrap
+
+    def program(self) -> Program:
+        """The client's program, which all scenarios share."""
+        return self._programs(self.client)
+
+    def program_elsewhere(self) -> Program:
+        """A program of this scenario."""
+        program = self.client.start(self.bootstrap)
+        self._elsewhere.append(program)
+        return program
+
+    def crash_program(self, program: Program) -> None:
+        self._elsewhere.remove(program)
+        program.kill()
 
     def divided(
         self, members: Sequence[Member], counts: Sequence[int], topics: Iterable[str] | None = None

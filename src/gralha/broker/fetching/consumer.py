@@ -17,6 +17,7 @@ from gralha.broker.fetching.wanted import READ_COMMITTED, Wanted
 from gralha.broker.pipeline import RequestContext
 from gralha.protocol.errors import ErrorCode, NotLeaderOrFollowerError, OffsetNotAvailableError
 from gralha.protocol.messages.fetch import AbortedTransaction, FetchRequest, FetchResponse, PartitionData
+from gralha.protocol.primitives import RecordBytes
 from gralha.replication.partition import Partition
 from gralha.replication.read_replicas import LEADER, RACK_AWARE_SELECTOR, preferred_read_replica
 from gralha.replication.subscriptions import HIGH_WATERMARK_MOVED, Subscriber
@@ -72,7 +73,7 @@ class ConsumerFetch(Fetch):
             high_watermark=high_watermark,
             last_stable_offset=log.last_stable_offset(),
             log_start_offset=log.log_start_offset,
-            aborted_transactions=_aborted(partition, wanted, end_offset, blocking)
+            aborted_transactions=_aborted(partition, wanted, end_offset, records, blocking)
             if self.read_committed
             else None,
             records=records,
@@ -141,11 +142,13 @@ def _other_replica(partition: Partition, wanted: Wanted, replica: int) -> Partit
 
 
 def _aborted(
-    partition: Partition, wanted: Wanted, end_offset: int, blocking: bool
+    partition: Partition, wanted: Wanted, end_offset: int, records: RecordBytes, blocking: bool
 ) -> list[AbortedTransaction]:
+    if records.size() == 0:
+        return []
     return [
         AbortedTransaction(producer_id=producer_id, first_offset=first_offset)
         for producer_id, first_offset in partition.log.aborted_transactions(
-            wanted.fetch_offset, end_offset, blocking
+            wanted.fetch_offset, end_offset, blocking, records.size()
         )
     ]

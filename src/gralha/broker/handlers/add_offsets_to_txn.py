@@ -38,8 +38,8 @@ async def handle(
 
     added: AddPartitionsToTxnResult | Awaitable[AddPartitionsToTxnResult] = broker.transactions.call(
         transactional_id,
-        lambda shard, _reply, now_ms: shard.add_partitions(
-            transactional_id, producer, [partition], KEPT_EPOCH, now_ms
+        lambda shard, reply, now_ms: shard.add_partitions_soon(
+            reply, transactional_id, producer, [partition], KEPT_EPOCH, now_ms
         ),
         failed,
     )

@@ -81,6 +81,15 @@ def _added(
             lambda shard, _reply, _now_ms: shard.verify_partitions(transactional_id, producer, partitions),
             failed,
         )
+    if api_version < FROM_BROKERS_FROM_VERSION:
+        return broker.transactions.call(
+            transactional_id,
+            lambda shard, reply, now_ms: shard.add_partitions_soon(
+                reply, transactional_id, producer, partitions, version, now_ms
+            ),
+            failed,
+        )
+    # A broker asks for several transactions at once, and none of them should wait for another.
     return broker.transactions.call(
         transactional_id,
         lambda shard, _reply, now_ms: shard.add_partitions(

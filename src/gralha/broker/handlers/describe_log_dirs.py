@@ -46,13 +46,12 @@ def _describe(broker: Broker, folder: str, wanted: list[Log]) -> DescribeLogDirs
         total_bytes, usable_bytes = broker.logs.disk.usage(folder)
     except DiskError:
         return DescribeLogDirsResult(log_dir=path, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
-    cordoned = broker.config.items("cordoned.log.dirs")
     return DescribeLogDirsResult(
         log_dir=path,
         topics=_topics([log for log in wanted if log.data_folder == folder]),
         total_bytes=total_bytes,
         usable_bytes=usable_bytes,
-        is_cordoned="*" in cordoned or folder in cordoned,
+        is_cordoned=folder in broker.logs.cordoned,
     )
 
 

@@ -288,13 +288,10 @@ class Produce(Subscriber):
     def _verified(self, queued: Queued, verification: Verification, error_code: int) -> None:
         """The coordinator has answered. Batches of one producer come here in their order."""
         leading = queued.leading
+        if error_code != ErrorCode.NONE:
+            self._refuse_unverified(queued, error_code)
+            return
         try:
-            if error_code != ErrorCode.NONE:
-                raise verification_error(
-                    error_code,
-                    self.api_version >= PRODUCE_ABORTABLE,
-                    self.api_version >= PRODUCE_ADDS,
-                )
             leading.verifications.agreed(verification)
             if leading.partition.leading is not leading:
                 raise NotLeaderOrFollowerError()
@@ -307,6 +304,14 @@ class Produce(Subscriber):
             self.broker.replicas.checks.enqueue(queued)
         else:
             self.append_queued(queued, check, self.broker.clock())
+
+    def _refuse_unverified(self, queued: Queued, error_code: int) -> None:
+        # As in Kafka, the answer does not say where the log starts, because the log was not asked.
+        error = verification_error(
+            error_code, self.api_version >= PRODUCE_ABORTABLE, self.api_version >= PRODUCE_ADDS
+        )
+        self._refuse_batch(queued.answer, queued.leading.partition, queued.records, error)
+        self._settled()
 
     # Batches that wait
 

@@ -1,11 +1,10 @@
-"""The transaction coordinator inside a broker: its settings, its partitions, its markers."""
+"""The transaction coordinator inside a broker: its settings and its partitions."""
 
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Final
 
 from gralha.broker.config import NodeConfig
-from gralha.broker.transactions.markers import Markers, WriteMarkers
 from gralha.coordination.coordinator import Coordinator
 from gralha.coordination.runtime import CoordinatorPorts
 from gralha.metadata.features import transaction_version
@@ -46,9 +45,12 @@ def coordinate_transactions(
     clock: Callable[[], int],
     readers: Executor,
     producer_ids: ProducerIds,
-    write_markers: WriteMarkers,
+    on_prepared: "Callable[[Transaction], None]",
 ) -> TransactionCoordinator:
-    """A coordinator that follows the leaders of the partitions of `__transaction_state`."""
+    """A coordinator that follows the leaders of the partitions of `__transaction_state`.
+
+    `on_prepared` gets each decided transaction, to write its markers.
+    """
     settings = transactions_config(config)
 
     def version() -> int:
@@ -58,15 +60,10 @@ def coordinate_transactions(
         topic = image().topics.get(TRANSACTIONS_TOPIC)
         return 0 if topic is None else len(topic.partitions)
 
-    def completed(prepared: "Transaction") -> None:
-        coordinator.run(prepared.transactional_id, lambda shard, now_ms: shard.complete(prepared, now_ms))
-
-    markers = Markers(image, replicas, write_markers, completed)
-
     def new_shard() -> "TransactionShard":
         from gralha.transactions.shard import TransactionShard
 
-        return TransactionShard(settings, version, producer_ids.take, markers.send)
+        return TransactionShard(settings, version, producer_ids.take, on_prepared)
 
     def log_broken(error: BaseException) -> None:
         """A failed sync ends the broker. The coordinator survives all other errors."""

@@ -77,6 +77,7 @@ class Markers:
         self._completed = completed
         self._waiting: dict[int, _Batch] = {}  # by broker
         self._senders = Senders(self._send_all, replicas.on_failure)
+        self._is_closed = False
 
     def send(self, transaction: Transaction) -> None:
         """Write the markers of a decided transaction. Does nothing before the event loop's next turn."""
@@ -100,7 +101,7 @@ class Markers:
 
     def _dispatch(self, owed: _Owed, partitions: list[Partition]) -> None:
         """Give the markers for these partitions to the senders of their leaders."""
-        if owed.is_given_up or not self._is_current(owed):
+        if self._is_closed or owed.is_given_up or not self._is_current(owed):
             return
         image = self._image()
         by_leader: dict[int, list[Partition]] = {}
@@ -191,4 +192,5 @@ class Markers:
 
     def close(self) -> None:
         """The broker stops."""
+        self._is_closed = True
         self._senders.close()

@@ -21,13 +21,17 @@ class Senders:
         if broker_id not in self._tasks:
             task = asyncio.ensure_future(self._run(broker_id))
             self._tasks[broker_id] = task
-            task.add_done_callback(lambda _: self._ended(broker_id, task))
+            task.add_done_callback(lambda ended: self._ended(broker_id, ended))
 
     async def _run(self, broker_id: int) -> None:
-        await self._send_all(broker_id)
+        try:
+            await self._send_all(broker_id)
+        finally:
+            # Not in `_ended`, which the event loop calls a turn later: what is added in between must wake a
+            # new sender, because this one has stopped looking.
+            del self._tasks[broker_id]
 
     def _ended(self, broker_id: int, task: "asyncio.Task[None]") -> None:
-        del self._tasks[broker_id]
         if not task.cancelled() and (error := task.exception()) is not None:
             # The node must not go on with transactions that never end.
             log.critical("The sender to broker %d has failed", broker_id, exc_info=error)

@@ -1,0 +1,6 @@
+"""Transactions, as aiokafka makes and reads them."""
+
+from tests.clients.transaction_clients import AIOKAFKA
+from tests.clients.transaction_contract import transaction_contract_of
+
+test_scenario = transaction_contract_of(AIOKAFKA)
