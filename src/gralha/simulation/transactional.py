@@ -118,6 +118,8 @@ class Transaction:
         self.name = name
         self.begun_at = begun_at
         self.added: set[tuple[str, int]] = set()
+        # Whether the last transaction was not complete yet. As in Kafka, an EndTxn is refused meanwhile.
+        self.came_early = False
 
 
 class TransactionalLife(Client):
@@ -167,6 +169,8 @@ class TransactionalLife(Client):
                 else:
                     await self._transact()
                     await asyncio.sleep(self.random.uniform(*PAUSE_S))
+            if not self.must_begin:
+                await self._transact()
         except (FencedError, VanishError):
             return
 
@@ -210,13 +214,14 @@ class TransactionalLife(Client):
 
     async def _transact(self) -> None:
         self._transactions += 1
+        leaves_open = self.random.random() < LEFT_OPEN_CHANCE
         transaction = Transaction(f"{self.name}/{self._transactions}", self.now)
         aborts = self.random.random() < ABORT_CHANCE
         try:
             if not await self.fill(transaction):
                 return
             await self.stumble()
-            if self.is_stopping and self.random.random() < LEFT_OPEN_CHANCE:
+            if self.is_stopping and leaves_open:
                 raise VanishError
         except AbortError:
             aborts = True
@@ -293,6 +298,7 @@ class TransactionalLife(Client):
                     self.world.record_use(used)
                 elif self.now > until:
                     self.must_begin = True
+                    transaction.came_early = code == ErrorCode.CONCURRENT_TRANSACTIONS
                     raise AbortError
                 else:
                     self.check_code(transaction, code, "Produce")
@@ -354,7 +360,7 @@ class TransactionalLife(Client):
 
     def _look_at_fence(self, transaction: Transaction, code: int, request: str) -> None:
         """Complain about the end of a transaction that was neither too old nor a zombie's."""
-        is_zombie = self.is_superseded or self.identity.has_lost_begin
+        is_zombie = self.is_superseded or self.identity.has_lost_begin or transaction.came_early
         if not is_zombie and self.now - transaction.begun_at < self.identity.timeout_s - CLOCKS_S:
             self._complain(transaction, code, request)
 
