@@ -14,7 +14,7 @@ from dataclasses import replace
 from importlib.machinery import FileFinder, SourceFileLoader
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tests.simulation import group_bugs, quorum_bugs, replication_bugs, storage_bugs
+from tests.simulation import group_bugs, quorum_bugs, replication_bugs, storage_bugs, transaction_bugs
 from tests.simulation.patching import patch
 
 if TYPE_CHECKING:
@@ -197,6 +197,55 @@ GROUPS = [
     Bug(group_bugs.take_commits_of_old_generations, ("reset",), "commit-goes-back"),
     Bug(group_bugs.give_what_another_member_has, ("reset",), "two-owners"),
 ]
+# Readers of committed records see too much, or a part.
+UNCOMMITTED = "precommitted-read|aborted-read|torn-transaction"
+HANGING = "hanging-transaction"
+# What comes with a transaction that hangs.
+STUCK = f"{DOWN}|needless-fence|not-counted|unseen|lost-write"
+MOVES = ("kill", "stop", "isolate")
+TRANSACTIONS = [
+    Bug(
+        transaction_bugs.take_the_last_stable_offset_for_inclusive,
+        ("reset",),
+        UNCOMMITTED,
+        "counted-twice|missing-records|poll-skip",
+    ),
+    Bug(transaction_bugs.leave_prepared_transactions_to_nobody, MOVES, HANGING, STUCK),
+    Bug(transaction_bugs.never_time_out, ("reset",), HANGING, STUCK),
+    Bug(transaction_bugs.let_zombies_write, ("reset",), "zombie-write|aborted-read", f"{HANGING}|{STUCK}"),
+    Bug(
+        transaction_bugs.show_aborted_transactions,
+        ("reset",),
+        "aborted-read",
+        "counted-twice|torn-transaction",
+    ),
+    Bug(transaction_bugs.count_offsets_of_aborted_transactions, ("reset",), "not-counted"),
+    Bug(transaction_bugs.forget_offsets_of_committed_transactions, ("reset",), "counted-twice"),
+    Bug(
+        transaction_bugs.let_late_requests_into_the_next_transaction,
+        ("isolate", "freeze", "bad_network"),
+        f"{UNCOMMITTED}|counted-twice",
+        STUCK,
+    ),
+    Bug(
+        transaction_bugs.append_what_no_coordinator_knows_of,
+        ("isolate", "freeze", "bad_network"),
+        f"{HANGING}|{UNCOMMITTED}",
+        STUCK,
+    ),
+    Bug(
+        transaction_bugs.take_markers_of_replaced_coordinators,
+        ("isolate", "partition", "freeze"),
+        UNCOMMITTED,
+        STUCK,
+    ),
+    Bug(
+        transaction_bugs.send_markers_before_the_decision_is_committed,
+        ("kill", "isolate", "partition"),
+        f"{UNCOMMITTED}|lost-write|zombie",
+        STUCK,
+    ),
+]
 FAULTS = ("kill", "stop", "partition", "isolate")
 COMPACTED = [Bug(storage_bugs.drop_the_last_value_of_a_key, FAULTS, "key-lost")]
 RETENTION = [
@@ -232,6 +281,7 @@ FAMILIES = {
     "three": THREE_NODES,
     "three-flushed": THREE_NODES_THAT_FLUSH,
     "groups": GROUPS,
+    "transactions": TRANSACTIONS,
     "compacted": COMPACTED,
     "retention": RETENTION,
     "reassignment": REASSIGNMENT,
@@ -244,6 +294,7 @@ NOTHINGS = {
     "three": 3,
     "three-flushed": 3,
     "groups": 2,
+    "transactions": 2,
     "compacted": 2,
     "retention": 2,
     "reassignment": 2,
@@ -256,6 +307,8 @@ def settings_of(bug: Bug, preset: str) -> "Settings":
     base = PRESETS[preset]
     if preset == "power-cuts":
         base = replace(base, topic_configs={"flush.messages": "1", "segment.ms": "4000"})
+    if preset == "transactions":
+        base = replace(base, seconds=12)
     return replace(base, faults=bug.faults, fault_interval_s=bug.fault_interval_s, pause_s=bug.pause_s)
 
 

@@ -59,6 +59,10 @@ class Settings:
     keys: int = 0
     # How long the records of a topic with retention.ms stay at least.
     retention_s: float | None = None
+    # How many transactional ids write to the topic. A reader of committed records is among the consumers.
+    transactional_ids: int = 0
+    # Whether each partition of the topic is an input of consume-transform-produce.
+    transforms: bool = False
     # Whether partitions move to other brokers all the time.
     reassigns: bool = False
     # The average pause of a producer between two sends to a partition.
@@ -276,14 +280,15 @@ class SimulatedCluster:
         producer.keys = self.settings.keys
         return producer
 
-    def new_consumer(self, name: str) -> Consumer:
+    def new_consumer(self, name: str, topic: str = TOPIC, reads_committed: bool = False) -> Consumer:
         return Consumer(
             name,
             self.bootstrap(),
-            TOPIC,
+            topic,
             self.world.random(name),
             self.history.append,
             self.world.fail,
+            reads_committed,
         )
 
     def _client_clock(self) -> int:
@@ -343,8 +348,9 @@ class Report:
     virtual_s: float
     digest: str
     trace: list[str]
-    # How many offsets groups committed.
+    # How many offsets groups committed, and how many transactions were committed.
     commits: int = 0
+    transactions: int = 0
 
     @property
     def is_good(self) -> bool:
@@ -355,7 +361,8 @@ class Report:
         found = [*map(str, self.anomalies[:5]), *self.failures[:5]]
         return (
             f"seed {self.seed}: {self.acknowledged} of {self.sent} records acknowledged, "
-            f"{self.commits} offsets committed in {self.virtual_s:.0f} s with {faults}; "
+            f"{self.commits} offsets and {self.transactions} transactions committed "
+            f"in {self.virtual_s:.0f} s with {faults}; "
             f"{summary(self.anomalies)}, "
             f"{len(self.failures)} failures" + "".join(f"\n  {line}" for line in found)
         )

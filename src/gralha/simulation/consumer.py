@@ -1,7 +1,8 @@
 """The simulated consumer: it reads each partition from its start, and records what it saw.
 
 Half of the consumers use fetch sessions (KIP-227). Sometimes a consumer asks for the end of partitions first.
-A fetch from the same leader must then return the records before that end.
+A fetch from the same leader must then return the records before that end. For a reader of committed records
+the end is the last stable offset.
 """
 
 import asyncio
@@ -10,7 +11,6 @@ from random import Random
 from typing import Final, cast
 
 from gralha.broker.peers import Address
-from gralha.protocol.batches import batches
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.fetch import FetchResponse, PartitionData
 from gralha.protocol.messages.list_offsets import (
@@ -19,11 +19,11 @@ from gralha.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from gralha.protocol.primitives import RecordBytes
-from gralha.protocol.records import Record, decode_records
+from gralha.protocol.records import Record
 from gralha.simulation.clients import FETCH_VERSION, REQUEST_TIMEOUT_MS, Client
 from gralha.simulation.fetch_session import FetchSession, Wanted, fetch_request
 from gralha.simulation.history import Event, Poll, Seek
+from gralha.simulation.reading import READ_COMMITTED, READ_UNCOMMITTED, read_records
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -48,8 +48,11 @@ class Consumer(Client):
         random: Random,
         record: Callable[[Event], None],
         complain: Callable[[str], None],
+        reads_committed: bool = False,
     ) -> None:
         super().__init__(name, bootstrap, topic, random)
+        self.reads_committed = reads_committed
+        self._isolation_level = READ_COMMITTED if reads_committed else READ_UNCOMMITTED
         self.ends: dict[int, int] = {}
         self._complain = complain
         self.positions: dict[int, int] = {}
@@ -102,9 +105,9 @@ class Consumer(Client):
         # A response in a session leaves out partitions without news, but a stopping consumer must see the
         # end.
         if self._sessions is None or was_stopping:
-            request = fetch_request(self.topic, wanted, MAX_WAIT_MS)
+            request = fetch_request(self.topic, wanted, MAX_WAIT_MS, self._isolation_level)
             return cast("FetchResponse | None", await self.ask(leader, request, FETCH_VERSION))
-        session = self._sessions.setdefault(leader, FetchSession(self.topic))
+        session = self._sessions.setdefault(leader, FetchSession(self.topic, self._isolation_level))
         request = session.request(wanted, MAX_WAIT_MS)
         response = cast("FetchResponse | None", await self.ask(leader, request, FETCH_VERSION))
         session.answered(response)
@@ -135,18 +138,28 @@ class Consumer(Client):
             self._too_old.append(partition)
         if answer.error_code:
             return
-        records = self._records(partition, answer.records)
+        records, self.positions[partition] = read_records(
+            answer, self.positions[partition], self.reads_committed
+        )
         if records:
-            self._record(Poll(self.name, name, tuple(records), begun_at, now))
-        if was_stopping and self.positions[partition] >= answer.high_watermark:
+            found = tuple((int(record.offset), text_of(record)) for record in records)
+            self._record(Poll(self.name, name, found, begun_at, now, self.reads_committed))
+        if was_stopping and self.positions[partition] >= self._end_in(answer):
             self.finished[partition] = None
+
+    def _end_in(self, answer: PartitionData) -> int:
+        """Up to where this consumer may read."""
+        return answer.last_stable_offset if self.reads_committed else answer.high_watermark
 
     async def _offsets(self, leader: int, partitions: list[int], timestamp: int) -> dict[int, int]:
         parts = [
             ListOffsetsPartition(partition, self.leaders[partition][1], timestamp) for partition in partitions
         ]
         request = ListOffsetsRequest(
-            replica_id=-1, topics=[ListOffsetsTopic(self.topic, parts)], timeout_ms=REQUEST_TIMEOUT_MS
+            replica_id=-1,
+            isolation_level=self._isolation_level,
+            topics=[ListOffsetsTopic(self.topic, parts)],
+            timeout_ms=REQUEST_TIMEOUT_MS,
         )
         response = cast("ListOffsetsResponse | None", await self.ask(leader, request))
         answers = response.topics[0].partitions if response else []
@@ -174,12 +187,13 @@ class Consumer(Client):
         return {one: max(self.ends.get(one, 0), self.positions[one]) for one in partitions}
 
     def _note_watermark(self, answer: PartitionData, known: int) -> None:
-        """Complain if an old high watermark makes this consumer believe that it is at the end."""
+        """Complain if an old end makes this consumer believe that it is at the end."""
         partition, records = answer.partition_index, answer.records
         is_empty = records is None or records.size() == 0
-        if is_empty and answer.high_watermark <= self.positions[partition] < known:
-            self._complain_of_end(partition, known, answer.high_watermark)
-        self.ends[partition] = max(self.ends.get(partition, 0), answer.high_watermark)
+        end = self._end_in(answer)
+        if is_empty and end <= self.positions[partition] < known:
+            self._complain_of_end(partition, known, end)
+        self.ends[partition] = max(self.ends.get(partition, 0), end)
 
     def _complain_of_end(self, partition: int, known: int, told: int) -> None:
         now = asyncio.get_running_loop().time()
@@ -191,16 +205,3 @@ class Consumer(Client):
         if end < known[partition]:
             self._complain_of_end(partition, known[partition], end)
         self.ends[partition] = end
-
-    def _records(self, partition: int, data: RecordBytes | None) -> list[tuple[int, str]]:
-        position = self.positions[partition]
-        found: list[tuple[int, str]] = []
-        if data is None:
-            return found
-        for place, header in batches(data.data, data.start, data.end):
-            if not header.is_control:
-                for record in decode_records(data.data, place, header):
-                    if record.offset >= position:
-                        found.append((int(record.offset), text_of(record)))
-            self.positions[partition] = max(self.positions[partition], int(header.next_offset))
-        return found

@@ -13,6 +13,7 @@ from gralha.protocol.messages.fetch import (
     FetchTopic,
     ForgottenTopic,
 )
+from gralha.simulation.reading import READ_UNCOMMITTED
 
 INITIAL_EPOCH: Final = 0
 MAX_BYTES: Final = 1024 * 1024
@@ -27,8 +28,9 @@ class Wanted(NamedTuple):
 class FetchSession:
     """The session of one consumer with one broker."""
 
-    def __init__(self, topic: str) -> None:
+    def __init__(self, topic: str, isolation_level: int = READ_UNCOMMITTED) -> None:
         self._topic = topic
+        self._isolation_level = isolation_level
         self._id = 0
         self._epoch = INITIAL_EPOCH
         self._known: dict[int, Wanted] = {}
@@ -37,7 +39,7 @@ class FetchSession:
         named = {one: place for one, place in wanted.items() if self._known.get(one) != place}
         forgotten = [one for one in self._known if one not in wanted]
         self._known = dict(wanted)
-        request = fetch_request(self._topic, named, max_wait_ms)
+        request = fetch_request(self._topic, named, max_wait_ms, self._isolation_level)
         request.session_id, request.session_epoch = self._id, self._epoch
         if forgotten:
             request.forgotten_topics_data = [ForgottenTopic(topic=self._topic, partitions=forgotten)]
@@ -52,7 +54,9 @@ class FetchSession:
             self._epoch += 1
 
 
-def fetch_request(topic: str, wanted: dict[int, Wanted], max_wait_ms: int) -> FetchRequest:
+def fetch_request(
+    topic: str, wanted: dict[int, Wanted], max_wait_ms: int, isolation_level: int = READ_UNCOMMITTED
+) -> FetchRequest:
     """A request without a session."""
     partitions = [
         FetchPartition(
@@ -67,5 +71,6 @@ def fetch_request(topic: str, wanted: dict[int, Wanted], max_wait_ms: int) -> Fe
         max_wait_ms=max_wait_ms,
         min_bytes=1,
         max_bytes=MAX_BYTES,
+        isolation_level=isolation_level,
         topics=[FetchTopic(topic=topic, partitions=partitions)] if partitions else [],
     )

@@ -3,6 +3,7 @@
     one-leader            a partition, or the quorum, has one leader in an epoch
     epoch-goes-back       the epochs that a process knows never decrease
     watermark-goes-back   the high watermarks that a process knows never decrease
+    stable-goes-back      the last stable offset of a leader never decreases in an epoch
     watermark-beyond-end  the high watermark is not after the end of the log
     epochs-fall           the epochs of the batches in a log never decrease
     two-batches           an epoch and an offset always name the same batch, on all nodes
@@ -54,6 +55,7 @@ class Replica(NamedTuple):
     leader_epoch: int
     is_leader: bool
     high_watermark: int
+    last_stable_offset: int = -1
 
 
 class _Seen(NamedTuple):
@@ -63,6 +65,8 @@ class _Seen(NamedTuple):
     high_watermark: int
     # A replica that was moved away and back has another log.
     log: Log | None = None
+    # The last stable offset of a leader, or -1.
+    last_stable_offset: int = -1
 
 
 class Invariants:
@@ -136,12 +140,15 @@ class Invariants:
         before = self._seen.get(process, _Seen(-1, -1))
         if before.log is not replica.log:
             before = _Seen(-1, -1)
-        self._seen[process] = _Seen(replica.leader_epoch, replica.high_watermark, replica.log)
+        stable = replica.last_stable_offset if replica.is_leader else -1
+        self._seen[process] = _Seen(replica.leader_epoch, replica.high_watermark, replica.log, stable)
         if replica.leader_epoch < before.leader_epoch:
             self._break("epoch-goes-back", replica, f"{before.leader_epoch} to {replica.leader_epoch}")
         if replica.high_watermark < before.high_watermark:
             detail = f"{before.high_watermark} to {replica.high_watermark}"
             self._break("watermark-goes-back", replica, detail)
+        if replica.leader_epoch == before.leader_epoch and 0 <= stable < before.last_stable_offset:
+            self._break("stable-goes-back", replica, f"{before.last_stable_offset} to {stable}")
         if replica.high_watermark > replica.log.log_end_offset:
             detail = f"{replica.high_watermark}, but the log ends at {replica.log.log_end_offset}"
             self._break("watermark-beyond-end", replica, detail)
@@ -150,10 +157,16 @@ class Invariants:
             if leader != replica.node_id:
                 self._break("one-leader", replica, f"{leader} leads epoch {replica.leader_epoch} as well")
         self._note_start(replica)
-        if self.cluster.settings.keys and replica.name.startswith(f"{TOPIC}-"):
+        if self._is_compacted(replica):
             return  # compaction writes other batches, at other times on each node
         # The batches that were committed at the last look were checked. Later ones may have been replaced.
         self._compare(replica, before.high_watermark)
+
+    def _is_compacted(self, replica: Replica) -> bool:
+        settings = self.cluster.settings
+        if settings.transactional_ids:
+            return replica.log.config.compact
+        return settings.keys > 0 and replica.name.startswith(f"{TOPIC}-")
 
     def _note_start(self, replica: Replica) -> None:
         seen = self.starts.setdefault(replica.name, [(0.0, 0)])
@@ -315,6 +328,7 @@ def replicas(node: SimulatedNode) -> Iterator[Replica]:
                 partition.leader_epoch,
                 partition.is_leader(),
                 int(partition.log.high_watermark),
+                int(partition.log.last_stable_offset()),
             )
     yield from _quorum(node)
 

@@ -104,6 +104,27 @@ GROUPS: Final = replace(
         "group.consumer.heartbeat.interval.ms": "1000",
     },
 )
+# Three nodes with transactional producers, zombies among them, and consume-transform-produce. The topics of
+# transactions and of offsets are compacted all the time.
+TRANSACTIONS: Final = replace(
+    THREE,
+    partitions=3,
+    producers=1,
+    consumers=2,
+    transactional_ids=3,
+    transforms=True,
+    seconds=45,
+    fault_interval_s=4,
+    node_configs={
+        **OFTEN,
+        "offsets.topic.num.partitions": "2",
+        "transaction.state.log.num.partitions": "2",
+        "log.roll.ms": "3000",
+        "min.insync.replicas": "2",
+        "log.cleaner.backoff.ms": "500",
+        "log.cleaner.min.cleanable.ratio": "0.01",
+    },
+)
 # A topic that is compacted all the time.
 COMPACTED: Final = replace(
     THREE,
@@ -148,6 +169,7 @@ PRESETS: Final[dict[str, Settings]] = {
     "three-flushed": THREE_FLUSHED,
     "rolling": ROLLING,
     "groups": GROUPS,
+    "transactions": TRANSACTIONS,
     "compacted": COMPACTED,
     "retention": RETENTION,
     "reassignment": REASSIGNMENT,

@@ -1,5 +1,6 @@
 """One run of a seed: load and faults for a while, then no faults, and a check of what clients saw."""
 
+import asyncio
 from typing import Final
 
 from gralha.simulation.cluster import (
@@ -21,6 +22,12 @@ from gralha.simulation.nemesis import Nemesis
 from gralha.simulation.producer import Producer
 from gralha.simulation.reassignments import Reassignments
 from gralha.simulation.topic_checks import Starts, check_compacted, check_retained
+from gralha.simulation.transactions import (
+    FINAL_OUTPUTS,
+    OUTPUT_PARTITIONS,
+    OUTPUT_TOPIC,
+    SimulatedTransactions,
+)
 
 FINAL_READER: Final = "final"
 
@@ -45,18 +52,23 @@ def _run(cluster: SimulatedCluster, invariants: Invariants) -> Report:
     topics_made = cluster.run_client(lambda: _create_topics(cluster))
     struck: dict[str, int] = {}
     producers = [cluster.new_producer(f"p{number}") for number in range(settings.producers)]
-    consumers = [cluster.new_consumer(f"c{number}") for number in range(settings.consumers)]
+    is_transactional = settings.transactional_ids > 0
+    consumers = [
+        cluster.new_consumer(f"c{number}", reads_committed=is_transactional and number % 2 == 0)
+        for number in range(settings.consumers)
+    ]
     groups = SimulatedGroups(cluster)
+    transactions = SimulatedTransactions(cluster)
     if cluster.run_until(topics_made.done, STARTING_S, "the topics are made"):
-        struck = _load(cluster, producers, consumers, groups)
+        struck = _load(cluster, producers, consumers, groups, transactions)
     if not settings.may_lose:
         invariants.look_at_everything()
         invariants.look_at_quorum()
     return Report(
         world.seed,
-        [*_judge(cluster, invariants.starts), *groups.check()],
+        [*_judge(cluster, invariants.starts), *groups.check(), *transactions.check(FINAL_READER)],
         [*invariants.broken, *world.failures],
-        sum(producer.acknowledged for producer in producers),
+        sum(producer.acknowledged for producer in producers) + transactions.acknowledged,
         sum(isinstance(event, Send) for event in cluster.history),
         struck,
         max(producer.longest_silence_s for producer in producers),
@@ -64,6 +76,7 @@ def _run(cluster: SimulatedCluster, invariants: Invariants) -> Report:
         world.trace.digest,
         world.trace.lines(),
         groups.commits,
+        transactions.committed,
     )
 
 
@@ -71,6 +84,9 @@ async def _create_topics(cluster: SimulatedCluster) -> None:
     settings = cluster.settings
     factor = settings.replication_factor
     await cluster.new_client("admin").create_topic(settings.partitions, factor, settings.topic_configs)
+    if settings.transforms:
+        output = cluster.new_client("output admin", OUTPUT_TOPIC)
+        await output.create_topic(OUTPUT_PARTITIONS, factor, settings.topic_configs)
     if settings.brokers > 1:
         await cluster.new_client("idle admin", IDLE_TOPIC).create_topic(IDLE_PARTITIONS, factor, {})
 
@@ -81,13 +97,18 @@ def _judge(cluster: SimulatedCluster, starts: Starts) -> list[Anomaly]:
         return check_compacted(history, FINAL_READER)
     if settings.retention_s is not None:
         return check_retained(history, FINAL_READER, starts, settings.retention_s)
-    return check(history, final_readers=[FINAL_READER])
+    return check(history, final_readers=[FINAL_READER, FINAL_OUTPUTS])
 
 
 def _load(
-    cluster: SimulatedCluster, producers: list[Producer], consumers: list[Consumer], groups: SimulatedGroups
+    cluster: SimulatedCluster,
+    producers: list[Producer],
+    consumers: list[Consumer],
+    groups: SimulatedGroups,
+    transactions: SimulatedTransactions,
 ) -> dict[str, int]:
     groups.start()
+    transactions.start()
     reassignments = Reassignments(cluster)
     reassignments.start()
     writing = [cluster.run_client(producer.run) for producer in producers]
@@ -105,19 +126,32 @@ def _load(
         FINISHING_S,
         "every producer goes on",
     )
+    transactions.finish_writers()
     for producer in producers:
         producer.is_stopping = True
     cluster.run_until(lambda: all(task.done() for task in writing), FINISHING_S, "the producers finish")
+    transactions.finish()
     for consumer in consumers:
         consumer.is_stopping = True
     cluster.run_until(lambda: all(task.done() for task in reading), FINISHING_S, "the consumers finish")
     groups.finish()
     cluster.run_until(lambda: cluster.all_in_sync, FINISHING_S, "all replicas are in sync")
-    final = cluster.new_consumer(FINAL_READER)
-    final.is_stopping = True
-    reading.append(cluster.run_client(final.run))
-    cluster.run_until(reading[-1].done, FINISHING_S, "a new consumer reads everything")
-    for task in [*writing, *reading, *groups.tasks, *reassignments.tasks]:
+    reading += _read_everything(cluster)
+    for task in [*writing, *reading, *groups.tasks, *transactions.tasks, *reassignments.tasks]:
         if task.done() and task.exception() is not None:
             cluster.world.fail(f"a client ended: {task.exception()!r}")
     return nemesis.struck
+
+
+def _read_everything(cluster: SimulatedCluster) -> "list[asyncio.Task[None]]":
+    """New consumers read to the end. If there are transactions, they read what is committed."""
+    settings = cluster.settings
+    last = [cluster.new_consumer(FINAL_READER, reads_committed=settings.transactional_ids > 0)]
+    if settings.transforms:
+        last.append(cluster.new_consumer(FINAL_OUTPUTS, OUTPUT_TOPIC, reads_committed=True))
+    tasks = []
+    for consumer in last:
+        consumer.is_stopping = True
+        tasks.append(cluster.run_client(consumer.run))
+        cluster.run_until(tasks[-1].done, FINISHING_S, "a new consumer reads everything")
+    return tasks
