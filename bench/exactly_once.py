@@ -1,8 +1,7 @@
 """The exactly-once sink beside the at-least-once sink: a stream copies a topic in batches of 250,000 rows.
 
 Both are ours, so the columns mean something else here: on the left the stream delivers at least once, on the
-right exactly once. The broker is Apache Kafka, for both. The rate comes from Spark's progress reports,
-without the first batch.
+right exactly once. The rate comes from Spark's progress reports, without the first batch.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
-from tests.apache.kafka import BROKER_FLAGS, ApacheKafka
 
 COLUMNS = {"apache": "at-least-once", "gralha": "exactly-once"}
 PARTITIONS = 4
@@ -25,16 +23,15 @@ TIMEOUT_S = 60.0
 
 
 def measure_guarantees(
-    session: SparkSession, folder: Path, say: Callable[[str], None], scale: float = 1.0
+    session: SparkSession, bootstrap: str, folder: Path, say: Callable[[str], None], scale: float = 1.0
 ) -> dict[str, float]:
     """Rows a second at least once ("apache") and exactly once ("gralha")."""
-    with ApacheKafka(flags=BROKER_FLAGS) as broker:
-        bench = GuaranteeBench(session, broker.bootstrap, folder, int(ROWS_PER_BATCH * scale))
-        rates: dict[str, list[float]] = {column: [] for column in COLUMNS}
-        for _ in range(1 + ROUNDS):
-            for column, guarantee in COLUMNS.items():
-                rates[column].append(bench.copied(guarantee))
-        found = {column: statistics.median(taken[1:]) for column, taken in rates.items()}
+    bench = GuaranteeBench(session, bootstrap, folder, int(ROWS_PER_BATCH * scale))
+    rates: dict[str, list[float]] = {column: [] for column in COLUMNS}
+    for _ in range(1 + ROUNDS):
+        for column, guarantee in COLUMNS.items():
+            rates[column].append(bench.copied(guarantee))
+    found = {column: statistics.median(taken[1:]) for column, taken in rates.items()}
     say("spark_exactly_once: " + ", ".join(f"{COLUMNS[name]} {found[name]:,.0f}" for name in COLUMNS))
     return found
 

@@ -45,7 +45,7 @@ def measure_spark(say: Callable[[str], None], scale: float = 1.0) -> dict[str, R
         spark_session(Path(folder)) as session,
     ):
         results = SparkBench(session, broker.bootstrap, Path(folder)).measured(say, scale)
-        for column, rate in measure_guarantees(session, Path(folder), say, scale).items():
+        for column, rate in measure_guarantees(session, broker.bootstrap, Path(folder), say, scale).items():
             results[column]["spark_exactly_once_rows_s"] = rate
         return results
 
