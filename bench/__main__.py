@@ -20,6 +20,7 @@ from bench.report import page
 from bench.rounds import Results
 from bench.scale import measure_scale
 from bench.spark import measure_spark
+from bench.transactions import measure_transactions
 from gralha.testing import GralhaCluster
 
 BROKERS: dict[str, Callable[..., Broker]] = {"apache": apache_kafka, "gralha": GralhaCluster}
@@ -27,6 +28,7 @@ PARTS = {
     "records": measure_records,
     "groups": measure_groups,
     "replication": measure_replication,
+    "transactions": measure_transactions,
     "scale": measure_scale,
 }
 SPARK = "spark"  # compares two connectors, not two brokers, so it always measures both

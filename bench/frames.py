@@ -46,6 +46,7 @@ ERROR_BYTES = struct.pack(">h", ERROR_MARK)
 RECORDS_MARK = b"records"
 OFFSET_MARK = 0x1122334455667788
 FETCH_PARTITION_MAX_BYTES = 1 << 20
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 SEQUENCE_IN_BATCH = 53
 
 
@@ -110,7 +111,7 @@ def produce_frame(topic: str, partition: int, records: bytes) -> Frame:
     )
 
 
-def fetch_frame(topic: str, partition: int) -> Frame:
+def fetch_frame(topic: str, partition: int, isolation_level: int = READ_UNCOMMITTED) -> Frame:
     """A Fetch request for one partition, with a consumer's default limits and no fetch session."""
     wanted = FetchPartition(
         partition=partition, fetch_offset=OFFSET_MARK, partition_max_bytes=FETCH_PARTITION_MAX_BYTES
@@ -119,6 +120,7 @@ def fetch_frame(topic: str, partition: int) -> Frame:
         max_wait_ms=500,
         min_bytes=1,
         max_bytes=50 << 20,
+        isolation_level=isolation_level,
         session_id=0,
         session_epoch=-1,
         topics=[FetchTopic(topic, partitions=[wanted])],

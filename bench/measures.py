@@ -143,8 +143,11 @@ def start_seconds(broker: Broker) -> float:
 @contextlib.contextmanager
 def running(makers: Makers, config: Mapping[str, str]) -> Iterator[dict[str, Broker]]:
     """One broker of each kind."""
+    brokers = {name: make(config=config) for name, make in makers.items()}
     with contextlib.ExitStack() as stack:
-        yield {name: stack.enter_context(make(config=config)) for name, make in makers.items()}
+        for broker in brokers.values():
+            stack.enter_context(broker)
+        yield brokers
 
 
 def port_of(broker: Broker) -> int:

@@ -42,7 +42,8 @@ def measure_replication(makers: Makers, say: Say, scale: float = 1.0) -> dict[st
             if isinstance(cluster, ApacheCluster):
                 cluster.format()
             begun = time.perf_counter()
-            clusters[name] = stack.enter_context(cluster)
+            stack.enter_context(cluster)
+            clusters[name] = cluster
             results[name] = {"cluster_start_s": time.perf_counter() - begun}
             time.sleep(1)
             memory = sum(cluster.process(node_id).memory_bytes() for node_id in cluster.node_ids)
@@ -56,11 +57,13 @@ def measure_replication(makers: Makers, say: Say, scale: float = 1.0) -> dict[st
 
 
 @contextlib.contextmanager
-def replicated_topic(cluster: Cluster, topic: str, partitions: int) -> Iterator[list[int]]:
-    """A topic for one measure. Yields the ports of its leaders, by partition."""
+def replicated_topic(
+    cluster: Cluster, topic: str, partitions: int, replicas: int = BROKERS
+) -> Iterator[list[int]]:
+    """A topic for one measure, with one record in each partition. Yields the ports of its leaders."""
     port = int(cluster.bootstrap.split(",")[0].rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as connection:
-        code = create_topic(connection, topic, partitions, BROKERS)
+        code = create_topic(connection, topic, partitions, replicas)
         if code != 0:
             raise RuntimeError(f"creation of {topic} failed with error code {code}")
         while (ports := leader_ports(connection, topic)) is None:

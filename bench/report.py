@@ -16,9 +16,12 @@ class Measure:
     target: float | None = None  # for the ratio of Gralha to Apache Kafka
     more_is_better: bool = True
     at_most: float | None = None  # an absolute limit in addition to the ratio
+    at_least: float | None = None
 
     def met(self, ours: float, theirs: float) -> bool:
         if self.at_most is not None and ours > self.at_most:
+            return False
+        if self.at_least is not None and ours < self.at_least:
             return False
         ratio = ours / theirs
         return self.target is None or (ratio >= self.target if self.more_is_better else ratio <= self.target)
@@ -29,6 +32,8 @@ class Measure:
             texts.append(f"{'>=' if self.more_is_better else '<='} {self.target:g}")
         if self.at_most is not None:
             texts.append(f"{'' if texts else '<= '}{self.at_most:g} {self.unit}")
+        if self.at_least is not None:
+            texts.append(f">= {self.at_least:g} {self.unit}".rstrip())
         return ", ".join(texts)
 
 
@@ -80,6 +85,31 @@ def partition_measures(count: int, start: float | None, memory: float | None) ->
     ]
 
 
+def transaction_measures(brokers: int, kind: str, producers: int) -> list[Measure]:
+    prefix = f"transactions_{brokers}_{kind}_{producers}"
+    where = f"{brokers} broker{'s' if brokers > 1 else ''}"
+    how = {"confluent": "confluent-kafka", "v1": "raw frames, v1", "v2": "raw frames, v2"}[kind]
+    count = f"{producers} producer{'s' if producers > 1 else ''}"
+    return [
+        Measure(f"{prefix}_per_s", f"{where}, {how}, {count}", "/ s", 2.0),
+        Measure(f"{prefix}_commit_p99_ms", "  a commit: p99", "ms", 0.6, False),
+        Measure(f"{prefix}_whole_p99_ms", "  a whole transaction: p99", "ms", 0.6, False),
+        Measure(f"{prefix}_cpu_ms", "  broker CPU for a transaction", "ms", None, False),
+    ]
+
+
+TRANSACTION_MEASURES = [
+    *[
+        measure
+        for brokers in (1, 3)
+        for kind in ("confluent", "v1", "v2")
+        for producers in (1, 8)
+        for measure in transaction_measures(brokers, kind, producers)
+    ],
+    Measure("read_uncommitted_gb_s", "fetch of a log with 10% aborted ones, read_uncommitted", "GB/s"),
+    Measure("read_committed_gb_s", "  the same, read_committed", "GB/s"),
+    Measure("read_committed_share", "  read_committed / read_uncommitted", "", at_least=0.9),
+]
 SCALE_MEASURES = [
     *partition_measures(1_000, None, None),
     *partition_measures(10_000, 0.1, 0.2),
@@ -125,7 +155,8 @@ with acks=all, and checks every response for errors. Both are warmed up until th
 Then they take turns (Apache, Gralha, Gralha, Apache, and again). The median of each one's rounds is shown;
 the other is idle meanwhile. Partitions and the large log are measured once. CPU is the time of the broker's
 process, memory is its resident memory. Idempotent batches have a producer id and sequences, as clients send
-them by default. The ratio is Gralha's value divided by Apache Kafka's."""
+them by default. A transaction has 100 records of 100 B, and one in ten is aborted. All records are read back
+with read_committed and counted. The ratio is Gralha's value divided by Apache Kafka's."""
 
 
 def page(apache: Mapping[str, float] | None, gralha: Mapping[str, float] | None, notes: Sequence[str]) -> str:
@@ -134,6 +165,7 @@ def page(apache: Mapping[str, float] | None, gralha: Mapping[str, float] | None,
     parts = [
         METHOD,
         table("the broker", measured(MEASURES, apache, gralha), theirs, ours),
+        table("transactions", measured(TRANSACTION_MEASURES, apache, gralha), theirs, ours),
         table("scale", measured(SCALE_MEASURES, apache, gralha), theirs, ours),
         table("Spark", measured(SPARK_MEASURES, apache, gralha), ("its connector", apache), ours),
         "\n".join(notes),

@@ -3,6 +3,12 @@
 All brokers and Kafka's tools must compute the same partition, so the hash is Java's.
 """
 
+from functools import lru_cache
+from typing import Final
+
+# Every request of a producer or member needs the hash of the same key.
+_HASHES_KEPT: Final = 1000
+
 
 def partition_for(key: str, partition_count: int) -> int:
     """The partition with a coordinator's records about this key."""
@@ -10,6 +16,7 @@ def partition_for(key: str, partition_count: int) -> int:
     return (0 if number == -(1 << 31) else abs(number)) % partition_count
 
 
+@lru_cache(_HASHES_KEPT)
 def java_hash_code(text: str) -> int:
     """Java's String.hashCode, which uses UTF-16 code units."""
     units = text.encode("utf-16-be", "surrogatepass")
