@@ -21,6 +21,7 @@ from gralha.simulation.presets import (
     ROLLING,
     THREE,
     THREE_FLUSHED,
+    TRANSACTIONS,
     UNFLUSHED,
 )
 from gralha.simulation.run import run_seed
@@ -65,6 +66,13 @@ def test_groups_lose_no_commit_and_no_partition_has_two_owners(seed: int) -> Non
     assert report.commits > 20
 
 
+@pytest.mark.parametrize("seed", range(1200, 1203))
+def test_transactions_are_seen_as_a_whole_or_not_at_all(seed: int) -> None:
+    report = run_seed(seed, TRANSACTIONS)
+    judge(report)
+    assert report.transactions > 100
+
+
 @pytest.mark.parametrize("seed", range(800, 803))
 def test_a_compacted_log_keeps_the_last_value_of_each_key(seed: int) -> None:
     judge(run_seed(seed, COMPACTED))
@@ -106,7 +114,7 @@ def test_a_seed_repeats_exactly(settings: Settings) -> None:
     assert run_seed(5, brief).digest != run_seed(6, brief).digest
 
 
-@pytest.mark.parametrize("name", ["FLUSHED", "THREE", "GROUPS"])
+@pytest.mark.parametrize("name", ["FLUSHED", "THREE", "GROUPS", "TRANSACTIONS"])
 def test_a_seed_repeats_in_another_process_that_hashes_otherwise(name: str) -> None:
     first, second = (in_another_process(name, hash_seed) for hash_seed in ("1", "2"))
     assert first == second

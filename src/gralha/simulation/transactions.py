@@ -24,6 +24,7 @@ FINAL_OUTPUTS: Final = "final outputs"
 TIMEOUT_S: Final = (5.0, 10.0)
 # After its timeout a transaction ends within this time, if the cluster is healthy.
 MARGIN_S: Final = 10.0
+LOOK_S: Final = 0.5
 # A process starts again after this time.
 PAUSE_S: Final = (0.0, 2.0)
 
@@ -142,10 +143,10 @@ class SimulatedTransactions:
         """After the last write of all producers: the inputs are transformed, and all transactions end."""
         if not self._ids:
             return
-        self._wait_for_ends()
-        self._wait(lambda: not self._behind(), "all inputs are transformed")
+        if self._all_end():
+            self._wait(lambda: not self._behind(), "all inputs are transformed")
         self._stop([one for one in self._ids if not one.is_writer], "the transformers finish")
-        self._wait_for_ends()
+        self._all_end()
 
     def _wait(self, is_done: Callable[[], bool], what: str) -> None:
         self.cluster.run_until(is_done, FINISHING_S, what)
@@ -167,12 +168,20 @@ class SimulatedTransactions:
         done = {life.source_name for life in lives if life.position >= ends.get(life.source_name, 1 << 62)}
         return [life.source_name for life in lives if life.source_name not in done]
 
-    def _wait_for_ends(self) -> None:
-        """Transactions that nobody ends are aborted after their timeout."""
+    def _all_end(self) -> bool:
+        """Wait until no transaction is open. Those that nobody ends are aborted after their timeout.
+
+        New ones of the transformers come and go meanwhile. One that stays has the same text all the time.
+        """
         world = self.cluster.world
-        if not world.run(lambda: not any(self._open()), world.now + TIMEOUT_S[1] + MARGIN_S):
-            for text in self._open():
-                world.fail(f"hanging-transaction: {text} at {world.now:.3f}")
+        until = world.now + TIMEOUT_S[1] + MARGIN_S
+        hanging = set(self._open())
+        while hanging and world.now < until:
+            self.cluster.run_for(LOOK_S)
+            hanging.intersection_update(self._open())
+        for text in sorted(hanging):
+            world.fail(f"hanging-transaction: {text} at {world.now:.3f}")
+        return not hanging
 
     def _led(self) -> Iterator[Partition]:
         for node in self.cluster.nodes.values():
@@ -191,7 +200,7 @@ class SimulatedTransactions:
             for shard in broker.transactions.shards if broker is not None else ():
                 for one in shard.transactions.values():
                     if one.state is State.ONGOING or one.state in PREPARED:
-                        yield f"the one of {one.transactional_id} is {one.state.kafka_name}"
+                        yield f"the one of {one.transactional_id} is open since {one.started_ms}"
 
     def check(self, final_reader: str) -> list[Anomaly]:
         if not self._ids:
