@@ -1,7 +1,7 @@
 """The base of all simulated clients: it finds brokers and leaders, and sends requests.
 
 A client asks for metadata again after every error. The clients are in `producer.py`, `consumer.py`,
-`members.py` and `reassigner.py`.
+`members.py`, `transactional.py` and `reassigner.py`.
 """
 
 import asyncio

@@ -78,7 +78,7 @@ CLOCKS_S: Final = 1.5
 
 @dataclass
 class Identity:
-    """What all lives of a transactional id have in common."""
+    """The properties of a transactional id, which are the same in all its lives."""
 
     transactional_id: str
     has_new_epochs: bool  # the rules of version 2
