@@ -74,7 +74,7 @@ class Client:
 
 
 class TransactionsModel(RuleBasedStateMachine):
-    @initialize(level=st.sampled_from([1, 2, 2]), first_epoch=st.sampled_from([0, LAST_EPOCH - 4]))
+    @initialize(level=st.sampled_from([1, 2, 2]), first_epoch=st.sampled_from([0, LAST_EPOCH - 1]))
     def start(self, level: int, first_epoch: int) -> None:
         self.machine = Machine(TransactionsConfig(transactional_id_expiration_ms=10**12), version=level)
         self.clients = [Client(2 if level == 2 and index else 0) for index in range(CLIENTS)]

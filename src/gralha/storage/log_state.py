@@ -149,6 +149,11 @@ class LogState:
         """Whether a transaction of this producer and epoch has begun here, and has not ended."""
         return self.producers.has_open_transaction(producer_id, epoch)
 
+    def has_newer_epoch(self, producer_id: i64, epoch: i64) -> bool:
+        """Whether the producer has been here with a newer epoch."""
+        entry = self.producers.producers.get(producer_id)
+        return entry is not None and entry.epoch > epoch
+
     def has_batches_of(self, producer_id: i64) -> bool:
         """Whether the last sequence number of the producer's epoch is known."""
         entry = self.producers.producers.get(producer_id)

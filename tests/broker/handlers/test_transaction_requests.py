@@ -231,6 +231,18 @@ async def test_a_false_epoch_is_not_in_the_way_of_the_true_one(client, producer)
     assert await false.produce() == OLD_FENCED
 
 
+async def test_the_partition_itself_knows_that_an_epoch_is_old(broker, client, producer):
+    """Its producer learns that it is fenced, also if the coordinator has a new producer id by now."""
+    assert [await producer.produce(), await producer.end()] == [0, 0]
+    await settled(broker)
+    stale = Transactional(client, "another")
+    stale.id, stale.epoch = producer.id, 1
+    assert await stale.produce(version=11) == OLD_FENCED
+    assert await stale.produce() == OLD_FENCED
+    stale.epoch = 2
+    assert await stale.produce() == MAPPING
+
+
 # DescribeTransactions, ListTransactions
 
 

@@ -537,3 +537,16 @@ def deletes_a_topic_of_an_open_transaction(side: Side) -> None:
     side.describe()
     side.end(producer)
     side.settle()
+
+
+@scenario
+def produces_with_an_epoch_that_has_ended(side: Side) -> None:
+    """The partition knows a newer epoch, and the coordinator another producer id."""
+    side.init()
+    other = STRANGER.newer(5)
+    side.mark(other)
+    for version in (7, 10, 11, 12, 13):
+        for epoch in (-1, 0, 1):
+            side.produce(other.newer(epoch), version=version)
+    side.commit_offsets(other.newer(-1))
+    side.producers()

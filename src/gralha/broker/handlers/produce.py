@@ -224,7 +224,12 @@ class Produce(Subscriber):
             records, header = self._one_batch(partition, data.records)
             leading = partition.led()
             if header.is_transactional and self._must_verify(leading, header):
-                self._verify(leading, records, header, answer)
+                if partition.log.has_newer_epoch(header.producer_id, header.producer_epoch):
+                    # As in Kafka the coordinator is not asked, and the answer has no log start offset.
+                    stale = error_for(ErrorCode.INVALID_PRODUCER_EPOCH)
+                    self._refuse_batch(answer, partition, data.records, stale)
+                else:
+                    self._verify(leading, records, header, answer)
                 return answer
             if not leading.queue:
                 self._check_row(partition, records)
