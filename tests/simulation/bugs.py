@@ -221,30 +221,6 @@ TRANSACTIONS = [
     ),
     Bug(transaction_bugs.count_offsets_of_aborted_transactions, ("reset",), "not-counted"),
     Bug(transaction_bugs.forget_offsets_of_committed_transactions, ("reset",), "counted-twice"),
-    Bug(
-        transaction_bugs.let_late_requests_into_the_next_transaction,
-        ("isolate", "freeze", "bad_network"),
-        f"{UNCOMMITTED}|counted-twice",
-        STUCK,
-    ),
-    Bug(
-        transaction_bugs.append_what_no_coordinator_knows_of,
-        ("isolate", "freeze", "bad_network"),
-        f"{HANGING}|{UNCOMMITTED}",
-        STUCK,
-    ),
-    Bug(
-        transaction_bugs.take_markers_of_replaced_coordinators,
-        ("isolate", "partition", "freeze"),
-        UNCOMMITTED,
-        STUCK,
-    ),
-    Bug(
-        transaction_bugs.send_markers_before_the_decision_is_committed,
-        ("kill", "isolate", "partition"),
-        f"{UNCOMMITTED}|lost-write|zombie",
-        STUCK,
-    ),
 ]
 FAULTS = ("kill", "stop", "partition", "isolate")
 COMPACTED = [Bug(storage_bugs.drop_the_last_value_of_a_key, FAULTS, "key-lost")]

@@ -20,52 +20,11 @@ def take_the_last_stable_offset_for_inclusive() -> None:
     patch(LogState, "last_stable_offset", one_more)
 
 
-def send_markers_before_the_decision_is_committed() -> None:
-    """A coordinator that dies after that forgets the decision, and the next one decides otherwise."""
-    from gralha.coordination.decision import Decision
-    from gralha.transactions.shard import TransactionShard
-
-    def decided(self: Any, prepared: Any) -> Any:
-        self._on_prepared(prepared)
-        return Decision(records=[self._record(prepared)])
-
-    patch(TransactionShard, "_decided", decided)
-
-
 def leave_prepared_transactions_to_nobody() -> None:
     """A new coordinator does not send the markers of transactions that are decided already."""
     from gralha.transactions.shard import TransactionShard
 
     patch(TransactionShard, "on_loaded", lambda self, now_ms: self._arm_expiry(now_ms))
-
-
-def let_late_requests_into_the_next_transaction() -> None:
-    """Without an epoch for each transaction (KIP-890), an EndTxn that comes in late ends the next one.
-
-    Clients with transactions v1 must wait for long. These give their requests up sooner.
-    """
-    from gralha.simulation import transactional
-
-    patch(transactional, "LONG_TIMEOUT_MS", 300)
-
-
-def append_what_no_coordinator_knows_of() -> None:
-    """A batch that comes in after the end of its transaction begins one that nobody ends (KIP-890)."""
-    from gralha.broker.broker import Broker
-
-    patch(Broker, "verifies_transactions", lambda self: False)
-
-
-def take_markers_of_replaced_coordinators() -> None:
-    """A marker that was sent by an earlier coordinator comes in late, and ends the next transaction."""
-    from gralha.storage.producer_state import ProducerState
-
-    check_marker = ProducerState.check_marker
-
-    def check(self: Any, header: Any, offset: int, coordinator_epoch: int) -> None:
-        check_marker(self, header, offset, 1 << 30)
-
-    patch(ProducerState, "check_marker", check)
 
 
 def never_time_out() -> None:

@@ -56,8 +56,6 @@ COORDINATOR_MOVED: Final = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
 )
-# The request has certainly not taken effect.
-NOT_TAKEN: Final = (ErrorCode.CONCURRENT_TRANSACTIONS, *COORDINATOR_MOVED[1:])
 NO_ANSWER: Final = -2
 ANSWER_TIMEOUT_MS: Final = (300, 4_000)
 # By the rules of version 1 a request that is given up and comes in late may become a part of the next
@@ -392,7 +390,8 @@ class TransactionalLife(Client):
                 break
             if code != NO_ANSWER and not ErrorCode(code).retriable:
                 self._refused(transaction, is_commit and may_have_happened, begun_at, code)
-            may_have_happened = may_have_happened or code not in NOT_TAKEN
+            # After each of the other errors, too, the decision may be in the log.
+            may_have_happened = True
             await self.wait_after(code, "EndTxn")
         if is_commit:
             self.committed += 1
