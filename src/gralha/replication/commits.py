@@ -1,7 +1,6 @@
 """Waits until a record that the leader has appended is committed."""
 
 import asyncio
-from collections.abc import Awaitable
 
 from gralha.protocol.errors import ErrorCode
 from gralha.replication.leading import Leading
@@ -40,6 +39,6 @@ class _Commit(Subscriber):
         self._leading.partition.unsubscribe(self, HIGH_WATERMARK_MOVED)
 
 
-def committed(leading: Leading, offset: int, timeout_ms: int) -> Awaitable[int]:
+def committed(leading: Leading, offset: int, timeout_ms: int) -> asyncio.Future[int]:
     """An error code when the high watermark has passed the offset, or cannot pass it in this leader epoch."""
     return _Commit(leading, offset, timeout_ms).future

@@ -6,6 +6,7 @@ transaction. With transactions v2 (version 2 of the request says so) the epoch o
 that of the records that it ends (KIP-1228).
 """
 
+import asyncio
 from collections.abc import Awaitable
 from typing import Final
 
@@ -89,5 +90,13 @@ def _written(broker: Broker, marker: WritableTxnMarker, topic: str, index: int) 
     return _when_committed(committed(leading, last_offset, TIMEOUT_MS), index)
 
 
-async def _when_committed(waiting: Awaitable[int], index: int) -> WritableTxnMarkerPartitionResult:
-    return WritableTxnMarkerPartitionResult(index, await waiting)
+def _when_committed(waiting: asyncio.Future[int], index: int) -> Result:
+    """A future and not a coroutine: nobody awaits it if the request ends early."""
+    result: asyncio.Future[WritableTxnMarkerPartitionResult] = waiting.get_loop().create_future()
+
+    def answer(done: asyncio.Future[int]) -> None:
+        if not result.done() and not done.cancelled():
+            result.set_result(WritableTxnMarkerPartitionResult(index, done.result()))
+
+    waiting.add_done_callback(answer)
+    return result
