@@ -66,7 +66,8 @@ def test_a_run_is_watched_and_stopped(tmp_path: Path, bootstrap: str, new_name: 
     run = ["pipeline", "run", str(file), "--bootstrap-server", bootstrap, *QUICK, "--metrics-port", "0"]
     # As wide as a terminal usually is.
     with Terminal(gralha(*run), cwd=tmp_path, columns=80) as terminal:
-        terminal.wait_for(r"Starting Spark \.\.\.\nSpark started in \d+\.\d s\.\n")
+        # The line counts the seconds in place.
+        terminal.wait_for(r"Starting Spark \.\.\. \d+ s[^\n]*Spark started in \d+\.\d s\.")
         metrics = terminal.wait_for(r"metrics +(http://\S+)")[1]
         terminal.wait_for(rf"{name}  started, from the beginning")
         # The progress line changes in place.
@@ -197,7 +198,7 @@ def test_a_plan_says_what_cannot_start(
     with Terminal(gralha(*plan), cwd=tmp_path, columns=80) as terminal:
         assert terminal.end() == 1
         screen = terminal.screen
-    assert re.match(r"Starting Spark \.\.\.\nSpark started in \d+\.\d s\.\ngood ", screen)
+    assert re.match(r"\s*Starting Spark \.\.\. \d+ s[^\n]*Spark started in \d+\.\d s\.\s+good ", screen)
     assert "Traceback" not in screen
     assert "QueryContextLogger" not in screen
     assert "product STRING NOT NULL, amount DOUBLE\n" in screen

@@ -113,6 +113,7 @@ THREE_NODES = [
         ("kill", "partition", "isolate"),
         "committed-differs|two-batches|inconsistent-offsets",
         f"{LOST}|{SHORTER}",
+        first_seed=2,
     ),
     Bug(
         replication_bugs.let_fenced_replicas_be_in_sync,
