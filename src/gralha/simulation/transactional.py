@@ -81,7 +81,9 @@ class Identity:
     transactional_id: str
     has_new_epochs: bool  # the rules of version 2
     timeout_s: float
-    # Whether an InitProducerId was not answered. It may come in late, and fence its own sender.
+    # Whether an InitProducerId was not answered: it may come in late, and fence its own sender. Or whether a
+    # zombie has sent one. As in Kafka 4.3, only its producer id is checked while a transaction is open, so it
+    # aborts the transaction of its successor before it is fenced itself.
     has_lost_begin: bool = False
 
 
@@ -193,6 +195,8 @@ class TransactionalLife(Client):
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
         )
+        if self.is_superseded:
+            self.identity.has_lost_begin = True
         while True:
             answer = cast("InitProducerIdResponse | None", await self.ask_coordinator(request))
             code = NO_ANSWER if answer is None else answer.error_code
