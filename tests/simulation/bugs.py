@@ -213,7 +213,12 @@ TRANSACTIONS = [
     ),
     Bug(transaction_bugs.leave_prepared_transactions_to_nobody, MOVES, HANGING, STUCK),
     Bug(transaction_bugs.never_time_out, ("reset",), HANGING, STUCK),
-    Bug(transaction_bugs.let_zombies_write, ("reset",), "zombie-write|aborted-read", f"{HANGING}|{STUCK}"),
+    Bug(
+        transaction_bugs.let_zombies_write,
+        ("reset",),
+        "zombie-write|aborted-read",
+        f"{HANGING}|{STUCK}|counted-twice",
+    ),
     Bug(
         transaction_bugs.show_aborted_transactions,
         ("reset",),
