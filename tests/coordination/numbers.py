@@ -101,6 +101,10 @@ class NumberShard:
         """Read a number."""
         return Decision(Told(self.numbers.get(key)))
 
+    def get_newest(self, key: str) -> Decision[Number]:
+        """Read a number that no other coordinator has changed."""
+        return Decision(Told(self.numbers.get(key)), proof=Number("proof", None))
+
     def wait_for(self, key: str, reply: Reply) -> Decision[Number]:
         """Answer when somebody sets the number."""
         self.waiting.setdefault(key, []).append(reply)
@@ -207,6 +211,9 @@ class Room:
 
     def get(self, key: str) -> Told | Awaitable[Told]:
         return self.ask(lambda shard, _reply, _now_ms: shard.get(key))
+
+    def get_newest(self, key: str) -> Told | Awaitable[Told]:
+        return self.ask(lambda shard, _reply, _now_ms: shard.get_newest(key))
 
     def wait_for(self, key: str) -> Told | Awaitable[Told]:
         return self.ask(lambda shard, reply, _now_ms: shard.wait_for(key, reply))

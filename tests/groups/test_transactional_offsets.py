@@ -18,7 +18,7 @@ from gralha.coordination.decision import Decision
 from gralha.coordination.loading import LoadedRecord
 from gralha.coordination.producer import Producer
 from gralha.groups.deletion import delete_groups
-from gralha.groups.records import GroupRecord
+from gralha.groups.records import GroupRecord, proof_of
 from gralha.protocol.errors import ErrorCode, KafkaStorageError, NotCoordinatorError, StaleMemberEpochError
 from gralha.protocol.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from gralha.protocol.messages.offset_delete import (
@@ -411,3 +411,14 @@ def test_nothing_is_kept_of_transactions_that_have_ended(machine: OffsetMachine)
     machine.end(Producer(9, 0), True)
     offsets = machine.room.offsets._waiting
     assert (offsets._groups, offsets._producers) == ({}, {})
+
+
+def test_a_proof_changes_nothing(machine: OffsetMachine) -> None:
+    machine.commit(commit_request("a", {0: 1}))
+    write(machine, SEVEN, {0: 5})
+    machine.write(proof_of("g"))
+    machine.write(proof_of("unknown"))
+    assert offsets_of(machine) == {("a", 0): 1}
+    assert "unknown" not in machine.room.groups
+    machine.end(SEVEN, True)
+    assert offsets_of(machine) == {("a", 0): 5}

@@ -34,9 +34,9 @@ TABLE = """
 request            | Empty          | Ongoing         | PrepareCommit | PrepareAbort | CompleteCommit | CompleteAbort
 init               | Empty 6        | PrepareAbort 6  | concurrent    | concurrent   | Empty 6        | Empty 6
 init 7 5           | Empty 6        | PrepareAbort 6  | concurrent    | concurrent   | Empty 6        | Empty 6
-init 7 4           | Empty 5        | PrepareAbort 6  | concurrent    | concurrent   | Empty 5        | Empty 5
-init 7 3           | fenced         | PrepareAbort 6  | concurrent    | concurrent   | fenced         | fenced
-init 7 6           | fenced         | PrepareAbort 6  | concurrent    | concurrent   | fenced         | fenced
+init 7 4           | Empty 5        | fenced          | concurrent    | concurrent   | Empty 5        | Empty 5
+init 7 3           | fenced         | fenced          | concurrent    | concurrent   | fenced         | fenced
+init 7 6           | fenced         | fenced          | concurrent    | concurrent   | fenced         | fenced
 init 8 5           | fenced         | fenced          | fenced        | fenced       | fenced         | fenced
 add 7 5 a          | Ongoing 5 a    | same            | concurrent    | concurrent   | Ongoing 5 a    | Ongoing 5 a
 add 7 5 b          | Ongoing 5 b    | Ongoing 5 a b   | concurrent    | concurrent   | Ongoing 5 b    | Ongoing 5 b

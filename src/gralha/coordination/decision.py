@@ -53,6 +53,11 @@ class Decision(NamedTuple, Generic[Record]):
 
     A `marker` ends a producer's transaction in this partition. A decision with a marker has no records.
 
+    A `proof` is a record that changes nothing. It is for an answer that only reads, but must be the newest. A
+    broker that was replaced as the leader may not know that yet. It cannot commit a record any more, so such
+    an answer never leaves it. The proof is written only if other replicas are in sync: without them there is
+    no other leader.
+
     The records are one batch, all or none, unless `is_atomic` is False. In that case each record stands for
     itself, and there may be more records than a batch can hold. With a producer they are always one batch.
     """
@@ -65,6 +70,7 @@ class Decision(NamedTuple, Generic[Record]):
     producer: Producer | None = None
     on_committed: Callable[[], None] | None = None
     marker: EndMarker | None = None
+    proof: Record | None = None
 
 
 NOTHING: Final[Decision[Any]] = Decision()

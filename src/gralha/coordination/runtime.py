@@ -202,6 +202,8 @@ class Runtime(Generic[AnyShard]):
         """Append and replay. A decision that is not atomic may be refused in the middle."""
         if decision.marker is not None:
             return self._write_marker(decision.marker, now_ms)
+        if decision.proof is not None:
+            return self._appender.append_proof(decision.proof, now_ms)
         return self._write_records(decision, now_ms) if decision.records else None
 
     def _write_marker(self, marker: EndMarker, now_ms: int) -> KafkaError | None:

@@ -30,6 +30,11 @@ class GroupRecord(NamedTuple):
 GroupDecision = Decision[GroupRecord]
 
 
+def proof_of(group_id: str) -> GroupRecord:
+    """A record that changes nothing: it deletes the offset of a partition that no topic has."""
+    return GroupRecord(OffsetCommitKey(group_id, "", -1), None)
+
+
 def encode_record(record: GroupRecord) -> tuple[bytes, bytes | None]:
     """The bytes of key and value."""
     key = coordinator_records.encode_key(record.key)

@@ -27,7 +27,7 @@ from gralha.groups.conversion import Conversion
 from gralha.groups.group import Group
 from gralha.groups.offset_commits import OffsetCommits
 from gralha.groups.offsets import Offsets
-from gralha.groups.records import GROUP_CODEC, GroupDecision, GroupRecord
+from gralha.groups.records import GROUP_CODEC, GroupDecision, GroupRecord, proof_of
 from gralha.groups.topics import Topics
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from gralha.protocol.messages.group_records import (
@@ -138,8 +138,9 @@ class GroupShard:
     def fetch_offsets(
         self, caller: Caller, request: OffsetFetchRequestGroup, require_stable: bool = False
     ) -> GroupDecision:
-        """The offsets of a group."""
-        return Decision(self._offsets.fetch(caller, request, require_stable))
+        """The offsets of a group. With `require_stable` they are those of the newest coordinator."""
+        response = self._offsets.fetch(caller, request, require_stable)
+        return Decision(response, proof=proof_of(request.group_id) if require_stable else None)
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> GroupDecision:
         """Delete offsets of topics that no member subscribes to."""

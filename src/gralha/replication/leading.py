@@ -223,6 +223,10 @@ class Leading:
         self.advance_high_watermark()
         self.partition.tell_of_end(size_bytes)
 
+    def may_be_replaced(self) -> bool:
+        """Whether another replica is in sync: it can be elected before this broker learns of that."""
+        return any(replica != self.partition.broker_id for replica in self.counting)
+
     def is_under_replicated(self) -> bool:
         """Whether a replica is not in sync."""
         return len(self.partition.in_sync_replicas) < len(self.partition.replicas)

@@ -81,9 +81,7 @@ class Identity:
     transactional_id: str
     has_new_epochs: bool  # the rules of version 2
     timeout_s: float
-    # Whether an InitProducerId was not answered: it may come in late, and fence its own sender. Or whether a
-    # zombie has sent one. As in Kafka 4.3, only its producer id is checked while a transaction is open, so it
-    # aborts the transaction of its successor before it is fenced itself.
+    # Whether an InitProducerId was not answered: it may come in late, and fence its own sender.
     has_lost_begin: bool = False
 
 
@@ -195,8 +193,6 @@ class TransactionalLife(Client):
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
         )
-        if self.is_superseded:
-            self.identity.has_lost_begin = True
         while True:
             answer = cast("InitProducerIdResponse | None", await self.ask_coordinator(request))
             code = NO_ANSWER if answer is None else answer.error_code

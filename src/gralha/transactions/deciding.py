@@ -58,6 +58,9 @@ def begin(
     if known.state in PREPARED:
         raise concurrent(known)
     if known.state is State.ONGOING:
+        if expected is not None and expected != (known.producer_id, known.epoch):
+            # Only a producer that has the newest epoch begins a transaction. So this is another one.
+            raise fenced(known)
         return Begun(abort(known, fence_version, new_producer_id, now_ms), True)
     if known.is_exhausted and (expected is None or expected.epoch == known.epoch):
         last_epoch = NO_EPOCH if expected is None else known.epoch
