@@ -107,7 +107,7 @@ class Appender(Generic[Record]):
         return self._write(batch, now_ms)
 
     def append_proof(self, proof: Record, now_ms: int) -> KafkaError | None:
-        """Write a record if another broker may be the leader by now. Returns and raises what `append` does."""
+        """Write a record if another broker may lead by now. Returns and raises what `append` does."""
         leading = self._partition.leading
         if leading is not None and not leading.may_be_replaced():
             return None
