@@ -3,7 +3,7 @@
 The answer has only offsets that all in-sync replicas have. So the next coordinator does not answer older
 ones. With `require_stable` (version 7), a partition in which an open transaction has an offset of the group
 is UNSTABLE_OFFSET_COMMIT, and the consumer asks again until the transaction has ended (KIP-447). And a broker
-answers only if it is still the coordinator: it commits a record that changes nothing before the answer leaves.
+answers only if it is still the coordinator: before that it commits a record that changes nothing.
 """
 
 from collections.abc import Awaitable
