@@ -53,8 +53,8 @@ abort-v1 7 5       | invalid        | PrepareAbort 5  | invalid       | concurre
 commit-v1 7 4      | fenced         | fenced          | fenced        | fenced       | fenced         | fenced
 abort-v1 7 6       | fenced         | fenced          | fenced        | fenced       | fenced         | fenced
 commit-v1 8 5      | mapping        | mapping         | mapping       | mapping      | mapping        | mapping
-commit-v2 7 5      | invalid        | PrepareCommit 6 | fenced        | fenced       | invalid        | invalid
-abort-v2 7 5       | PrepareAbort 6 | PrepareAbort 6  | fenced        | fenced       | PrepareAbort 6 | PrepareAbort 6
+commit-v2 7 5      | invalid        | PrepareCommit 6 | concurrent    | concurrent   | invalid        | invalid
+abort-v2 7 5       | PrepareAbort 6 | PrepareAbort 6  | concurrent    | concurrent   | PrepareAbort 6 | PrepareAbort 6
 commit-v2 7 4      | fenced         | fenced          | concurrent    | invalid      | same           | invalid
 abort-v2 7 4       | fenced         | fenced          | invalid       | concurrent   | invalid        | same
 commit-v2 7 3      | fenced         | fenced          | fenced        | fenced       | fenced         | fenced
@@ -242,6 +242,9 @@ def test_v2_goes_on_with_a_new_producer_id(is_commit: bool) -> None:
     # The markers have the old id, with the one epoch that no producer has.
     assert (ended.producer_id, ended.epoch, ended.next_producer_id) == (7, LAST_EPOCH + 1, NEW_ID)
     assert told(ended, f"{verb} 7 {LAST_EPOCH}") == "CONCURRENT_TRANSACTIONS"
+    # The producer has heard of its new id, and its next transaction waits until the markers are written.
+    for request in ("init {}", "add {} a", "verify {}", "commit-v2 {}", "abort-v2 {}"):
+        assert told(ended, request.format(f"{NEW_ID} 0")) == "CONCURRENT_TRANSACTIONS"
     complete = ended.completed(NOW_MS)
     assert (complete.producer_id, complete.epoch, complete.next_producer_id) == (NEW_ID, 0, NO_PRODUCER_ID)
     assert complete.previous_producer_id == 7

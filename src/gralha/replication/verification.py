@@ -171,7 +171,7 @@ class Verifications:
         self._known[verification.producer_id] = epochs
 
     def _forget_one(self) -> None:
-        """Forget the oldest producer without batches that wait. Connections bound the number of the others."""
+        """Forget the oldest producer without batches that wait. Connections limit the others."""
         for _ in range(TRIED_MAX):
             oldest = next(iter(self._known))
             epochs = self._known.pop(oldest)

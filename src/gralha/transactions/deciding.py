@@ -53,6 +53,8 @@ def begin(
     now_ms: int,
 ) -> Begun:
     """A producer begins. It names the id and the epoch that it had if it goes on after an error (KIP-360)."""
+    if known.state in PREPARED and expected == _after_the_end(known):
+        raise concurrent(known)
     if expected is not None and not _may_go_on(known, expected):
         raise fenced(known)
     if known.state in PREPARED:
@@ -118,12 +120,19 @@ def verify(known: Transaction, producer: ProducerIdentity) -> frozenset[Partitio
 
 
 def _check_producer(known: Transaction, producer: ProducerIdentity) -> None:
+    if known.state in PREPARED and producer == _after_the_end(known):
+        raise concurrent(known)
     if known.producer_id != producer.id:
         raise other_producer(known.transactional_id)
     if known.epoch != producer.epoch:
         raise fenced(known)
-    if known.state in PREPARED:
-        raise concurrent(known)
+
+
+def _after_the_end(known: Transaction) -> ProducerIdentity:
+    """The producer of a decided transaction goes on with this. It hears so before the markers are written."""
+    if known.next_producer_id == NO_PRODUCER_ID:
+        return ProducerIdentity(known.producer_id, known.epoch)
+    return ProducerIdentity(known.next_producer_id, 0)
 
 
 # EndTxn
@@ -140,6 +149,8 @@ def end(
     """Commit or abort. Returns None if the producer repeats a request that has taken effect."""
     if version < EPOCH_PER_TRANSACTION:
         return _end_with_epoch_kept(known, producer, is_commit, now_ms)
+    if known.state in PREPARED and producer == _after_the_end(known):
+        raise concurrent(known)  # the next transaction ends before it has begun
     is_repeated = _is_repeated_end(known, producer)
     if known.producer_id != producer.id and not is_repeated:
         raise other_producer(known.transactional_id)
@@ -149,7 +160,7 @@ def end(
         _check_repeated(known, is_commit)
         return None
     if known.state in PREPARED:
-        raise fenced(known)  # the epoch of the producer is not the one before the end
+        raise fenced(known)  # it has used up its epochs, and is not told of the next producer id here
     if known.state is not State.ONGOING and is_commit:
         raise _wrong_state(known, is_commit)
     return known.prepared(is_commit, version, _next_id(known, new_producer_id), now_ms)
