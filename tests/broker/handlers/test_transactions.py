@@ -170,7 +170,7 @@ async def test_all_wait_while_the_markers_are_written(broker, client, topic_id, 
     assert await producer.add(1) == [ErrorCode.CONCURRENT_TRANSACTIONS]
     assert await producer.add_offsets() == ErrorCode.CONCURRENT_TRANSACTIONS
     assert await before.end() == ErrorCode.CONCURRENT_TRANSACTIONS
-    assert await before.end(False) == ErrorCode.INVALID_TXN_STATE
+    assert await before.end(False) == ErrorCode.CONCURRENT_TRANSACTIONS
     assert (await producer.describe()).transaction_state == "PrepareCommit"
     lead(broker)
     await settled(broker)
