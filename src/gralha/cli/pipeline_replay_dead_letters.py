@@ -9,13 +9,14 @@ continues after the first. All calls use one transactional id: a new call ends t
 earlier one, and an earlier one that still runs is fenced.
 """
 
+import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from gralha.cli.connect import check_reachable, topics_of
+from gralha.cli.connect import check_coordinators, check_reachable, topics_of
 from gralha.cli.program import EXIT_FAILED, CommandError, stop_on_terminate
 from gralha.cli.properties import load_properties
 from gralha.cli.suggestions import did_you_mean
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 TIMEOUT_SECONDS: Final = 30.0
+_PAUSE_SECONDS: Final = 0.1
 BATCH: Final = 500
 # A dry run shows this many letters.
 SHOWN: Final = 20
@@ -41,10 +43,13 @@ def command(options: Namespace) -> int:
     properties["bootstrap.servers"] = options.bootstrap_server
     check_reachable(properties)
     group = f"{options.name}.replayed"
+    transactional_id = f"gralha.{group}"
+    ids = {"group.id": group, "transactional.id": "" if options.dry_run else transactional_id}
+    check_coordinators({**properties, **ids})
     consumer = _consumer(properties, group)
     try:
         # The open transaction of an earlier call ends here, before its offsets are read.
-        producer = None if options.dry_run else _producer(properties, f"gralha.{group}")
+        producer = None if options.dry_run else _producer(properties, transactional_id)
         places = _places(consumer, topic, options)
         replay = _Replay(options.name, producer)
         for messages in batches(consumer, places):
@@ -110,13 +115,28 @@ def _places(consumer: "Consumer", topic: str, options: Namespace) -> "list[tuple
             f"or it is another cluster or name.{did_you_mean(topic, letters)}"
         )
     partitions = [TopicPartition(topic, number) for number in known[topic].partitions]
-    committed = consumer.committed(partitions, timeout=TIMEOUT_SECONDS)
     places = []
-    for place in committed:
+    for place in _committed(consumer, partitions):
         low, high = consumer.get_watermark_offsets(place, timeout=TIMEOUT_SECONDS)
         begin = low if options.all else max(low, place.offset)
         places.append((TopicPartition(topic, place.partition, begin), high))
     return places
+
+
+def _committed(consumer: "Consumer", partitions: "list[TopicPartition]") -> "list[TopicPartition]":
+    """The committed offsets. A new coordinator may need a moment, and librdkafka does not ask again."""
+    from confluent_kafka import KafkaError, KafkaException
+
+    loading = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while True:
+        try:
+            found: list[TopicPartition] = consumer.committed(partitions, timeout=TIMEOUT_SECONDS)
+            return found
+        except KafkaException as error:
+            if error.args[0].code() not in loading or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE_SECONDS)
 
 
 def batches(consumer: "Consumer", places: "list[tuple[TopicPartition, int]]") -> "Iterator[list[Message]]":
