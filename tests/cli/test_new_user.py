@@ -15,6 +15,7 @@ from gralha.testing import GralhaCluster
 from tests.pipelines.terminal import Terminal
 
 SCRIPTS = Path(sys.executable).parent
+FIVE_RECORDS = "--num-records 5 --record-size 5 --throughput -1"
 
 Session = Callable[[str], tuple[str, int]]
 
@@ -73,8 +74,7 @@ def test_groups_that_the_cluster_cannot_have_are_refused_at_once(
 @pytest.mark.parametrize(
     "line",
     [
-        "kafka-producer-perf-test BROKER --topic a --num-records 5 --record-size 5 --throughput -1 "
-        "--transactional-id x",
+        f"kafka-producer-perf-test BROKER --topic a {FIVE_RECORDS} --transactional-id x",
         "kafka-transactions BROKER describe --transactional-id x",
         "kafka-transactions BROKER force-terminate --transactional-id x",
     ],
