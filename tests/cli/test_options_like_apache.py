@@ -90,7 +90,9 @@ def test_no_option_is_missing(
 
 
 def test_an_option_that_is_not_supported_counts_as_missing() -> None:
-    text = "options:\n  --all           show all\n  --far, -f HOST  another\n            place: not supported\n"
+    text = (
+        "options:\n  --all           show all\n  --far, -f HOST  another\n            place: not supported\n"
+    )
     assert options_in(text) == {"--all", "--far", "-f"}
     assert refused_in(text) == {"--far", "-f"}
 
