@@ -42,6 +42,7 @@ OWN_SPARK = (
     "test_kill.py",
     "test_demo.py",
     "test_cli_spark.py",
+    "test_new_user_spark.py",
     "test_standalone.py",
     "test_hidden_secrets.py",
     "test_own_session.py",

@@ -130,7 +130,9 @@ def program() -> ProgramParser:
     servers.add_argument("--bootstrap-server")
     servers.add_argument("--bootstrap-controller")
     commands = program.add_subparsers(dest="command", required=True)
-    commands.add_parser("describe").add_argument("--status", action="store_true")
+    describe = commands.add_parser("describe")
+    describe.add_argument("--status", action="store_true")
+    describe.add_argument("-c", "--config")
     commands.add_parser("upgrade")
     return program
 
@@ -151,6 +153,22 @@ def program() -> ProgramParser:
                 "describe (see kafka-parts --help)"
             ),
         ),
+        (
+            ["--status", "describe"],
+            "--status must come after describe: kafka-parts describe --status (see kafka-parts --help)",
+        ),
+        (
+            ["-c=x", "describe"],
+            "-c must come after describe: kafka-parts describe -c (see kafka-parts --help)",
+        ),
+        (
+            ["--status"],
+            (
+                "--status is an option of describe. The command comes first: kafka-parts describe --status "
+                "(see kafka-parts --help)"
+            ),
+        ),
+        (["--status", "upgrade"], "--status is not a recognized option (see kafka-parts --help)"),
         (
             ["describe", "--stats"],
             "--stats is not a recognized option. Did you mean --status? (see kafka-parts describe --help)",

@@ -56,6 +56,7 @@ class Brokers:
     def __init__(self, stack: ExitStack) -> None:
         self.coordinators: dict[str, list[int | ErrorCode]] = {}
         self.pauses = 0
+        self.message = ""
         self.brokers = {number: stack.enter_context(FakeBroker()) for number in (1, 2)}
         for broker in self.brokers.values():
             broker.handlers[ApiKey.METADATA] = lambda request, version: metadata(self.brokers)
@@ -73,11 +74,12 @@ class Brokers:
         assert isinstance(request, FindCoordinatorRequest)
         if version < 4:
             node_id, code = self._next(request.key)
-            return FindCoordinatorResponse(error_code=code, node_id=node_id)
+            return FindCoordinatorResponse(error_code=code, node_id=node_id, error_message=self.message)
         found = {key: self._next(key) for key in request.coordinator_keys}
         return FindCoordinatorResponse(
             coordinators=[
-                Coordinator(key, node_id, error_code=code) for key, (node_id, code) in found.items()
+                Coordinator(key, node_id, error_code=code, error_message=self.message)
+                for key, (node_id, code) in found.items()
             ]
         )
 
@@ -137,6 +139,19 @@ def test_a_change_is_not_repeated_when_it_may_have_been_made(brokers: Brokers) -
     brokers.brokers[2].handlers[ApiKey.DELETE_GROUPS] = lambda request, version: None
     assert code_of(brokers.admin.delete_groups(["a"])["a"]) == ErrorCode.NETWORK_EXCEPTION
     assert brokers.pauses == 0
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_coordinators_that_the_cluster_cannot_have_are_waited_for_only_if_a_program_wants_that(
+    brokers: Brokers, waits: bool
+) -> None:
+    brokers.message = "__consumer_offsets cannot be created: Start more brokers"
+    brokers.coordinates("a", ErrorCode.COORDINATOR_NOT_AVAILABLE, 1)
+    brokers.brokers[1].handlers[ApiKey.DELETE_GROUPS] = deleting(0)
+    brokers.admin.cluster.waits_for_first_answer = waits
+    result = brokers.admin.delete_groups(["a"])["a"]
+    assert result is None if waits else str(result) == brokers.message
+    assert brokers.pauses == (1 if waits else 0)
 
 
 def test_a_coordinator_that_is_away_is_looked_for_again(brokers: Brokers) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,6 +14,7 @@ import pytest
 from confluent_kafka import KafkaError, TopicPartition
 from pyspark.sql.types import IntegerType, StructField, StructType
 
+from gralha.cli import pipeline_replay_dead_letters
 from gralha.cli.pipeline import main
 from gralha.cli.pipeline_replay_dead_letters import batches
 from gralha.pipelines.dead_letters import DeadLetters
@@ -50,9 +55,11 @@ class Pipelines:
         return out.splitlines()
 
     def outcome(self, pipeline: str, *more: str) -> tuple[int, str, str]:
+        return main(self.line(pipeline, *more)), *written(self._capfd)
+
+    def line(self, pipeline: str, *more: str) -> list[str]:
         where = ["--bootstrap-server", self.bootstrap, "--checkpoints", str(self.folder)]
-        code = main(["replay-dead-letters", pipeline, *where, *(more or ["--topic", self.topic])])
-        return code, *written(self._capfd)
+        return ["replay-dead-letters", pipeline, *where, *(more or ["--topic", self.topic])]
 
 
 @pytest.fixture
@@ -170,6 +177,60 @@ def test_the_topic_is_that_of_the_last_run(pipelines: Pipelines, new_name: Calla
     assert code == 1
     assert f"There is no topic {sums}x.dead-letters on " in err
     assert f"Did you mean {sums}.dead-letters?" in err
+
+
+KILLED_BEFORE_THE_COMMIT = """
+import os, signal, sys
+from gralha.cli import pipeline, pipeline_replay_dead_letters as replaying
+
+def kill_me(producer, *_others):
+    # add() has returned, so the brokers have the records.
+    os.kill(os.getpid(), signal.SIGKILL)
+
+replaying._commit = kill_me
+pipeline.main(sys.argv[1:])
+"""
+
+
+def test_letters_of_a_killed_replay_are_written_once(
+    pipelines: Pipelines, new_name: Callable[[str], str]
+) -> None:
+    bootstrap, numbers, sums = pipelines.bootstrap, new_name("numbers"), new_name("sums")
+    create(bootstrap, numbers)
+    pipelines.fail(sums, *(record(numbers, value, at) for at, value in enumerate([b"a", b"b", b"c"])))
+    line = pipelines.line(sums, "--topic", pipelines.topic)
+    killed = subprocess.run([sys.executable, "-c", KILLED_BEFORE_THE_COMMIT, *line], timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    assert len(read(bootstrap, numbers, "read_uncommitted")) == 3
+    assert read(bootstrap, numbers) == []
+
+    assert pipelines.replay(sums) == [f"Wrote 3 dead letters of {sums} back: 3 to {numbers}"]
+    assert sorted(map(value_of, read(bootstrap, numbers))) == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize("step", ["_Replay.add", "_commit"])
+def test_of_two_replays_at_once_the_first_is_fenced(
+    pipelines: Pipelines, new_name: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """The second one does all its work before this step of the first one."""
+    bootstrap, numbers, sums = pipelines.bootstrap, new_name("numbers"), new_name("sums")
+    create(bootstrap, numbers)
+    pipelines.fail(sums, record(numbers, b"a", 4), record(numbers, b"b", 5))
+    target = f"{pipeline_replay_dead_letters.__name__}.{step}"
+    taken = operator.attrgetter(step)(pipeline_replay_dead_letters)
+    seconds: list[list[str]] = []
+
+    def take_after_another(*arguments: Any) -> None:
+        monkeypatch.setattr(target, taken)
+        seconds.append(pipelines.replay(sums))
+        taken(*arguments)
+
+    monkeypatch.setattr(target, take_after_another)
+    code, out, err = pipelines.outcome(sums)
+    assert seconds == [[f"Wrote 2 dead letters of {sums} back: 2 to {numbers}"]]
+    assert (code, out) == (1, "")
+    assert err.startswith(f"Another replay-dead-letters of {sums} has begun, and this one has ended. ")
+    assert sorted(map(value_of, read(bootstrap, numbers))) == [b"a", b"b"]
 
 
 class Event(NamedTuple):

@@ -1,5 +1,6 @@
 """The parts of a node that request handlers use."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
@@ -16,6 +17,7 @@ from gralha.broker.presence import Presence
 from gralha.broker.transactions.coordination import coordinate_transactions
 from gralha.broker.transactions.markers import Markers
 from gralha.broker.transactions.verifier import Verifier
+from gralha.broker.warnings_once import WarningsOnce
 from gralha.metadata.controller.decision import Decision
 from gralha.metadata.image import MetadataImage
 from gralha.metadata.service import ControllerService
@@ -87,6 +89,7 @@ class Broker:
             replicas.on_failure,
         )
         self.departures = Departures()
+        self.warnings = WarningsOnce(logging.getLogger("gralha.broker"))
         controller.subscribe(lambda _change, image: self.departures.follow(image.brokers, clock()))
 
     async def execute(self, decide: Callable[[MetadataImage], Decision[Response]]) -> Response:

@@ -121,10 +121,25 @@ class ProgramParser(argparse.ArgumentParser):
             if name.startswith(_LONG_DASHES):
                 plain = "--" + name.lstrip("-" + "".join(_LONG_DASHES))
                 self.error(f"{name} begins with a long dash, as in printed text: type {plain}")
+            if name.startswith("-") and name not in known:
+                self._check_owner(name, words[place + 1 :])
             if name.startswith("--") and name not in known:
                 self.error(self._about_option(name))
             if name.startswith("-") and f"-{name}" in known:
                 self.error(f"{name} is not a recognized option. Did you mean -{name}?")
+
+    def _check_owner(self, name: str, words: Sequence[str]) -> None:
+        """Fails if the option is one of a subcommand: of the given one, or of any if none is given."""
+        commands = self.commands()
+        given = [word for word in words if word in commands][:1]
+        owners = [one for one in given or commands if name in commands[one]._option_string_actions]
+        if owners and given:
+            self.error(f"{name} must come after {owners[0]}: {self.prog} {owners[0]} {name}")
+        if owners:
+            named = ", ".join(owners)
+            self.error(
+                f"{name} is an option of {named}. The command comes first: {self.prog} {owners[0]} {name}"
+            )
 
     def _check_places(self, command: str, parser: "ProgramParser", words: Sequence[str]) -> None:
         """Fails at an option of this parser that was given after the subcommand."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # The name of the entity that stands for all brokers.
 _DEFAULTS = ""
+# The entities that are nodes. Through controllers they are the controllers.
+_OF_NODES = ("brokers", "broker-loggers")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -87,7 +89,7 @@ def _alter(admin: "Admin", options: Namespace) -> None:
 
 def _own_names(admin: "Admin", kind: str, name: str) -> set[str]:
     """The settings that an entity has of its own, without those that are inherited."""
-    if kind == "broker-loggers" or (name != _DEFAULTS and name not in _existing(admin, kind)):
+    if kind == "broker-loggers" or (name != _DEFAULTS and not _exists(admin, kind, name)):
         return set()
     return {entry.name for entry in _entries(admin, kind, name) if _is_own(entry, kind, name)}
 
@@ -107,7 +109,9 @@ def _suggest(admin: "Admin", kind: str, name: str) -> None:
     """Names the topic or group that was probably meant, on standard error."""
     from gralha.cli.suggestions import did_you_mean
 
-    meant = did_you_mean(name, _existing(admin, kind), repr("{}")) if kind in ("topics", "groups") else ""
+    if kind not in ("topics", "groups") or admin.cluster.through_controllers:
+        return
+    meant = did_you_mean(name, _existing(admin, kind), repr("{}"))
     if meant:
         print(meant.strip(), file=sys.stderr)
 
@@ -123,7 +127,7 @@ def _describe(admin: "Admin", options: Namespace) -> None:
     kind = options.entity_types[0]
     if options.entity_names:
         name = options.entity_names[0]
-        if not options.all and name not in _existing(admin, kind):
+        if not options.all and not _exists(admin, kind, name):
             if options.json:
                 print_json(configs=[])
                 return
@@ -171,13 +175,26 @@ def entity_json(kind: str, name: str, entries: "Iterable[ConfigEntry]") -> dict[
     }
 
 
+def _exists(admin: "Admin", kind: str, name: str) -> bool:
+    """Returns True if there is such an entity. Controllers have no list of topics and groups."""
+    from gralha.protocol.errors import ErrorCode, KafkaError
+
+    if kind in _OF_NODES or not admin.cluster.through_controllers:
+        return name in _existing(admin, kind)
+    resource = resource_of(kind, name)
+    found = admin.describe_configs([resource])[resource]
+    return not (isinstance(found, KafkaError) and found.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+
 def _existing(admin: "Admin", kind: str) -> list[str]:
     """The names of all entities of a type. For brokers the name of the defaults comes last."""
     from gralha.client.values import ResourceType
 
+    if kind not in _OF_NODES and admin.cluster.through_controllers:
+        raise CommandError(f"Controllers have no list of {kind}: name one of them, or use --bootstrap-server")
     if kind == "topics":
         return [topic.name for topic in admin.list_topics()]
-    if kind in ("brokers", "broker-loggers"):
+    if kind in _OF_NODES:
         return [*map(str, admin.describe_cluster().broker_ids), _DEFAULTS]
     if kind == "client-metrics":
         return admin.list_config_resources(ResourceType.CLIENT_METRICS)

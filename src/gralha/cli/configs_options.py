@@ -4,7 +4,6 @@ import re
 from argparse import Namespace
 
 from gralha.cli.arguments import CommandParser, destination, given
-from gralha.cli.connect import add_connection_options
 from gralha.cli.json_output import add_json_option
 from gralha.cli.program import CommandError
 from gralha.cli.properties import load_properties
@@ -42,8 +41,9 @@ def _parser() -> CommandParser:
             "--bootstrap-server localhost:9092 --alter --topic orders --add-config retention.ms=86400000",
         ],
     )
-    add_connection_options(parser)
-    parser.value("bootstrap-controller", "not supported yet: use --bootstrap-server", metavar="HOST:PORT,...")
+    parser.value("bootstrap-server", "the brokers to connect to", metavar="HOST:PORT,...")
+    parser.value("bootstrap-controller", "or the controllers to connect to", metavar="HOST:PORT,...")
+    parser.value("command-config", "a file with properties of the admin client", metavar="FILE")
     parser.flag("describe", "show settings")
     parser.flag("alter", "change settings")
     parser.flag("all", "with --describe: also settings that have their default value")
@@ -80,9 +80,9 @@ def parse_options(arguments: list[str]) -> Namespace:
         parser.exclude(options, "describe", ["add-config", "delete-config"])
     else:
         parser.exclude(options, "json", ["alter"])
-    if given(options, "bootstrap-controller"):
-        raise CommandError("--bootstrap-controller is not supported yet: use --bootstrap-server")
-    if not given(options, "bootstrap-server"):
+    if given(options, "bootstrap-controller") and given(options, "bootstrap-server"):
+        raise CommandError("Only one of --bootstrap-server or --bootstrap-controller can be specified.")
+    if not given(options, "bootstrap-server") and not given(options, "bootstrap-controller"):
         raise CommandError("Either --bootstrap-server or --bootstrap-controller must be specified.")
     _read_entities(options)
     _check_entity_types(options.entity_types)

@@ -96,6 +96,30 @@ def check_reachable(properties: Mapping[str, str]) -> None:
         raise failure
 
 
+def check_coordinators(properties: Mapping[str, str]) -> None:
+    """Fails at once if the cluster cannot have the coordinators that a client will need.
+
+    librdkafka would silently ask for ever. Our own client asks, which has no TLS and no SASL yet.
+    """
+    from gralha.client.cluster import Cluster
+    from gralha.client.coordinator_calls import GROUP, TRANSACTION, CoordinatorCalls
+    from gralha.client.errors import ClientError, KafkaError
+
+    if properties.get("security.protocol", "PLAINTEXT").upper() != "PLAINTEXT":
+        return
+    kinds = {"group.id": GROUP, "transactional.id": TRANSACTION}
+    keys = [(kinds[name], properties[name]) for name in kinds if properties.get(name)]
+    with Cluster(properties["bootstrap.servers"]) as cluster:
+        for key_type, key in keys:
+            try:
+                error = CoordinatorCalls(cluster).hopeless_coordinator(key, key_type)
+            except (ClientError, KafkaError):
+                # librdkafka tries again, and tells what fails.
+                continue
+            if error is not None:
+                raise CommandError(error.message)
+
+
 def wait_for_topic(producer: "Producer", topic: str, timeout_ms: int | None = None) -> None:
     """Returns when the topic exists. The broker gets some time to create a topic that does not."""
     wait_ms = DEFAULT_TOPIC_WAIT_MS if timeout_ms is None else timeout_ms

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gralha.cli.connect import check_reachable, look_for_topic
+from gralha.cli.connect import check_coordinators, check_reachable, look_for_topic
 from gralha.cli.program import CommandError
 from gralha.cli.topic_filter import INTERNAL_TOPICS
 
@@ -32,8 +32,9 @@ def new_group(prefix: str) -> str:
 
 
 def make_consumer(properties: dict[str, str], *, by_pattern: bool = False) -> "Consumer":
-    """A consumer with Kafka's properties. Fails at once if no broker listens."""
+    """A consumer with Kafka's properties. Fails at once if no broker listens, or groups are not possible."""
     check_reachable(properties)
+    check_coordinators(properties)
     return new_consumer(properties, by_pattern=by_pattern)
 
 

@@ -34,8 +34,8 @@ ABOUT_REPLAY: Final = (
     "Each dead letter becomes a record of its topic of origin again, with its key, value, headers, "
     "timestamp and partition. First correct the schema and start the pipeline again. Every reader of the "
     "topic gets the records again, not only this pipeline. The consumer group NAME.replayed remembers how "
-    "far it has come, so a second call writes only new dead letters. Delivery is at least once: after an "
-    "interrupted call some records may be written twice."
+    "far it has come, so a second call writes only new dead letters. Each one is written exactly once, also "
+    "after an interrupted call, for readers with isolation.level=read_committed."
 )
 
 

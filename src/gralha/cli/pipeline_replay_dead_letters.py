@@ -1,18 +1,22 @@
 """`gralha pipeline replay-dead-letters`: writes dead letters back to the topics that they came from.
 
 The letters are read up to the end that the topic has at the start. A record that still does not fit comes
-back as a new letter, and the same call does not write it again. Offsets are committed to the consumer
-group NAME.replayed after the brokers have acknowledged the records. So no letter is lost, and a second call
-continues after the first. Nobody joins the group.
+back as a new letter, and the same call does not write it again.
+
+The records of a batch and the offsets of its letters are one transaction. The consumer group NAME.replayed
+has the offsets, and nobody joins it. So each letter is written back exactly once, and a second call
+continues after the first. All calls use one transactional id: a new call ends the open transaction of an
+earlier one, and an earlier one that still runs is fenced.
 """
 
+import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from gralha.cli.connect import check_reachable, topics_of
+from gralha.cli.connect import check_coordinators, check_reachable, topics_of
 from gralha.cli.program import EXIT_FAILED, CommandError, stop_on_terminate
 from gralha.cli.properties import load_properties
 from gralha.cli.suggestions import did_you_mean
@@ -20,9 +24,10 @@ from gralha.pipelines.replaying import Letter, letter
 from gralha.pipelines.state_files import StateFile, state_folder
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, Message, Producer, TopicPartition
+    from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 TIMEOUT_SECONDS: Final = 30.0
+_PAUSE_SECONDS: Final = 0.1
 BATCH: Final = 500
 # A dry run shows this many letters.
 SHOWN: Final = 20
@@ -32,25 +37,28 @@ def command(options: Namespace) -> int:
     """Replays the letters, or shows them. Returns 1 if one of them cannot be replayed."""
     from confluent_kafka import KafkaException
 
-    from gralha.cli.librdkafka import reason_of
-
     stop_on_terminate()
     topic = options.topic or _topic(options)
     properties = load_properties(options.command_config) if options.command_config else {}
     properties["bootstrap.servers"] = options.bootstrap_server
     check_reachable(properties)
-    consumer = _consumer(properties, f"{options.name}.replayed")
+    group = f"{options.name}.replayed"
+    transactional_id = f"gralha.{group}"
+    ids = {"group.id": group, "transactional.id": "" if options.dry_run else transactional_id}
+    check_coordinators({**properties, **ids})
+    consumer = _consumer(properties, group)
     try:
+        # The open transaction of an earlier call ends here, before its offsets are read.
+        producer = None if options.dry_run else _producer(properties, transactional_id)
         places = _places(consumer, topic, options)
-        replay = _Replay(options.name, None if options.dry_run else _producer(properties))
+        replay = _Replay(options.name, producer)
         for messages in batches(consumer, places):
-            replay.add(messages)
-            if not options.dry_run:
-                _commit(consumer, messages)
+            if producer is None:
+                replay.add(messages)
+            elif messages:
+                _replay_in_transaction(replay, producer, consumer, messages)
     except KafkaException as error:
-        raise CommandError(
-            f"The dead letters of {options.name} cannot be replayed: {reason_of(error.args[0])}"
-        ) from None
+        raise CommandError(_failure(options.name, error.args[0])) from None
     finally:
         consumer.close()
     print("\n".join(replay.text(topic)))
@@ -79,7 +87,7 @@ def _consumer(properties: dict[str, str], group: str) -> "Consumer":
     return create(Consumer, {**quiet_settings(), **to_librdkafka(properties), **settings})
 
 
-def _producer(properties: dict[str, str]) -> "Producer":
+def _producer(properties: dict[str, str], transactional_id: str) -> "Producer":
     from confluent_kafka import Producer
 
     from gralha.cli.librdkafka import create, quiet_settings, to_librdkafka
@@ -87,10 +95,12 @@ def _producer(properties: dict[str, str]) -> "Producer":
     settings = {
         # The partition of a letter may not exist any more. Then the key decides, as for Java clients.
         "partitioner": "murmur2_random",
-        "enable.idempotence": True,
         "message.max.bytes": 64 * 1024 * 1024,
     }
-    return create(Producer, {**quiet_settings(), **settings, **to_librdkafka(properties)})
+    own = {"transactional.id": transactional_id, "enable.idempotence": True}
+    producer = create(Producer, {**quiet_settings(), **settings, **to_librdkafka(properties), **own})
+    producer.init_transactions(TIMEOUT_SECONDS)
+    return producer
 
 
 def _places(consumer: "Consumer", topic: str, options: Namespace) -> "list[tuple[TopicPartition, int]]":
@@ -105,13 +115,28 @@ def _places(consumer: "Consumer", topic: str, options: Namespace) -> "list[tuple
             f"or it is another cluster or name.{did_you_mean(topic, letters)}"
         )
     partitions = [TopicPartition(topic, number) for number in known[topic].partitions]
-    committed = consumer.committed(partitions, timeout=TIMEOUT_SECONDS)
     places = []
-    for place in committed:
+    for place in _committed(consumer, partitions):
         low, high = consumer.get_watermark_offsets(place, timeout=TIMEOUT_SECONDS)
         begin = low if options.all else max(low, place.offset)
         places.append((TopicPartition(topic, place.partition, begin), high))
     return places
+
+
+def _committed(consumer: "Consumer", partitions: "list[TopicPartition]") -> "list[TopicPartition]":
+    """The committed offsets. A new coordinator may need a moment, and librdkafka does not ask again."""
+    from confluent_kafka import KafkaError, KafkaException
+
+    loading = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    while True:
+        try:
+            found: list[TopicPartition] = consumer.committed(partitions, timeout=TIMEOUT_SECONDS)
+            return found
+        except KafkaException as error:
+            if error.args[0].code() not in loading or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE_SECONDS)
 
 
 def batches(consumer: "Consumer", places: "list[tuple[TopicPartition, int]]") -> "Iterator[list[Message]]":
@@ -147,15 +172,58 @@ def _is_end(message: "Message") -> bool:
     return error is not None
 
 
-def _commit(consumer: "Consumer", messages: "list[Message]") -> None:
+def _replay_in_transaction(
+    replay: "_Replay", producer: "Producer", consumer: "Consumer", messages: "list[Message]"
+) -> None:
+    """Replays the messages and commits their offsets, or does neither."""
+    producer.begin_transaction()
+    try:
+        replay.add(messages)
+        _commit(producer, consumer, messages)
+    except BaseException:
+        _abort(producer)
+        raise
+
+
+def _abort(producer: "Producer") -> None:
+    """Aborts the transaction, because readers of committed records would wait for it. Raises a fatal error.
+
+    confluent-kafka turns a fatal error into a SystemError without a reason if failed deliveries follow it.
+    """
+    from confluent_kafka import KafkaException
+
+    try:
+        producer.abort_transaction(TIMEOUT_SECONDS)
+    except KafkaException as error:
+        if error.args[0].fatal():
+            raise
+
+
+def _commit(producer: "Producer", consumer: "Consumer", messages: "list[Message]") -> None:
+    """Commits the records and the offsets after the messages, in one transaction."""
     from confluent_kafka import TopicPartition
 
     ends: dict[int, TopicPartition] = {}
     for message in messages:
         partition = message.partition() or 0
         ends[partition] = TopicPartition(message.topic() or "", partition, (message.offset() or 0) + 1)
-    if ends:
-        consumer.commit(offsets=list(ends.values()), asynchronous=False)
+    members = consumer.consumer_group_metadata()
+    producer.send_offsets_to_transaction(list(ends.values()), members, TIMEOUT_SECONDS)
+    producer.commit_transaction(TIMEOUT_SECONDS)
+
+
+def _failure(pipeline: str, error: "KafkaError") -> str:
+    """The sentence about an error of librdkafka."""
+    from confluent_kafka import KafkaError
+
+    from gralha.cli.librdkafka import reason_of
+
+    if error.code() in (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH):
+        return (
+            f"Another replay-dead-letters of {pipeline} has begun, and this one has ended. "
+            "No dead letter is lost or written twice: the other one writes the rest."
+        )
+    return f"The dead letters of {pipeline} cannot be replayed: {reason_of(error)}"
 
 
 @dataclass

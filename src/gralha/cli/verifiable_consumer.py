@@ -76,9 +76,11 @@ def _main(arguments: list[str]) -> int:
         return 0
     options = parser.parse_args(arguments)
     properties = consumer_properties(options)
+    from gralha.cli.connect import check_coordinators
     from gralha.cli.consumption import new_consumer
 
     stop = StopSignal()
+    check_coordinators(properties)
     VerifiableConsumer(new_consumer(properties), options, stop).run()
     return stop.exit_code
 

@@ -21,6 +21,7 @@ from gralha.client.connection import (
 )
 from gralha.client.errors import ClientError, ConnectionFailedError, UnansweredError
 from gralha.client.settings import ClientSettings
+from gralha.protocol.coordinators import CANNOT_BE_CREATED
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
 from gralha.protocol.message import Message
 from gralha.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
@@ -50,6 +51,11 @@ Result = TypeVar("Result")
 def may_pass(error: KafkaError, is_change: bool) -> bool:
     """Returns True if another attempt may succeed. A change is not repeated after other errors."""
     return error.code in NOT_IN_CHARGE_CODES or (error.retriable and not is_change)
+
+
+def is_hopeless(error: KafkaError) -> bool:
+    """Returns True if the brokers cannot have a coordinator before somebody changes the cluster."""
+    return error.code == ErrorCode.COORDINATOR_NOT_AVAILABLE and CANNOT_BE_CREATED in error.message
 
 
 class Broker(NamedTuple):
@@ -321,11 +327,17 @@ class Cluster:
                     raise
                 self.forget()
                 continue
-            pending = [item for item in pending if retry.is_due(results.get(item), is_change)]
+            pending = [item for item in pending if self._is_due(retry, results.get(item), is_change)]
             if not pending or not retry.pause():
                 break
             self.forget()
         return {item: results[item] if item in results else _unanswered() for item in wanted}
+
+    def _is_due(self, retry: "Retry", result: object, is_change: bool) -> bool:
+        # A program that waits for its cluster also waits for enough brokers.
+        if isinstance(result, KafkaError) and is_hopeless(result) and not self.waits_for_first_answer:
+            return False
+        return retry.is_due(result, is_change)
 
     def once(self, attempt: Callable[[], Result], *, is_change: bool = False) -> Result:
         """Calls `attempt` and repeats it while its error is temporary. Raises the last error."""

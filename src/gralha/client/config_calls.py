@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from gralha.client.calls import Calls, raise_for
 from gralha.client.connection import Connection
+from gralha.client.errors import ClientError
 from gralha.client.values import ConfigEntry, ConfigResource, ConfigSource, ConfigSynonym, ResourceType
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
 from gralha.protocol.messages.describe_configs import (
@@ -52,7 +53,7 @@ class ConfigCalls(Calls):
                     include_synonyms=include_synonyms,
                     include_documentation=include_documentation,
                 )
-                connection = self._connection(broker)
+                connection = self._connection(broker, "describe")
                 if connection.version_for(request) < 3:
                     request.include_documentation = False
                 for result in connection.send(request, DescribeConfigsResponse).results:
@@ -90,7 +91,10 @@ class ConfigCalls(Calls):
         (broker,) = by_broker([resource])
 
         def attempt() -> None:
-            response = self._connection(broker).send(request, IncrementalAlterConfigsResponse)
+            # The active controller also decides about brokers that are no controllers.
+            is_decided = self.cluster.through_controllers and resource.type != ResourceType.BROKER_LOGGER
+            connection = self._connection(None if is_decided else broker, "change")
+            response = connection.send(request, IncrementalAlterConfigsResponse)
             for result in response.responses:
                 raise_for(result.error_code, result.error_message)
 
@@ -117,10 +121,20 @@ class ConfigCalls(Calls):
 
         return self.cluster.once(attempt)
 
-    def _connection(self, broker: int | None) -> Connection:
-        if self.cluster.through_controllers:
+    def _connection(self, node: int | None, doing: str) -> Connection:
+        """The connection to the node that must answer, or to one that may."""
+        if not self.cluster.through_controllers:
+            return self.cluster.any_connection() if node is None else self.cluster.connection_to(node)
+        if node is None:
             return self.cluster.admin_connection()
-        return self.cluster.any_connection() if broker is None else self.cluster.connection_to(broker)
+        controllers = self.cluster.brokers()
+        if node not in controllers:
+            known = ", ".join(map(str, sorted(controllers)))
+            raise ClientError(
+                f"Node {node} is not a controller, and only node {node} can {doing} its settings. The "
+                f"controllers are: {known}. Use --bootstrap-server for brokers."
+            )
+        return self.cluster.connection_to(node)
 
 
 def by_broker(resources: Iterable[ConfigResource]) -> dict[int | None, list[ConfigResource]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
 from gralha.client.calls import Calls, error_or_none
+from gralha.client.cluster import is_hopeless
 from gralha.client.errors import ConnectionFailedError, UnansweredError
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -75,6 +76,11 @@ class CoordinatorCalls(Calls):
         if isinstance(result, KafkaError):
             raise result
         return result
+
+    def hopeless_coordinator(self, key: str, key_type: int) -> KafkaError | None:
+        """The error if the brokers cannot have a coordinator for the key. Asks once."""
+        found = self._find_coordinators([key], key_type)[key]
+        return found if isinstance(found, KafkaError) and is_hopeless(found) else None
 
     def _find_coordinators(self, keys: list[str], key_type: int) -> dict[str, int | KafkaError]:
         if self.cluster.any_connection().version_for(FindCoordinatorRequest) < _MANY_KEYS_VERSION:

@@ -8,6 +8,9 @@ from typing import Final
 
 # Every request of a producer or member needs the hash of the same key.
 _HASHES_KEPT: Final = 1000
+# Brokers of Gralha write these words into COORDINATOR_NOT_AVAILABLE if the coordinators' topic needs more
+# brokers. Clients of Kafka look only at the code, and ask again. Our commands end at once.
+CANNOT_BE_CREATED: Final = "cannot be created"
 
 
 def partition_for(key: str, partition_count: int) -> int:

@@ -114,6 +114,22 @@ async def test_without_enough_brokers_there_is_no_coordinator_of_transactions(cl
     assert response.coordinators[0].error_message.startswith("__transaction_state cannot be created")
 
 
+async def test_the_log_warns_once_of_each_topic_of_coordinators(client, caplog):
+    with caplog.at_level("INFO", logger="gralha.broker"):
+        for _ in range(3):
+            await client.ask(FindCoordinatorRequest(coordinator_keys=["t"], key_type=1))
+    found = [one for one in caplog.records if "was not created automatically" in one.getMessage()]
+    assert [one.levelname for one in found] == ["WARNING", "INFO", "INFO"]
+    assert (
+        found[0]
+        .getMessage()
+        .endswith(
+            " Start more brokers, or set transaction.state.log.replication.factor=1 and "
+            "transaction.state.log.min.isr=1 in the file of each broker."
+        )
+    )
+
+
 async def test_who_asks_while_the_topic_is_being_made_finds_a_coordinator_that_answers(broker, client):
     making = asyncio.ensure_future(client.ask(FindCoordinatorRequest(coordinator_keys=["g"])))
     while TOPIC not in broker.image.topics:

@@ -164,6 +164,9 @@ def _row(key: ApiKey, listener: str) -> Api:
 def _handler(key: ApiKey, listener: str) -> Handler:
     if listener == "broker" and key in DECIDED and key not in SPLIT:
         return forwarding(decided_api(key))
+    if listener == "controller" and key is ApiKey.INCREMENTAL_ALTER_CONFIGS:
+        on_controller: Handler = _module(key.name.lower()).handle_on_controller
+        return on_controller
     if listener == "controller" and key in DECIDED and key not in QUORUM:
         return deciding(decided_api(key))
     # On a controller listener, a Fetch is always for the metadata log.

@@ -14,7 +14,7 @@ from gralha.broker.broker import Broker
 from gralha.broker.handlers import endpoints, topic_creation
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
-from gralha.protocol.coordinators import partition_for
+from gralha.protocol.coordinators import CANNOT_BE_CREATED, partition_for
 from gralha.protocol.errors import (
     CoordinatorNotAvailableError,
     InvalidRequestError,
@@ -87,7 +87,7 @@ def _answer(
 def _find(broker: Broker, listener: str, key_type: int, key: str, failure: KafkaError | None) -> Coordinator:
     try:
         if failure is not None:
-            raise CoordinatorNotAvailableError(f"{TOPICS[key_type]} cannot be created: {failure.message}")
+            raise CoordinatorNotAvailableError(f"{TOPICS[key_type]} {CANNOT_BE_CREATED}: {failure.message}")
         node = _coordinator(broker, listener, key_type, key)
     except KafkaError as error:
         return Coordinator(key=key, node_id=-1, port=-1, error_code=error.code, error_message=error.message)

@@ -3,19 +3,21 @@
 Configs are set or deleted, or items are added to or removed from a list. All changes of a resource are made,
 or none. A broker changes its own configs and the levels of its loggers. The broker with an empty name stands
 for all brokers. The answer is sent when the change is committed. Log levels change at once, and only until
-the broker stops.
+the broker stops. A controller changes the levels of its own loggers, also if it is not the active one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import cast
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers import broker_loggers, config_resources
-from gralha.broker.handlers.forwarding import Decided, forward
+from gralha.broker.handlers.forwarding import Decided, deciding, forward
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.controller import configs
 from gralha.metadata.image import BROKER_LOGGER_RESOURCE
 from gralha.protocol.errors import KafkaError
+from gralha.protocol.message import Message
 from gralha.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -27,13 +29,39 @@ from gralha.protocol.messages.incremental_alter_configs import (
 async def handle(
     broker: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
+    """On a client listener: the part about this broker is done here, or passed on with the rest."""
+
+    def change(resource: AlterConfigsResource) -> bool:
+        config_resources.check_addressee(broker, resource.resource_type, resource.resource_name)
+        return _change_levels(resource, request.validate_only)
+
+    return await _split(request, change, partial(forward, broker, context, api=Decided(decide, refusal)))
+
+
+async def handle_on_controller(
+    node: Broker, context: RequestContext, request: IncrementalAlterConfigsRequest
+) -> IncrementalAlterConfigsResponse:
+    """On a controller listener: log levels of this node, and all else if it is the active controller."""
+
+    def change(resource: AlterConfigsResource) -> bool:
+        if resource.resource_type == BROKER_LOGGER_RESOURCE:
+            config_resources.check_addressee(node, resource.resource_type, resource.resource_name)
+        return _change_levels(resource, request.validate_only)
+
+    return await _split(request, change, partial(deciding(Decided(decide, refusal)), node, context))
+
+
+async def _split(
+    request: IncrementalAlterConfigsRequest,
+    change: Callable[[AlterConfigsResource], bool],
+    pass_on: Callable[[IncrementalAlterConfigsRequest], Awaitable[Message]],
+) -> IncrementalAlterConfigsResponse:
+    """The answers of `change`, which returns False for resources that must be passed on, and those to them."""
     done_here: dict[int, AlterConfigsResourceResponse] = {}
     passed_on: list[AlterConfigsResource] = []
     for number, resource in enumerate(request.resources):
         try:
-            config_resources.check_addressee(broker, resource.resource_type, resource.resource_name)
-            if resource.resource_type == BROKER_LOGGER_RESOURCE:
-                _change_levels(resource, request.validate_only)
+            if change(resource):
                 done_here[number] = _answer(resource, None)
             else:
                 passed_on.append(resource)
@@ -41,8 +69,7 @@ async def handle(
             done_here[number] = _answer(resource, error)
     answers: Iterator[AlterConfigsResourceResponse] = iter(())
     if passed_on:
-        asked = IncrementalAlterConfigsRequest(passed_on, request.validate_only)
-        response = await forward(broker, context, asked, Decided(decide, refusal))
+        response = await pass_on(IncrementalAlterConfigsRequest(passed_on, request.validate_only))
         answers = iter(cast(IncrementalAlterConfigsResponse, response).responses)
     return IncrementalAlterConfigsResponse(
         responses=[done_here.get(number) or next(answers) for number in range(len(request.resources))]
@@ -67,12 +94,16 @@ def refusal(
     )
 
 
-def _change_levels(resource: AlterConfigsResource, validate_only: bool) -> None:
+def _change_levels(resource: AlterConfigsResource, validate_only: bool) -> bool:
+    """Changes log levels. Returns False for other resources."""
+    if resource.resource_type != BROKER_LOGGER_RESOURCE:
+        return False
     changes = [
         broker_loggers.LevelChange(config.name, config.config_operation, config.value)
         for config in resource.configs
     ]
     broker_loggers.change(changes, validate_only)
+    return True
 
 
 def _answer(resource: AlterConfigsResource, error: KafkaError | None) -> AlterConfigsResourceResponse:

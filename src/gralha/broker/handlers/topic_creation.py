@@ -2,11 +2,11 @@
 
 The settings are those of this broker, as in Kafka: num.partitions and default.replication.factor for ordinary
 topics, offsets.topic.* and transaction.state.log.* for internal ones. If the replication factor is larger
-than the number of brokers, the topic is not created, and the error says so. An invalid topic name is refused
-here and is not logged.
+than the number of brokers, the topic is not created. The error says so and names the setting, and so does
+the log: a producer or a member of a group repeats its request, and its user sees nothing. An invalid topic
+name is refused here and is not logged.
 """
 
-import logging
 from functools import partial
 from typing import Final, cast
 
@@ -22,10 +22,13 @@ from gralha.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 
-log = logging.getLogger("gralha.broker")
-
 # Clients that ask for metadata or a coordinator should try again instead of waiting for an election.
 TIMEOUT_MS: Final = 5_000
+# What decides how many replicas the topics of coordinators have.
+REPLICATION_SETTINGS: Final = {
+    OFFSETS_TOPIC: ["offsets.topic.replication.factor"],
+    TRANSACTIONS_TOPIC: ["transaction.state.log.replication.factor", "transaction.state.log.min.isr"],
+}
 
 
 async def create(broker: Broker, context: RequestContext, names: list[str]) -> dict[str, KafkaError]:
@@ -41,9 +44,23 @@ async def create(broker: Broker, context: RequestContext, names: list[str]) -> d
     for result in (await _create(broker, context, request)).topics:
         # Another request may have created it meanwhile.
         if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-            errors[result.name] = error_for(result.error_code, result.error_message)
-            log.info("Topic %s was not created automatically: %s", result.name, result.error_message)
+            reason = result.error_message or ""
+            if result.error_code == ErrorCode.INVALID_REPLICATION_FACTOR:
+                reason = f"{reason} {_way_out(broker, result.name)}"
+            errors[result.name] = error_for(result.error_code, reason)
+            about = result.name if result.name in REPLICATION_SETTINGS else "topics"
+            broker.warnings.warn(
+                f"{about}: {reason}", "Topic %s was not created automatically: %s", result.name, reason
+            )
     return errors
+
+
+def _way_out(broker: Broker, name: str) -> str:
+    """What to do if there are fewer brokers than replicas."""
+    usable = sum(not one.fenced for one in broker.image.brokers.values())
+    settings = REPLICATION_SETTINGS.get(name, ["default.replication.factor"])
+    wanted = " and ".join(f"{setting}={max(1, usable)}" for setting in settings)
+    return f"Start more brokers, or set {wanted} in the file of each broker."
 
 
 async def _create(
