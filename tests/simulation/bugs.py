@@ -237,6 +237,7 @@ RETENTION = [
         ("failing_write", "kill"),
         "offline: load-",
         fault_interval_s=1,
+        first_seed=6,
     ),
 ]
 REASSIGNMENT = [
@@ -245,6 +246,7 @@ REASSIGNMENT = [
         FAULTS,
         LOST,
         f"{SHORTER}|{DOWN}|wrong-replicas",
+        first_seed=2,
     ),
     Bug(replication_bugs.read_only_what_a_request_of_a_session_names, FAULTS, "missing-records"),
 ]

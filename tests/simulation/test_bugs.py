@@ -12,6 +12,10 @@ from tests.simulation.bugs import BUGS, NOTHINGS, Bug, NoticedError, Unexplained
 
 ROOT = Path(__file__).parents[2]
 
+# A run takes seconds of CPU, and more if the seed that shows the bug has moved, and other work may have the
+# cores.
+pytestmark = pytest.mark.timeout(900)
+
 
 def run_with(name: str) -> "subprocess.CompletedProcess[str]":
     source = str(Path(gralha.__file__).parents[1])

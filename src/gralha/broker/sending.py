@@ -6,7 +6,7 @@ piece of the records and waits for the socket. After that the kernel goes on. So
 costs a piece of memory, and not the memory for its whole response.
 
 A client that reads fast could keep the event loop for the whole response. So other connections get their turn
-after each megabyte. If the page cache has lost a part meanwhile, a thread reads a piece of it.
+after each megabyte and a bit. If the page cache has lost a part meanwhile, a thread reads a piece of it.
 """
 
 import asyncio
@@ -21,7 +21,8 @@ from gralha.storage.disk import DiskError
 
 # More than the transport's limit (64 KiB), so that it says when the piece is gone.
 PIECE_BYTES: Final = 128 * 1024
-TURN_BYTES: Final = 1024 * 1024
+# A consumer's default limit for a partition (1 MiB), with the rest of the response, leaves in one turn.
+TURN_BYTES: Final = 1024 * 1024 + 64 * 1024
 # Linux takes no more buffers in one call (IOV_MAX).
 _BUFFERS_MAX: Final = 1024
 # Says that more follows, so that the head of a response does not leave in a packet of its own.
