@@ -3,16 +3,22 @@
 import re
 import time
 import urllib.request
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from gralha.testing import GralhaCluster
+from gralha.testing.process import ServerProcess
 
 # Any free port: the node's log says which one.
 METRICS_ON = {"gralha.metrics.listener": "http://127.0.0.1:0"}
 TIMEOUT_S = 60.0
 _ADDRESS = re.compile(r"ready: .* metrics at (http://127\.0\.0\.1:(\d+)/metrics)")
+
+
+class Nodes(Protocol):
+    """A cluster whose nodes are processes."""
+
+    def process(self, node_id: int, /) -> ServerProcess: ...
 
 
 class Scrape(NamedTuple):
@@ -47,16 +53,16 @@ def parse(text: str) -> Scrape:
     return Scrape(text, samples)
 
 
-def metrics_url(cluster: GralhaCluster, node_id: int = 1) -> str:
+def metrics_url(cluster: Nodes, node_id: int = 1) -> str:
     """Where the newest process of a node serves its metrics."""
     return _addresses(cluster, node_id)[-1][0]
 
 
-def metrics_port(cluster: GralhaCluster, node_id: int = 1) -> int:
+def metrics_port(cluster: Nodes, node_id: int = 1) -> int:
     return int(_addresses(cluster, node_id)[-1][1])
 
 
-def _addresses(cluster: GralhaCluster, node_id: int) -> list[tuple[str, str]]:
+def _addresses(cluster: Nodes, node_id: int) -> list[tuple[str, str]]:
     process = cluster.process(node_id)
     deadline = time.monotonic() + TIMEOUT_S
     while not (found := _ADDRESS.findall(process.log_file.read_text())):
@@ -66,7 +72,7 @@ def _addresses(cluster: GralhaCluster, node_id: int) -> list[tuple[str, str]]:
     return [(url, port) for url, port in found]
 
 
-def scrape(cluster: GralhaCluster, node_id: int = 1) -> Scrape:
+def scrape(cluster: Nodes, node_id: int = 1) -> Scrape:
     with urllib.request.urlopen(metrics_url(cluster, node_id), timeout=TIMEOUT_S) as answer:
         assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
         return parse(answer.read().decode())

@@ -1,6 +1,7 @@
 """Connections on a real loop and real sockets: frames in pieces, clients that do not read, limits."""
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Callable
 
@@ -230,3 +231,44 @@ async def test_one_connection_too_many_is_closed(max_connections: int, per_ip: i
     late.writer.write(ask("late"))
     assert await late.text() == "late"
     await door.server.close()
+
+
+TLS_HELLO = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+SASL_HANDSHAKE = b"\x00\x00\x00\x14\x00\x11\x00\x01\x00\x00\x00\x05\xff\xff\x00\x05PLAIN\x00\x00\x00"
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (TLS_HELLO, "began a TLS handshake. The listener PLAINTEXT is plaintext: set security.protocol="),
+        (b"GET /metrics HTTP/1.1\r\n\r\n", "sent an HTTP request, but this port is for Kafka clients. "),
+        (b"POST / HTTP/1.1\r\n\r\n", "sent an HTTP request"),
+        (SASL_HANDSHAKE, "wants to log in with SASL. The listener PLAINTEXT is plaintext: "),
+    ],
+    ids=["TLS", "GET", "POST", "SASL"],
+)
+async def test_another_protocol_is_one_warning_for_each_address(
+    door: Fixture, caplog: pytest.LogCaptureFixture, data: bytes, words: str
+) -> None:
+    with caplog.at_level("INFO", logger="gralha.broker"):
+        for address in ("127.0.0.1", "127.0.0.1", "127.0.0.2"):
+            client = Client(*await asyncio.open_connection("127.0.0.1", door.port, local_addr=(address, 0)))
+            client.writer.write(data)
+            assert await client.is_closed()
+    lines = [(one.levelname, one.getMessage()) for one in caplog.records if words in one.getMessage()]
+    assert [level for level, _ in lines] == ["WARNING", "INFO", "WARNING"]
+    # The number of bytes and the API key mean nothing then.
+    assert len(caplog.records) == 3
+    assert lines[0][1].startswith("127.0.0.1:")
+    assert lines[2][1].startswith("127.0.0.2:")
+
+
+async def test_a_wrong_request_of_a_kafka_client_is_no_warning(
+    door: Fixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", logger="gralha.broker"):
+        client = await door.connect()
+        client.writer.write(frame(99, 0, FindCoordinatorRequest()))
+        assert await client.is_closed()
+    assert [one.levelname for one in caplog.records if "unknown API key 99" in one.getMessage()] == ["INFO"]
+    assert not [one for one in caplog.records if one.levelno > logging.INFO]

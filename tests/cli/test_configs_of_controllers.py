@@ -2,58 +2,29 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 import pytest
 
-from gralha.cli import configs, storage
-from gralha.testing.process import ServerProcess, free_ports
-from tests.apache.kafka import CLUSTER_ID, run_tool
+from gralha.cli import configs
+from tests.apache.kafka import run_tool
 from tests.cli.commands import Outcome, written
+from tests.separate_roles import BROKER, CONTROLLER, SeparateRoles
 
-CONTROLLER, BROKER = 3000, 1
 LOGGER = "gralha.raft"
 
 
-class Addresses(NamedTuple):
-    controller: str
-    broker: str
-
-
 @pytest.fixture(scope="module")
-def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
-    """A running controller without a broker, and a running broker without a controller."""
-    folder = tmp_path_factory.mktemp("roles")
-    controller_port, broker_port = free_ports(2)
-    controller, broker = f"127.0.0.1:{controller_port}", f"127.0.0.1:{broker_port}"
-    both = f"controller.quorum.voters={CONTROLLER}@{controller}\ncontroller.listener.names=CONTROLLER\n"
-    both += "offsets.topic.replication.factor=1\n"
-    lines = {
-        CONTROLLER: f"process.roles=controller\nlisteners=CONTROLLER://{controller}\nnum.partitions=7\n",
-        BROKER: f"process.roles=broker\nlisteners=PLAINTEXT://{broker}\n",
-    }
-    processes = []
-    for node_id, text in lines.items():
-        file = folder / f"{node_id}.properties"
-        file.write_text(f"node.id={node_id}\nlog.dirs={folder}/{node_id}\n{text}{both}")
-        assert storage.main(["format", "--cluster-id", CLUSTER_ID, "--config", str(file)]) == 0
-        command = [sys.executable, "-m", "gralha", "server", "--config", str(file)]
-        processes.append(ServerProcess(command, folder / f"{node_id}.log"))
-    try:
-        processes[1].wait_ready(broker_port)
-        yield Addresses(controller, broker)
-    finally:
-        for process in processes:
-            process.kill()
+def addresses(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeparateRoles]:
+    with SeparateRoles(tmp_path_factory.mktemp("roles"), {"num.partitions": "7"}) as roles:
+        yield roles
 
 
 Configs = Callable[..., Outcome]
 
 
 @pytest.fixture
-def through_controller(addresses: Addresses, capfd: pytest.CaptureFixture[str]) -> Configs:
+def through_controller(addresses: SeparateRoles, capfd: pytest.CaptureFixture[str]) -> Configs:
     def run(*words: str) -> Outcome:
         code = configs.main(["--bootstrap-controller", addresses.controller, *words])
         return Outcome(code, *written(capfd))
@@ -62,7 +33,7 @@ def through_controller(addresses: Addresses, capfd: pytest.CaptureFixture[str]) 
 
 
 def test_the_level_of_a_logger_of_a_controller_can_be_changed(
-    through_controller: Configs, addresses: Addresses, capfd: pytest.CaptureFixture[str]
+    through_controller: Configs, addresses: SeparateRoles, capfd: pytest.CaptureFixture[str]
 ) -> None:
     of_logger = ["--broker-logger", str(CONTROLLER)]
     assert f"  {LOGGER}=INFO " in through_controller("--describe", *of_logger).out
@@ -83,7 +54,7 @@ def test_the_level_of_a_logger_of_a_controller_can_be_changed(
 
 
 def test_settings_of_a_controller_of_topics_and_of_all_brokers(
-    through_controller: Configs, addresses: Addresses
+    through_controller: Configs, addresses: SeparateRoles
 ) -> None:
     own = through_controller("--describe", "--broker", str(CONTROLLER), "--all").out
     assert "  num.partitions=7 sensitive=false synonyms={STATIC_BROKER_CONFIG:num.partitions=7" in own
@@ -110,7 +81,7 @@ def test_what_a_controller_cannot_answer_is_one_sentence(through_controller: Con
     assert loggers.err.startswith(f"Node {BROKER} is not a controller")
 
 
-def test_apache_kafkas_command_changes_them_too(addresses: Addresses) -> None:
+def test_apache_kafkas_command_changes_them_too(addresses: SeparateRoles) -> None:
     server = ["--bootstrap-controller", addresses.controller]
     logger = ["--entity-type", "broker-loggers", "--entity-name", str(CONTROLLER)]
     run_tool("kafka-configs", *server, "--alter", *logger, "--add-config", f"{LOGGER}=DEBUG")

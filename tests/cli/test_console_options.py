@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gralha.cli import console_consumer, console_producer
+from gralha.cli.message_formatter import LoggingMessageFormatter
 from gralha.cli.program import CommandError
 
 PRODUCER = ["--bootstrap-server", "b:1", "--topic", "t"]
@@ -157,6 +158,8 @@ def test_formatters() -> None:
 
     assert formatter() is not None
     assert formatter("--formatter", "org.apache.kafka.tools.consumer.NoOpMessageFormatter") is None
+    logging = formatter("--formatter", "org.apache.kafka.tools.consumer.LoggingMessageFormatter")
+    assert isinstance(logging, LoggingMessageFormatter)
     with pytest.raises(CommandError, match="Java classes do not run here"):
         formatter("--formatter", "com.example.Mine")
     with pytest.raises(CommandError, match="Unknown deserializer"):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cli.commands import Run
+from tests.cli.group_members import members
 from tests.client.live import eventually
 
 MANUAL = Path(__file__).parents[2] / "docs" / "COMMANDS.md"
@@ -73,6 +74,73 @@ def test_consumer_groups(document: Callable[..., Any], run: Run, topic: str) -> 
     assert {"group": topic, "type": "Classic", "protocol": ""} in document("groups", "--list")["groups"]
 
 
+def test_changes_of_offsets(document: Callable[..., Any], run: Run, topic: str) -> None:
+    reset = ["--reset-offsets", "--group", topic, "--topic", topic, "--to-earliest"]
+    offsets = [{"topic": topic, "partition": number, "newOffset": 0} for number in (0, 1)]
+    planned = {"isExecuted": False, "groups": [{"group": topic, "offsets": offsets}]}
+    assert document("consumer-groups", *reset, "--dry-run") == planned
+    assert document("consumer-groups", *reset, "--execute") == {**planned, "isExecuted": True}
+    refused = run("consumer-groups", *reset, "--dry-run", "--export", "--json")
+    assert refused.err.startswith('Option "[json]" can\'t be used with option "[export]"')
+
+    deletion = ["--delete-offsets", "--group", topic, "--topic", topic]
+    deleted = [{"topic": topic, "partition": number, "error": None} for number in (0, 1)]
+    assert document("consumer-groups", *deletion) == {"groups": [{"group": topic, "offsets": deleted}]}
+    missing = run("consumer-groups", *deletion, "--topic", f"{topic}-x", "--json")
+    (group,) = json.loads(missing.out)["groups"]
+    (error,) = [one for one in group["offsets"] if one["topic"] == f"{topic}-x"]
+    assert (missing.code, error["partition"]) == (1, None)
+    assert "does not know this topic" in error["error"]
+
+
+def test_a_group_that_is_not_reset_is_not_in_the_document_but_on_standard_error(
+    run: Run, bootstrap: str, topic: str
+) -> None:
+    with members(bootstrap, topic, [topic], [{}]):
+        reset = ["--reset-offsets", "--group", topic, "--topic", topic, "--to-earliest", "--dry-run"]
+        outcome = run("consumer-groups", *reset, "--json")
+    assert outcome.code == 1
+    assert json.loads(outcome.out)["groups"] == [{"group": topic, "offsets": []}]
+    assert "Assignments can only be reset if the group" in outcome.err
+
+
+def test_folders_and_apis_of_brokers(document: Callable[..., Any], bootstrap: str, topic: str) -> None:
+    (broker,) = document("log-dirs", "--describe", "--topic-list", topic)["brokers"]
+    (folder,) = broker["logDirs"]
+    assert [one["partition"] for one in folder["partitions"]] == [f"{topic}-0", f"{topic}-1"]
+    assert folder["error"] is None
+    (one,) = document("broker-api-versions")["brokers"]
+    assert f"{one['host']}:{one['port']}" == bootstrap
+    apis = {api["name"]: api for api in one["apis"]}
+    produce = apis["Produce"]
+    assert produce["apiKey"] == 0
+    assert produce["minVersion"] <= produce["usableVersion"] <= produce["maxVersion"]
+
+
+def test_the_state_of_moves(document: Callable[..., Any], topic: str, tmp_path: Path) -> None:
+    (described,) = document("topics", "--describe", "--topic", topic)["topics"]
+    (broker,) = described["partitions"][0]["replicas"]
+    plan = tmp_path / "plan.json"
+    moves = [
+        {"topic": topic, "partition": 0, "replicas": [broker]},
+        {"topic": topic, "partition": 1, "replicas": [broker, broker + 1]},
+    ]
+    plan.write_text(json.dumps({"version": 1, "partitions": moves}))
+    verify = ["reassign-partitions", "--verify", "--preserve-throttles"]
+    found = document(*verify, "--reassignment-json-file", str(plan))
+    assert found["partitions"] == [
+        {
+            "topic": topic,
+            "partition": one["partition"],
+            "isMoving": False,
+            "replicas": [broker],
+            "targetReplicas": one["replicas"],
+        }
+        for one in moves
+    ]
+    assert found["folders"] == []
+
+
 def test_offsets_and_configs(document: Callable[..., Any], topic: str) -> None:
     assert document("get-offsets", "--topic", topic)["offsets"] == [
         {"topic": topic, "partition": 0, "offset": 0},
@@ -112,6 +180,8 @@ def test_the_manual_has_the_fields_of_each_form(document: Callable[..., Any], to
         document("topics", "--describe", "--topic", topic),
         document("get-offsets", "--topic", topic),
         document("configs", "--describe", "--topic", topic),
+        document("log-dirs", "--describe"),
+        document("broker-api-versions"),
     ]
     for found in documents:
         for name in re.findall(r'"(\w+)":', json.dumps(found).replace(topic, "")):

@@ -1,8 +1,14 @@
+import io
 import struct
 
 import pytest
 
-from gralha.cli.message_formatter import NO_TIMESTAMP_TYPE, ConsumedRecord, MessageFormatter
+from gralha.cli.message_formatter import (
+    NO_TIMESTAMP_TYPE,
+    ConsumedRecord,
+    LoggingMessageFormatter,
+    MessageFormatter,
+)
 from gralha.cli.program import CommandError
 
 RECORD = ConsumedRecord(
@@ -92,3 +98,13 @@ def test_data_that_does_not_fit_its_deserializer() -> None:
 def test_a_foreign_deserializer_is_refused_with_the_ones_that_work() -> None:
     with pytest.raises(CommandError, match=r"Unknown deserializer com\.example\.Avro.*LongDeserializer"):
         MessageFormatter({"key.deserializer": "com.example.Avro"})
+
+
+def test_a_logging_formatter_also_writes_a_line_about_each_record() -> None:
+    log = io.StringIO()
+    formatter = LoggingMessageFormatter({"print.key": "true"}, log)
+    assert not formatter.only_value
+    assert formatter.format(RECORD) == MessageFormatter({"print.key": "true"}).format(RECORD)
+    formatter.format(RECORD._replace(timestamp_type=NO_TIMESTAMP_TYPE, key=None, value=None))
+    time = f"{RECORD.timestamp_type}:{RECORD.timestamp_ms}"
+    assert log.getvalue() == f"{time}, key:key, value:value\nkey:null value:null\n"

@@ -11,6 +11,7 @@ import pytest
 from gralha.cli.program import CommandError
 from gralha.cli.watching import show_until
 from gralha.client.errors import ConnectionFailedError
+from gralha.testing import GralhaCluster
 from tests.cli.commands import Run
 from tests.client.live import eventually
 from tests.pipelines.terminal import CTRL_C, Terminal
@@ -105,6 +106,41 @@ def test_a_person_who_waits_for_new_records_is_told_about_earlier_ones(
         assert hint not in terminal.screen
     piped = subprocess.run([*line, "--timeout-ms", "1"], capture_output=True, text=True, timeout=30)
     assert (piped.stdout, piped.stderr) == ("", "Processed a total of 0 messages\n")
+
+
+def test_a_lost_replica_is_yellow_and_a_partition_without_a_leader_red(tmp_path: Path) -> None:
+    with GralhaCluster(brokers=3) as cluster:
+        server = ["--bootstrap-server", cluster.bootstrap]
+        for name, assignment in (("copied", "1:2:3"), ("single", "3")):
+            create = kafka("topics", *server, "--create", "--topic", name, "--replica-assignment", assignment)
+            subprocess.run(create, check=True, capture_output=True, timeout=60)
+        describe = kafka("topics", *server, "--describe")
+        cluster.kill(3)
+        lost = rb"copied\tPartition: 0\tLeader: [12]\tReplicas: 1,2,3\tIsr: (1,2|2,1)\t"
+        assert eventually(
+            lambda: (
+                re.search(lost, subprocess.run(describe, capture_output=True, timeout=60).stdout) is not None
+            ),
+            timeout_s=60,
+        )
+        with Terminal(describe, cwd=tmp_path, columns=80, environment=PLAIN) as terminal:
+            assert terminal.end() == 0
+            lines = [line for line in terminal.written.splitlines() if "Partition: 0" in line]
+    colours = {topic: YELLOW in line for line in lines for topic in ("copied", "single") if topic in line}
+    assert colours == {"copied": True, "single": False}
+    (single,) = [line for line in lines if "single" in line]
+    assert single.lstrip().startswith(RED)
+
+
+def test_watched_groups_of_all_types(bootstrap: str, lagging: str, run: Run, tmp_path: Path) -> None:
+    line = kafka("groups", "--bootstrap-server", bootstrap, "--list", "--watch", "0.2")
+    with Terminal(line, cwd=tmp_path, columns=80, environment=PLAIN) as terminal:
+        terminal.wait_for(rf"{lagging} +Classic ")
+        reset = ["--reset-offsets", "--group", f"{lagging}-2", "--topic", lagging, "--to-latest", "--execute"]
+        assert run("consumer-groups", *reset).code == 0
+        terminal.wait_for(rf"{lagging}-2 +Classic ")
+        terminal.press(CTRL_C)
+        assert terminal.end() == 0
 
 
 def test_in_a_pipe_every_round_is_appended(bootstrap: str) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
-from tests.scrape import METRICS_ON, Scrape, metrics_port, scrape
+from tests.scrape import METRICS_ON, Nodes, Scrape, metrics_port, scrape
+from tests.separate_roles import BROKER, CONTROLLER, SeparateRoles
 
 from gralha.testing import GralhaCluster
 
@@ -58,7 +59,7 @@ def loaded(cluster: GralhaCluster, admin: AdminClient) -> Scrape:
     return found
 
 
-def wait_for(cluster: GralhaCluster, node_id: int, is_true: Callable[[Scrape], bool]) -> Scrape:
+def wait_for(cluster: Nodes, node_id: int, is_true: Callable[[Scrape], bool]) -> Scrape:
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         found = scrape(cluster, node_id)
@@ -194,6 +195,26 @@ def test_a_quiet_broker_serves_no_requests_for_its_metrics(cluster: GralhaCluste
             key: value for key, value in second.samples.items() if key[0] == name
         }
         assert first.families() == second.families() == scrape(cluster).families()
+
+
+def test_a_node_that_is_only_a_controller_counts_partitions_without_a_leader(tmp_path: Path) -> None:
+    with SeparateRoles(tmp_path, METRICS_ON) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.broker})
+        admin.create_topics([NewTopic("orders", PARTITIONS, 1)])["orders"].result(TIMEOUT_S)
+        prefix = "kafka_controller_kafkacontroller"
+        healthy = scrape(cluster, CONTROLLER)
+        assert healthy.sum("gralha_node_info", node_id=str(CONTROLLER), roles="controller") == 1
+        assert healthy.value(f"{prefix}_globalpartitioncount") == PARTITIONS
+        assert healthy.value(f"{prefix}_offlinepartitionscount") == 0
+        cluster.process(BROKER).kill()
+        lost = wait_for(
+            cluster, CONTROLLER, lambda found: found.value(f"{prefix}_offlinepartitionscount") == PARTITIONS
+        )
+        assert lost.value(f"{prefix}_activebrokercount") == 0
+        assert lost.value(f"{prefix}_fencedbrokercount") == 1
+        assert lost.value(f"{prefix}_activecontrollercount") == 1
+        # It has no partitions of its own.
+        assert "kafka_cluster_partition_replicascount{" not in lost.text
 
 
 # What the documentation and the dashboard promise

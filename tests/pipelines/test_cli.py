@@ -178,7 +178,11 @@ def test_status_is_a_table(tmp_path: Path, capfd: pytest.CaptureFixture[str]) ->
         f"gralha pipeline replay-dead-letters totals --bootstrap-server b:1 --checkpoints {tmp_path}"
     )
     lines = shown([*line, "--json", "totals"], capfd).splitlines()
-    assert [json.loads(one)["progress"]["lag"] for one in lines] == [12]
+    (document,) = map(json.loads, lines)
+    assert (document["version"], document["progress"]["lag"]) == (1, 12)
+    manual = (Path(__file__).parents[2] / "docs" / "COMMANDS.md").read_text()
+    row = next(line for line in manual.splitlines() if line.startswith("| `gralha pipeline status`"))
+    assert all(f'"{name}"' in row for name in [*document, *document["progress"]] if name != "version")
     assert said([*line, "total"], capfd).endswith("known are anomalies, totals. Did you mean totals?\n")
     running.release()
 

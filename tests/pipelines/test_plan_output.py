@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DoubleType, MapType, StringType, StructField, StructType
@@ -62,6 +63,10 @@ def test_the_text_has_the_words_of_users() -> None:
 
 def test_the_json_has_all_of_it() -> None:
     found = json.loads(json.dumps(to_json(PLAN)))
+    assert found["version"] == 1
+    manual = (Path(__file__).parents[2] / "docs" / "COMMANDS.md").read_text()
+    row = next(line for line in manual.splitlines() if line.startswith("| `gralha pipeline plan`"))
+    assert all(f'"{name}"' in row for name in found if name != "version")
     assert found["can_start"] is False
     assert found["problems"] == ["pipeline totals: The state changed."]
     assert found["inputs"][0]["topics"] == [{"topic": "sales", "partitions": 3}]

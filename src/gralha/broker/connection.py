@@ -14,11 +14,13 @@ import logging
 from collections import Counter
 from typing import Final, cast
 
+from gralha.broker.other_protocols import PREFIX_BYTES, what_to_do
 from gralha.broker.pipeline import Api, Peer, Pipeline
 from gralha.broker.presence import Presence
 from gralha.broker.receive_buffer import SIZE_BYTES, ReceiveBuffer
 from gralha.broker.request_meters import RequestMeters
 from gralha.broker.sending import Outbox
+from gralha.broker.warnings_once import WarningsOnce
 from gralha.protocol.primitives import ProtocolError
 
 # A part of a frame up to this size is kept, and copied at the next read. A larger part gets its own buffer.
@@ -74,6 +76,7 @@ class ConnectionSettings:
         self.max_request_bytes = max_request_bytes
         self.limits = limits
         self.meters = meters
+        self.warnings = WarningsOnce(log)
         # How many connections there were, and how many of them were closed.
         self.created = 0
         self.closed = 0
@@ -139,10 +142,13 @@ class Connection(asyncio.BufferedProtocol):
         """Stops reading from the client. Answers that are written already are still sent."""
         if not self._closed:
             log.info("closing the connection of %s:%s: %s", self.peer.host, self.peer.port, why)
-            self._closed = True
-            self.closing_since = self._loop.time()
-            self._pause()
-            self._outbox.end()
+            self._stop_reading()
+
+    def _stop_reading(self) -> None:
+        self._closed = True
+        self.closing_since = self._loop.time()
+        self._pause()
+        self._outbox.end()
 
     def abort(self) -> None:
         self._closed = True
@@ -208,7 +214,7 @@ class Connection(asyncio.BufferedProtocol):
             position = pipeline.feed(data, start, end)
         except ProtocolError as error:
             self._write_out()
-            self.close_because(str(error))
+            self._refuse(data[start : min(end, start + PREFIX_BYTES)], error)
             return
         except Exception:
             log.exception("a request of %s:%s failed", self.peer.host, self.peer.port)
@@ -226,6 +232,17 @@ class Connection(asyncio.BufferedProtocol):
             self._loop.call_soon(self._resume)
         else:
             self._keep_partial(data, position, end)
+
+    def _refuse(self, beginning: bytes, error: ProtocolError) -> None:
+        """Closes the connection after bytes that are no request. Warns if a person can mend the client."""
+        advice = what_to_do(beginning, self._settings.listener)
+        if advice is None:
+            self.close_because(str(error))
+        elif not self._closed:
+            # The port differs from attempt to attempt. The reason is the same until somebody acts.
+            reason = f"{self.peer.host} {advice}"
+            self._settings.warnings.warn(reason, "%s:%s %s", self.peer.host, self.peer.port, advice)
+            self._stop_reading()
 
     def _keep_partial(self, data: bytes, position: int, end: int) -> None:
         rest = end - position

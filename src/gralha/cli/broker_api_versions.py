@@ -1,10 +1,16 @@
 """kafka-broker-api-versions: shows the APIs of each broker, and their versions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from gralha.cli.arguments import CommandParser
 from gralha.cli.connect import add_connection_options, open_admin
+from gralha.cli.json_output import add_json_option, print_json
 from gralha.cli.program import run
+
+if TYPE_CHECKING:
+    from gralha.client.admin import Admin
+    from gralha.client.cluster import Broker
 
 # The versions of client APIs in Kafka 4.3. "usable" refers to them.
 # fmt: off
@@ -36,15 +42,57 @@ def _main(arguments: list[str]) -> int:
         ],
     )
     add_connection_options(parser)
+    add_json_option(parser)
     options = parser.parse(arguments)
     parser.require(options, "bootstrap-server")
     with open_admin(options, "admin-1") as admin:
-        for broker in sorted(admin.cluster.once(admin.cluster.brokers).values()):
-            title = f"{broker.address} (id: {broker.id} rack: {broker.rack or 'null'} isFenced: false)"
-            versions = admin.api_versions(broker.id)
-            served = {api.api_key: (api.min_version, api.max_version) for api in versions.api_keys}
-            print(f"{title} -> {describe(served)}")
+        brokers = sorted(admin.cluster.once(admin.cluster.brokers).values())
+        served = {broker.id: _served(admin, broker.id) for broker in brokers}
+    if options.json:
+        print_json(brokers=[_document(broker, served[broker.id]) for broker in brokers])
+        return 0
+    for broker in brokers:
+        title = f"{broker.address} (id: {broker.id} rack: {broker.rack or 'null'} isFenced: false)"
+        print(f"{title} -> {describe(served[broker.id])}")
     return 0
+
+
+def _served(admin: "Admin", broker_id: int) -> dict[int, tuple[int, int]]:
+    answer = admin.api_versions(broker_id)
+    return {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+
+
+def _document(broker: "Broker", served: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
+    """A broker with its APIs. An API of Kafka's clients that it lacks has no versions."""
+    apis = []
+    for key in sorted(served.keys() | _CLIENT_VERSIONS.keys()):
+        lowest, highest = served.get(key, (None, None))
+        apis.append(
+            {
+                "apiKey": key,
+                "name": name_of(key),
+                "minVersion": lowest,
+                "maxVersion": highest,
+                "usableVersion": _usable(key, served.get(key)),
+            }
+        )
+    return {"id": broker.id, "host": broker.host, "port": broker.port, "rack": broker.rack, "apis": apis}
+
+
+def _usable(key: int, versions: tuple[int, int] | None) -> int | None:
+    """The version that a client of Kafka 4.3 would use. None if there is none."""
+    if versions is None or key not in _CLIENT_VERSIONS:
+        return None
+    oldest, latest = _CLIENT_VERSIONS[key]
+    return min(latest, versions[1]) if latest >= versions[0] and versions[1] >= oldest else None
+
+
+def name_of(key: int) -> str:
+    """The name of an API, as Kafka writes it."""
+    from gralha.protocol.apis import ApiKey
+
+    known = key in ApiKey._value2member_map_
+    return "".join(word.capitalize() for word in ApiKey(key).name.split("_")) if known else "UNKNOWN"
 
 
 def describe(served: dict[int, tuple[int, int]]) -> str:
@@ -55,10 +103,7 @@ def describe(served: dict[int, tuple[int, int]]) -> str:
 
 def api_text(key: int, versions: tuple[int, int] | None) -> str:
     """One API: its name, its versions, and the one that a client would use."""
-    from gralha.protocol.apis import ApiKey
-
-    known = key in ApiKey._value2member_map_
-    name = "".join(word.capitalize() for word in ApiKey(key).name.split("_")) if known else "UNKNOWN"
+    name = name_of(key)
     if versions is None:
         return f"{name}({key}): UNSUPPORTED"
     lowest, highest = versions

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from gralha.cli.arguments import CommandParser
 from gralha.cli.consumption import new_group
-from gralha.cli.message_formatter import NO_TIMESTAMP_TYPE, PROPERTIES, ConsumedRecord, MessageFormatter
+from gralha.cli.message_formatter import (
+    NO_TIMESTAMP_TYPE,
+    PROPERTIES,
+    ConsumedRecord,
+    LoggingMessageFormatter,
+    MessageFormatter,
+)
 from gralha.cli.program import CommandError, run, stop_on_terminate
 from gralha.cli.properties import is_true, load_properties, parse_assignments, warn_of_misspelt
 from gralha.cli.topic_filter import compile_expression
@@ -26,6 +32,10 @@ _DEFAULT_FORMATTERS = (
 _SILENT_FORMATTERS = (
     "org.apache.kafka.tools.consumer.NoOpMessageFormatter",
     "kafka.tools.NoOpMessageFormatter",
+)
+_LOGGING_FORMATTERS = (
+    "org.apache.kafka.tools.consumer.LoggingMessageFormatter",
+    "kafka.tools.LoggingMessageFormatter",
 )
 # The formatters for topics of coordinators, in Kafka 4.3 and before Kafka 4.
 _COORDINATOR_FORMATTERS = (
@@ -74,7 +84,8 @@ def _parser() -> CommandParser:
     parser.flag("skip-message-on-error", "skip a record that cannot be shown instead of stopping")
     parser.value(
         "formatter",
-        "one of Kafka's own, by its Java name: DefaultMessageFormatter, NoOpMessageFormatter; "
+        "one of Kafka's own, by its Java name: DefaultMessageFormatter, NoOpMessageFormatter, "
+        "LoggingMessageFormatter (also a line on standard error for each record); "
         "OffsetsMessageFormatter and GroupMetadataMessageFormatter for __consumer_offsets; "
         "TransactionLogMessageFormatter for __transaction_state; ShareGroupStateMessageFormatter for "
         "__share_group_state",
@@ -198,7 +209,8 @@ def make_formatter(options: Namespace) -> "MessageFormatter | CoordinatorRecordF
         from gralha.cli.coordinator_records import FORMATTERS, CoordinatorRecordFormatter
 
         return CoordinatorRecordFormatter(FORMATTERS[options.formatter.replace("$", ".").rpartition(".")[2]])
-    if options.formatter is not None and options.formatter not in _DEFAULT_FORMATTERS:
+    is_logging = options.formatter in _LOGGING_FORMATTERS
+    if options.formatter is not None and not is_logging and options.formatter not in _DEFAULT_FORMATTERS:
         raise CommandError(f"Cannot load {options.formatter}: Java classes do not run here")
     properties = load_properties(options.formatter_config) if options.formatter_config else {}
     if options.key_deserializer:
@@ -207,7 +219,7 @@ def make_formatter(options: Namespace) -> "MessageFormatter | CoordinatorRecordF
         properties["value.deserializer"] = options.value_deserializer
     properties |= parse_assignments(options.formatter_property)
     warn_of_misspelt(properties, PROPERTIES)
-    return MessageFormatter(properties)
+    return LoggingMessageFormatter(properties, sys.stderr) if is_logging else MessageFormatter(properties)
 
 
 def select(options: Namespace) -> "Selection":

@@ -222,13 +222,19 @@ def _delete_offsets(admin: "Admin", options: Namespace) -> int:
         failure = str(error)
         results |= dict.fromkeys(partitions, error)
     results |= {TopicPartition(topic, -1): error for topic, error in unknown_topics.items()}
+    code = EXIT_FAILED if failure is not None or unknown_topics else 0
+    if options.json:
+        from gralha.cli.consumer_groups_json import deletion
+
+        print_json(groups=[deletion(group_id, results)])
+        return code
     print(
         f"Request succeeded for deleting offsets from group {group_id}."
         if failure is None
         else f"\nError: {failure}"
     )
     print(deletion_table(results), end="")
-    return EXIT_FAILED if failure is not None or unknown_topics else 0
+    return code
 
 
 def deletion_table(results: "dict[TopicPartition, KafkaError | None]") -> str:

@@ -1,11 +1,13 @@
 """The JSON of kafka-consumer-groups --describe: offsets, members and states."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gralha.cli.consumer_groups_description import OffsetRow
+from gralha.cli.reset_plan import Plan
 from gralha.client.group_values import GroupDescription
 from gralha.client.values import TopicPartition
+from gralha.protocol.errors import KafkaError
 
 
 def offsets(group: GroupDescription, rows: Sequence[OffsetRow]) -> dict[str, Any]:
@@ -67,6 +69,35 @@ def state(group: GroupDescription) -> dict[str, Any]:
         "groupEpoch": group.epoch,
         "targetAssignmentEpoch": group.assignment_epoch,
         "memberCount": len(group.members),
+    }
+
+
+def new_offsets(plan: Plan) -> list[dict[str, Any]]:
+    """The plan of a reset."""
+    return [
+        {
+            "group": group_id,
+            "offsets": [
+                {"topic": one.topic, "partition": one.partition, "newOffset": offset}
+                for one, offset in sorted(found.items())
+            ],
+        }
+        for group_id, found in sorted(plan.items())
+    ]
+
+
+def deletion(group_id: str, results: Mapping[TopicPartition, KafkaError | None]) -> dict[str, Any]:
+    """What became of the offsets of a group. The partitions of an unknown topic are not known."""
+    return {
+        "group": group_id,
+        "offsets": [
+            {
+                "topic": one.topic,
+                "partition": one.partition if one.partition >= 0 else None,
+                "error": None if error is None else str(error),
+            }
+            for one, error in sorted(results.items(), key=lambda item: item[0])
+        ],
     }
 
 

@@ -31,7 +31,7 @@ _AVAILABLE_WITH: Mapping[str, tuple[str, ...]] = {
     "offsets": ("describe",),
     "state": ("describe", "list"),
     "type": ("list",),
-    "json": ("list", "describe"),
+    "json": ("list", "describe", "reset-offsets", "delete-offsets"),
     "watch": ("list", "describe"),
 }
 _STATES = (
@@ -172,6 +172,8 @@ def _check_delete(parser: CommandParser, options: Namespace) -> None:
 def _check_reset(parser: CommandParser, options: Namespace) -> None:
     if not options.reset_offsets:
         return
+    if options.json:
+        parser.exclude(options, "json", ["export"])
     if options.dry_run and options.execute:
         parser.error("Option [reset-offsets] only accepts one of [execute] and [dry-run]")
     if not options.dry_run and not options.execute:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from gralha.cli.arguments import given
+from gralha.cli.json_output import print_json
 from gralha.cli.partition_offsets import (
     check_partitions,
     committed_offsets,
@@ -38,7 +39,11 @@ def reset(admin: "Admin", options: Namespace, group_ids: Iterable[str]) -> int:
     states = _states(admin, group_ids)
     with Waiting(lambda: f"Reading the offsets of group {len(plan)} of {len(states)}") as line:
         is_refused = _make_plan(admin, options, states, from_file, plan, line)
-    if options.export:
+    if options.json:
+        from gralha.cli.consumer_groups_json import new_offsets
+
+        print_json(isExecuted=options.execute, groups=new_offsets(plan))
+    elif options.export:
         print(export_csv(plan, with_group=len(options.group) != 1))
     else:
         print(plan_table(plan), end="")
@@ -58,16 +63,19 @@ def _make_plan(
     Returns True if a group was refused.
     """
     is_refused = False
+    # The JSON is alone on standard output.
+    complaints = sys.stderr if options.json else None
     for group_id, state in states.items():
         plan[group_id] = {}
         if state not in (EMPTY, DEAD):
             line.say(
                 f"\nError: Assignments can only be reset if the group '{group_id}' is inactive, "
-                f"but the current state is {state}."
+                f"but the current state is {state}.",
+                complaints,
             )
             is_refused = True
         elif options.from_file is not None and group_id not in from_file:
-            line.say(f"\nError: No reset plan for group {group_id} found")
+            line.say(f"\nError: No reset plan for group {group_id} found", complaints)
             is_refused = True
         else:
             scenarios = _Scenarios(admin, options, group_id, line)
@@ -169,7 +177,8 @@ class _Scenarios:
         for topic, number in without:
             self._line.say(
                 f"\nWarn: Partition {number} from topic {topic} is empty. "
-                "Falling back to latest known offset."
+                "Falling back to latest known offset.",
+                sys.stderr if self._options.json else None,
             )
         return offsets | end_offsets(self._admin, without)
 

@@ -8,8 +8,10 @@ from gralha.cli.arguments import CommandParser, given
 from gralha.cli.connect import add_connection_options, open_admin
 from gralha.cli.json_output import add_json_option, print_json
 from gralha.cli.program import run
+from gralha.cli.watching import add_watch_option, watched
 
 if TYPE_CHECKING:
+    from gralha.client.admin import Admin
     from gralha.client.group_values import GroupListing
 
 _TYPES = ("Classic", "Consumer", "Share", "Streams")
@@ -34,6 +36,7 @@ def _parser() -> CommandParser:
     parser.flag("share", "only share groups")
     parser.flag("streams", "only streams groups")
     add_json_option(parser)
+    add_watch_option(parser, "--list")
     return parser
 
 
@@ -43,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _main(arguments: list[str]) -> int:
     options = parse_options(arguments)
-    return run(lambda _: _list(options), [], prefix="Error while executing groups command : ")
+    return run(lambda _: _watch(options), [], prefix="Error while executing groups command : ")
 
 
 def parse_options(arguments: list[str]) -> Namespace:
@@ -60,9 +63,13 @@ def parse_options(arguments: list[str]) -> Namespace:
     return options
 
 
-def _list(options: Namespace) -> int:
+def _watch(options: Namespace) -> int:
     with open_admin(options, "kafka-groups", timeout_ms=_TIMEOUT_MS) as admin:
-        groups = admin.list_groups()
+        return watched(lambda: _list(admin, options), options.watch)
+
+
+def _list(admin: "Admin", options: Namespace) -> int:
+    groups = admin.list_groups()
     chosen = [group for group in groups if passes(group, options)]
     if options.json:
         print_json(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gralha.cli.arguments import CommandParser
 from gralha.cli.connect import add_connection_options, open_admin
+from gralha.cli.json_output import print_json
 from gralha.cli.program import CommandError, run
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def _parser() -> CommandParser:
     parser.flag("describe", "REQUIRED: show the data folders")
     parser.value("broker-list", "ids of brokers, separated by commas (default: all)", metavar="N,N,...")
     parser.value("topic-list", "topics, separated by commas (default: all)", metavar="TOPIC,...")
+    parser.add_argument("--json", action="store_true", help="print nothing but the JSON, for programs")
     return parser
 
 
@@ -37,8 +39,12 @@ def _main(arguments: list[str]) -> int:
     wanted = parse_broker_list(options.broker_list)
     with open_admin(options, "log-dirs-tool") as admin:
         brokers = choose_brokers(wanted, admin.describe_cluster().broker_ids)
-        print("Querying brokers for log directories information")
+        if not options.json:
+            print("Querying brokers for log directories information")
         folders = {broker: admin.describe_log_dirs(broker) for broker in brokers}
+    if options.json:
+        print_json(**document(folders, topics))
+        return 0
     print(f"Received log directory information from brokers {_listed(brokers)}")
     print(to_json(folders, topics))
     return 0
@@ -69,14 +75,18 @@ def _listed(brokers: list[int]) -> str:
 
 def to_json(folders: "dict[int, list[LogDir]]", topics: set[str]) -> str:
     """Kafka's JSON document, with the keys in the order of Kafka's command."""
-    document = {
+    found = {**document(folders, topics), "version": 1}
+    return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
+
+
+def document(folders: "dict[int, list[LogDir]]", topics: set[str]) -> dict[str, Any]:
+    """The folders of each broker, with the partitions of these topics, or of all."""
+    return {
         "brokers": [
             {"broker": broker, "logDirs": [_folder(folder, topics) for folder in found]}
             for broker, found in folders.items()
-        ],
-        "version": 1,
+        ]
     }
-    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
 
 
 def _folder(folder: "LogDir", topics: set[str]) -> dict[str, Any]:

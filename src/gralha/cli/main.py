@@ -36,6 +36,8 @@ KAFKA_COMMANDS = {
     "metadata-shell": ("metadata_shell", "show the metadata in a file as a tree"),
     "producer-perf-test": ("producer_perf_test", "measure how fast records are written"),
     "reassign-partitions": ("reassign_partitions", "move partitions to other brokers"),
+    "server-start": ("server_start", "run one node, with the command line of Kafka's script"),
+    "server-stop": ("server_stop", "stop the nodes on this machine"),
     "storage": ("storage", "format data folders"),
     "streams-application-reset": ("streams_application_reset", "let a Kafka Streams application start again"),
     "topics": ("topics", "create, list, describe, alter and delete topics"),

@@ -6,7 +6,7 @@ ends with `key.separator`, the last one with `line.separator`.
 
 import struct
 from collections.abc import Callable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TextIO
 
 from gralha.cli.program import CommandError
 from gralha.cli.properties import is_true
@@ -96,6 +96,28 @@ class MessageFormatter:
 
     def _data(self, data: bytes | None, decode: Decoder) -> bytes:
         return self._null if data is None else decode(data)
+
+
+class LoggingMessageFormatter(MessageFormatter):
+    """Formats records, and also writes a line about each to a log."""
+
+    def __init__(self, properties: Mapping[str, str], log: TextIO) -> None:
+        super().__init__(properties)
+        self.only_value = False
+        self._log = log
+
+    def format(self, record: ConsumedRecord) -> bytes:
+        self._log.write(f"{log_text(record)}\n")
+        return super().format(record)
+
+
+def log_text(record: ConsumedRecord) -> str:
+    """The line of Kafka's LoggingMessageFormatter. A key that is null is followed by no comma there."""
+    has_time = record.timestamp_type != NO_TIMESTAMP_TYPE
+    time = f"{record.timestamp_type}:{record.timestamp_ms}, " if has_time else ""
+    key = "null " if record.key is None else f"{record.key.decode(errors='replace')}, "
+    value = "null" if record.value is None else record.value.decode(errors="replace")
+    return f"{time}key:{key}value:{value}"
 
 
 def _timestamp(record: ConsumedRecord) -> bytes:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from gralha.cli.json_output import VERSION
 from gralha.cli.pipeline_choice import chosen_pipelines, failed, run_options, say_if_watched
 from gralha.cli.pipeline_session import CommandSpark, parse_conf
 from gralha.pipelines.planning import Plan, TopicPlan
@@ -73,6 +74,7 @@ def describe(plan: Plan) -> list[str]:
 def to_json(plan: Plan) -> dict[str, Any]:
     """A plan as a JSON object. Names are those of the declaration."""
     return {
+        "version": VERSION,
         "pipeline": plan.pipeline.name,
         "file": plan.pipeline.file,
         "line": plan.pipeline.line,

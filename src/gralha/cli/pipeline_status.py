@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from gralha.cli.colour import red, yellow
+from gralha.cli.json_output import VERSION
 from gralha.cli.pipeline_letters import letters_text
 from gralha.cli.pipeline_options import WATCH_SECONDS
 from gralha.cli.program import CommandError, stop_on_terminate
@@ -47,7 +48,7 @@ def command(options: Namespace) -> int:
 def _lines(options: Namespace) -> list[str]:
     states = [state for file in chosen_files(options) if (state := file.read()) is not None]
     if options.json:
-        return [json.dumps(state.to_json()) for state in states]
+        return [json.dumps({"version": VERSION, **state.to_json()}) for state in states]
     if not states:
         return [f"No pipeline has run with checkpoints in {options.checkpoints}."]
     lines = _table(states)

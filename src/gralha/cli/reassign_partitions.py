@@ -111,20 +111,25 @@ def _show_state(admin: "Admin", options: Namespace) -> bool:
     """Prints the state of the moves, and removes the throttles at their end. Returns True if some go on."""
     from gralha.cli.reassignment_file import parse_plan
     from gralha.cli.reassignment_throttles import clear_throttles
+    from gralha.cli.reassignment_verification import verification
     from gralha.cli.replica_moves import folders_of, is_moving, state_text
 
     plan = parse_plan(_plan(options))
     moving = admin.list_reassignments()
-    print("Status of partition reassignment:")
     settled = [partition for partition in plan.replicas() if partition not in moving]
     current = _replicas_or_none(admin, settled)
-    for partition, target in sorted(plan.replicas().items()):
-        print(_partition_text(partition, current.get(partition), target))
     folders = folders_of(admin, plan.folders)
-    print("\n".join(state_text(one, folders[one], plan.folders[one]) for one in sorted(folders)), flush=True)
+    if options.json:
+        print_json(**verification(plan, current, folders))
+    else:
+        print("Status of partition reassignment:")
+        for partition, target in sorted(plan.replicas().items()):
+            print(_partition_text(partition, current.get(partition), target))
+        texts = (state_text(one, folders[one], plan.folders[one]) for one in sorted(folders))
+        print("\n".join(texts), flush=True)
     between_folders = any(map(is_moving, folders.values()))
     if not moving and not between_folders and not options.preserve_throttles:
-        clear_throttles(admin, plan.replicas())
+        clear_throttles(admin, plan.replicas(), silent=options.json)
     return between_folders or any(partition in moving for partition in plan.replicas())
 
 

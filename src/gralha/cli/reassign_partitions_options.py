@@ -23,7 +23,7 @@ _ALLOWED: Mapping[str, tuple[str, ...]] = {
         *("additional", "throttle", "replica-alter-log-dirs-throttle", "timeout"),
         *("disallow-replication-factor-change", "wait"),
     ),
-    "verify": ("preserve-throttles", "watch"),
+    "verify": ("preserve-throttles", "watch", "json"),
     "cancel": ("preserve-throttles", "timeout", "bootstrap-controller"),
     "list": ("bootstrap-controller", "json"),
 }

@@ -83,7 +83,9 @@ def _set_on_brokers(admin: "Admin", brokers: Iterable[int], values: Mapping[str,
         admin.alter_configs(ConfigResource(ResourceType.BROKER, str(broker)), set_values=values)
 
 
-def clear_throttles(admin: "Admin", targets: Mapping[TopicPartition, Sequence[int]]) -> None:
+def clear_throttles(
+    admin: "Admin", targets: Mapping[TopicPartition, Sequence[int]], *, silent: bool = False
+) -> None:
     """Deletes the throttles of all brokers, and of the topics of a plan.
 
     The original brokers of the partitions are not known any more, so all brokers are cleared.
@@ -92,12 +94,14 @@ def clear_throttles(admin: "Admin", targets: Mapping[TopicPartition, Sequence[in
         *admin.describe_cluster().broker_ids,
         *(broker for target in targets.values() for broker in target),
     }
-    print(f"Clearing broker-level throttles on broker{_s(brokers)} {_comma(brokers)}", flush=True)
+    if not silent:
+        print(f"Clearing broker-level throttles on broker{_s(brokers)} {_comma(brokers)}", flush=True)
     for broker in sorted(brokers):
         resource = ConfigResource(ResourceType.BROKER, str(broker))
         admin.alter_configs(resource, delete=(_LEADER_RATE, _FOLLOWER_RATE, _FOLDER_RATE))
     topics = {partition.topic for partition in targets}
-    print(f"Clearing topic-level throttles on topic{_s(topics)} {_comma(topics)}", flush=True)
+    if not silent:
+        print(f"Clearing topic-level throttles on topic{_s(topics)} {_comma(topics)}", flush=True)
     for topic in sorted(topics):
         resource = ConfigResource(ResourceType.TOPIC, topic)
         admin.alter_configs(resource, delete=(_LEADER_REPLICAS, _FOLLOWER_REPLICAS))

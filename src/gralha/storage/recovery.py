@@ -105,7 +105,8 @@ class LogLoader:
         log_end_offset = self._read_end() if self.clean else self._recover()
         if self.segments and log_end_offset < self.log_start_offset:
             logger.warning(
-                "%s ends at %d, before its start offset %d: starting anew there",
+                "%s ends at offset %d, before its log start offset %d. It has no records left, and the next "
+                "one gets the log start offset",
                 self.name,
                 log_end_offset,
                 self.log_start_offset,
@@ -337,7 +338,12 @@ class LogLoader:
 
     def _rebuild_indexes(self, segment: Segment) -> None:
         """Write the indexes again from the headers of the batches, because a file is missing or wrong."""
-        logger.warning("%s: building the indexes of segment %d anew", self.name, segment.base_offset)
+        logger.warning(
+            "%s: an index of segment %d is missing or wrong. It is made again from the records, which have "
+            "lost nothing",
+            self.name,
+            segment.base_offset,
+        )
         size = segment.size_bytes
         segment.start_walk()
         position: i64 = 0

@@ -12,7 +12,7 @@ from typing import cast
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers import broker_loggers, config_resources
-from gralha.broker.handlers.forwarding import Decided, deciding, forward
+from gralha.broker.handlers.forwarding import Decided, forward
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.controller import configs
 from gralha.metadata.image import BROKER_LOGGER_RESOURCE
@@ -48,7 +48,13 @@ async def handle_on_controller(
             config_resources.check_addressee(node, resource.resource_type, resource.resource_name)
         return _change_levels(resource, request.validate_only)
 
-    return await _split(request, change, partial(deciding(Decided(decide, refusal)), node, context))
+    async def pass_on(asked: IncrementalAlterConfigsRequest) -> Message:
+        try:
+            return await decide(node, context, asked)
+        except KafkaError as error:
+            return refusal(asked, error, context.api_version)
+
+    return await _split(request, change, pass_on)
 
 
 async def _split(
@@ -56,7 +62,7 @@ async def _split(
     change: Callable[[AlterConfigsResource], bool],
     pass_on: Callable[[IncrementalAlterConfigsRequest], Awaitable[Message]],
 ) -> IncrementalAlterConfigsResponse:
-    """The answers of `change`, which returns False for resources that must be passed on, and those to them."""
+    """Changes each resource here, or passes it on with the others if `change` returns False."""
     done_here: dict[int, AlterConfigsResourceResponse] = {}
     passed_on: list[AlterConfigsResource] = []
     for number, resource in enumerate(request.resources):
