@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 from gralha.broker.config import NodeConfig
-from gralha.broker.node import Node, StartError
+from gralha.broker.node import Node
+from gralha.broker.start_error import StartError
 from gralha.cli import server
 from gralha.metadata.formatting import prepare_folders
 from gralha.storage.checkpoints import remove_clean_shutdown

@@ -19,6 +19,7 @@ from gralha.broker.active_duties import ActiveDuties
 from gralha.broker.broker import Broker
 from gralha.broker.config import Listener, NodeConfig
 from gralha.broker.controller_channel import ControllerChannel
+from gralha.broker.folders import NodeFolders
 from gralha.broker.handlers import APIS, CONTROLLER_APIS
 from gralha.broker.lifecycle import Lifecycle, RegistrationRefusedError
 from gralha.broker.metrics.node_metrics import NodeMetrics
@@ -35,15 +36,12 @@ from gralha.broker.part_settings import (
 )
 from gralha.broker.pipeline import Api, Peer, RequestContext
 from gralha.broker.server import Server
+from gralha.broker.start_error import HOST, METRICS, PORT, StartError
 from gralha.metadata.config_keys import broker_config_value
 from gralha.metadata.features import SUPPORTED_FEATURES
 from gralha.metadata.formatting import (
-    FormatError,
     MetaProperties,
-    prepare_folders,
     read_bootstrap_records,
-    read_meta_properties,
-    shared_cluster_id,
 )
 from gralha.metadata.image import ImageChange, MetadataError, MetadataImage
 from gralha.metadata.service import ControllerService
@@ -63,31 +61,14 @@ from gralha.replication.manager import ReplicaManager, ReplicationPorts
 from gralha.replication.quota import UNLIMITED
 from gralha.storage.cleaning import CleaningWorker
 from gralha.storage.config import LogConfig
-from gralha.storage.disk import Disk, DiskError, FolderLock
-from gralha.storage.failed_sync import mark_failed_sync, write_unsynced_again
-from gralha.storage.manager import FolderLockedError, LogManager
+from gralha.storage.disk import Disk, DiskError
+from gralha.storage.manager import LogManager
 from gralha.transactions.producer_ids import Block, ProducerIds
 
 log = logging.getLogger("gralha.broker")
 
 PLAINTEXT: Final = 0
-# What a `StartError` is about.
-PORT: Final = "port"
-HOST: Final = "host"
-METRICS: Final = "metrics"
-FOLDER: Final = "folder"
 CONTROLLED_SHUTDOWN_S: Final = 30.0
-
-
-class StartError(Exception):
-    """A node cannot start. The message says why, and `setting` which setting a person could change.
-
-    The command that has started the node says how, because not everybody writes a properties file.
-    """
-
-    def __init__(self, message: str, setting: str | None = None) -> None:
-        super().__init__(message)
-        self.setting = setting
 
 
 class Node:
@@ -111,7 +92,6 @@ class Node:
         self._clock = clock
         self._random = random
         self._failure: asyncio.Future[None] | None = None
-        self._metadata_lock: FolderLock | None = None
         self._logs = LogManager(
             disk,
             config.log_dirs,
@@ -126,6 +106,7 @@ class Node:
             cleaner_settings=cleaner_settings(config, lambda name: config.text(name) or ""),
             cleaning_worker=cleaning_worker,
         )
+        self._folders = NodeFolders(config, disk, self._logs, clock, random)
         self._neighbours = Neighbours(
             config, lambda: self._controller, self._peer_lost, self._peer_died, self._fail
         )
@@ -170,7 +151,7 @@ class Node:
         try:
             await self._close()
         except DiskError as error:
-            self._note_failed_sync(error)
+            self._folders.note_failed_sync(error)
             raise
 
     async def _ended_before(self, work: "asyncio.Future[None] | None") -> bool:
@@ -193,7 +174,7 @@ class Node:
             self._controller_server, config.controller_listeners, CONTROLLER_APIS, self.controller_addresses
         )
         await self._bind_metrics()
-        folders = await loop.run_in_executor(None, self._take_folders)
+        folders = await loop.run_in_executor(None, self._folders.take)
         self._controller = self._new_controller(folders[config.metadata_log_dir])
         try:
             await self._controller.start()
@@ -297,47 +278,6 @@ class Node:
             self._neighbours.presence,
             self._neighbours.brokers,
         )
-
-    def _take_folders(self) -> dict[str, MetaProperties]:
-        """Locks the folders against other processes, then reads their identity. This blocks."""
-        config = self.config
-        try:
-            self._logs.lock()
-            if config.metadata_log_dir not in config.log_dirs:
-                self._disk.make_folder(config.metadata_log_dir)
-                self._metadata_lock = self._disk.lock_folder(config.metadata_log_dir)
-                if self._metadata_lock is None:
-                    raise FolderLockedError(f"{config.metadata_log_dir} is in use by another broker")
-            write_unsynced_again(self._disk, self._folders())
-            return prepare_folders(
-                self._disk,
-                config.log_dirs,
-                config.metadata_log_dir,
-                config.node_id,
-                self._clock(),
-                self._random,
-                self._shared_cluster_id(),
-            )
-        except FolderLockedError as error:
-            raise StartError(str(error), FOLDER) from None
-        except FormatError as error:
-            raise StartError(str(error)) from None
-
-    def _shared_cluster_id(self) -> str | None:
-        """The cluster id that nodes derive when they format their own folders. None if this node is alone."""
-        config = self.config
-        voters = config.voters
-        if not voters and config.quorum_servers:
-            if read_meta_properties(self._disk, config.metadata_log_dir) is None:
-                raise FormatError(
-                    f"{config.metadata_log_dir} is empty, and controller.quorum.bootstrap.servers does not "
-                    "tell its cluster. Run kafka-storage format --cluster-id ID --no-initial-controllers "
-                    "with this configuration first."
-                )
-            return None
-        if len(voters) <= 1 and config.is_controller:
-            return None
-        return shared_cluster_id(f"{one.node_id}@{one.host}:{one.port}" for one in voters)
 
     def _new_controller(self, metadata_folder: MetaProperties) -> ControllerService:
         config = self.config
@@ -547,8 +487,7 @@ class Node:
         await _cancel(self._tasks)
         self._raise_failure()
         await self._close_logs()
-        if self._metadata_lock is not None:
-            self._metadata_lock.release()
+        self._folders.release()
 
     async def _close_logs(self) -> None:
         """Writes the marks of a clean stop only if all logs were opened. Others may need recovery after a
@@ -586,17 +525,8 @@ class Node:
         await _cancel(self._tasks)
         await self._are_logs_open()
         self._logs.release()
-        self._note_failed_sync(error)
-        if self._metadata_lock is not None:
-            self._metadata_lock.release()
-
-    def _note_failed_sync(self, error: BaseException) -> None:
-        """After a failed sync: marks the folders, so that the next process does not trust the page cache."""
-        if isinstance(error, DiskError) and error.is_fatal:
-            mark_failed_sync(self._disk, self._folders())
-
-    def _folders(self) -> list[str]:
-        return sorted({*self.config.log_dirs, self.config.metadata_log_dir})
+        self._folders.note_failed_sync(error)
+        self._folders.release()
 
 
 def _not_bound(listener: Listener, error: OSError, setting: str) -> StartError:

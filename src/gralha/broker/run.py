@@ -17,8 +17,9 @@ from typing import Final
 
 from gralha.broker.config import NodeConfig
 from gralha.broker.lifecycle import RegistrationRefusedError
-from gralha.broker.node import Node, StartError
+from gralha.broker.node import Node
 from gralha.broker.process_usage import process_usage
+from gralha.broker.start_error import StartError
 from gralha.storage.cleaner_process import CleanerProcess
 from gralha.storage.disk import DiskError
 from gralha.storage.real_disk import RealDisk

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gralha.broker.config import NodeConfig
-from gralha.broker.node import Node, StartError
+from gralha.broker.node import Node
+from gralha.broker.start_error import StartError
 from gralha.metadata.formatting import FormatPlan, format_folders, random_uuid
 from gralha.protocol.primitives import uuid_to_string
 from gralha.simulation.cleaner import SteppedCleaner
