@@ -7,9 +7,10 @@ that commits or aborts. The model is the list of what was written, and of nothin
 - the aborted transactions that a fetch of any range must name, and those that it may name,
 - the records that a reader of committed records gets from any offset on.
 
-After a restart or a truncation the log may know less, as Kafka's does. Retention may have removed the begin of a
-transaction: `known_from` is the first offset that the log must know. And a snapshot has no transaction that has
-ended: `ended_before` is the offset below which a marker counts, also if it is above the high watermark.
+After a restart or a truncation the log may know less, as Kafka's does. Retention may have removed the begin
+of a transaction: `known_from` is the first offset that the log must know. And a snapshot has no transaction
+that has ended: `ended_before` is the offset below which a marker counts, also if it is above the high
+watermark.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class TransactionalLogMachine(LogMachine):
     # What the model says
 
     def transactions(self, since: int = 0) -> list[Transaction]:
-        """All transactions, in the order of their ends, as somebody knows them who reads from an offset on."""
+        """All transactions from an offset on, in the order of their ends."""
         ended: list[Transaction] = []
         begun: dict[int, int] = {}
         for piece in self.pieces:
