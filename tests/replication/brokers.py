@@ -23,6 +23,7 @@ from gralha.metadata.image import (
     PartitionImage,
     TopicImage,
 )
+from gralha.metadata.shared_map import SharedMap
 from gralha.protocol.message import Message
 from gralha.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -174,7 +175,9 @@ class Brokers:
     def tell(self, changed_brokers: tuple[int, ...] = ()) -> None:
         topic = TopicImage("t", TOPIC_ID, {0: self.placed})
         self.image = EMPTY_IMAGE._replace(
-            brokers=dict(self.registered), topics={"t": topic}, topics_by_id={TOPIC_ID: topic}
+            brokers=dict(self.registered),
+            topics=SharedMap({"t": topic}),
+            topics_by_id=SharedMap({TOPIC_ID: topic}),
         )
         for broker in self.by_id.values():
             broker.replicas.apply(ImageChange([], [topic], [], [], list(changed_brokers), False, False))

@@ -251,6 +251,41 @@ def test_what_was_never_answered_is_not_kept_for_ever(leader: Leader) -> None:
     assert not leader.needs(producer_id=KEPT_MAX)
 
 
+def test_producers_whose_batches_wait_are_all_kept(leader: Leader) -> None:
+    answers: list[int] = []
+    waiting = [leader.ask(producer_id=producer_id) for producer_id in range(KEPT_MAX)]
+    for verification in waiting:
+        assert verification.wait("t", answers.append)
+    waiting += [leader.ask(producer_id=KEPT_MAX + more) for more in range(50)]
+    assert all(leader.verifications.is_current(one) for one in waiting)
+    waiting[0].answer("t", 0)
+    leader.ask(producer_id=2 * KEPT_MAX)
+    assert answers == [0]
+    assert all(leader.verifications.is_current(one) for one in waiting[1:KEPT_MAX])
+
+
+def test_an_epoch_whose_batches_wait_is_kept(leader: Leader) -> None:
+    oldest = leader.ask(epoch=0)
+    assert oldest.wait("t", lambda code: None)
+    others = [leader.ask(epoch=epoch) for epoch in range(1, EPOCHS_MAX + 1)]
+    assert leader.verifications.is_current(oldest)
+    assert not leader.verifications.is_current(others[0])
+
+
+def test_batches_that_wait_are_answered_once_in_their_order(leader: Leader) -> None:
+    answers: list[tuple[str, int]] = []
+    verification = leader.ask()
+    assert verification.wait("t", lambda code: answers.append(("first", code)))
+    assert not verification.wait("t", lambda code: answers.append(("second", code)))
+    assert verification.wait("false", lambda code: answers.append(("another id", code)))
+    verification.answer("t", 0)
+    assert answers == [("first", 0), ("second", 0)]
+    assert verification.has_waiting()
+    assert verification.wait("t", lambda code: answers.append(("third", code)))
+    verification.answer("false", 47)
+    assert answers[2:] == [("another id", 47)]
+
+
 def test_the_epochs_of_a_producer_are_not_kept_for_ever(leader: Leader) -> None:
     oldest, *others = [leader.ask(epoch=epoch) for epoch in range(EPOCHS_MAX + 1)]
     assert not leader.verifications.is_current(oldest)

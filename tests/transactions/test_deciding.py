@@ -37,29 +37,29 @@ init 7 5           | Empty 6        | PrepareAbort 6  | concurrent    | concurre
 init 7 4           | Empty 5        | fenced          | concurrent    | concurrent   | Empty 5        | Empty 5
 init 7 3           | fenced         | fenced          | concurrent    | concurrent   | fenced         | fenced
 init 7 6           | fenced         | fenced          | concurrent    | concurrent   | fenced         | fenced
-init 8 5           | fenced         | fenced          | fenced        | fenced       | fenced         | fenced
+init 8 5           | fenced         | fenced          | concurrent    | concurrent   | fenced         | fenced
 add 7 5 a          | Ongoing 5 a    | same            | concurrent    | concurrent   | Ongoing 5 a    | Ongoing 5 a
 add 7 5 b          | Ongoing 5 b    | Ongoing 5 a b   | concurrent    | concurrent   | Ongoing 5 b    | Ongoing 5 b
 add 7 5 a b        | Ongoing 5 a b  | Ongoing 5 a b   | concurrent    | concurrent   | Ongoing 5 a b  | Ongoing 5 a b
 add 7 5            | Ongoing 5      | same            | concurrent    | concurrent   | Ongoing 5      | Ongoing 5
-add 7 4 a          | fenced         | fenced          | fenced        | fenced       | fenced         | fenced
-add 7 6 a          | fenced         | fenced          | fenced        | fenced       | fenced         | fenced
-add 8 5 a          | mapping        | mapping         | mapping       | mapping      | mapping        | mapping
+add 7 4 a          | fenced         | fenced          | concurrent    | concurrent   | fenced         | fenced
+add 7 6 a          | fenced         | fenced          | concurrent    | concurrent   | fenced         | fenced
+add 8 5 a          | mapping        | mapping         | concurrent    | concurrent   | mapping        | mapping
 verify 7 5         | has            | has a           | concurrent    | concurrent   | has            | has
 verify 7 4         | fenced         | fenced          | fenced        | fenced       | fenced         | fenced
 verify 8 5         | mapping        | mapping         | mapping       | mapping      | mapping        | mapping
-commit-v1 7 5      | invalid        | PrepareCommit 5 | concurrent    | invalid      | same           | invalid
-abort-v1 7 5       | invalid        | PrepareAbort 5  | invalid       | concurrent   | invalid        | same
+commit-v1 7 5      | invalid        | PrepareCommit 5 | concurrent    | concurrent   | same           | invalid
+abort-v1 7 5       | invalid        | PrepareAbort 5  | concurrent    | concurrent   | invalid        | same
 commit-v1 7 4      | fenced         | fenced          | fenced        | fenced       | fenced         | fenced
 abort-v1 7 6       | fenced         | fenced          | fenced        | fenced       | fenced         | fenced
 commit-v1 8 5      | mapping        | mapping         | mapping       | mapping      | mapping        | mapping
-commit-v2 7 5      | invalid        | PrepareCommit 6 | fenced        | fenced       | invalid        | invalid
-abort-v2 7 5       | PrepareAbort 6 | PrepareAbort 6  | fenced        | fenced       | PrepareAbort 6 | PrepareAbort 6
-commit-v2 7 4      | fenced         | fenced          | concurrent    | invalid      | same           | invalid
-abort-v2 7 4       | fenced         | fenced          | invalid       | concurrent   | invalid        | same
-commit-v2 7 3      | fenced         | fenced          | fenced        | fenced       | fenced         | fenced
-abort-v2 7 6       | fenced         | fenced          | fenced        | fenced       | fenced         | fenced
-commit-v2 8 4      | mapping        | mapping         | mapping       | mapping      | mapping        | mapping
+commit-v2 7 5      | invalid        | PrepareCommit 6 | concurrent    | concurrent   | invalid        | invalid
+abort-v2 7 5       | PrepareAbort 6 | PrepareAbort 6  | concurrent    | concurrent   | PrepareAbort 6 | PrepareAbort 6
+commit-v2 7 4      | fenced         | fenced          | concurrent    | concurrent   | same           | invalid
+abort-v2 7 4       | fenced         | fenced          | concurrent    | concurrent   | invalid        | same
+commit-v2 7 3      | fenced         | fenced          | concurrent    | concurrent   | fenced         | fenced
+abort-v2 7 6       | fenced         | fenced          | concurrent    | concurrent   | fenced         | fenced
+commit-v2 8 4      | mapping        | mapping         | concurrent    | concurrent   | mapping        | mapping
 """  # noqa: E501
 ROWS = [[cell.strip() for cell in line.split("|")] for line in TABLE.strip().splitlines()]
 CELLS = [
@@ -229,6 +229,17 @@ def test_an_older_producer_does_not_use_up_a_producer_id() -> None:
     assert told(known_in(State.EMPTY, LAST_EPOCH), "init 7 5") == "PRODUCER_FENCED"
 
 
+@pytest.mark.parametrize(
+    "request_", [f"init {NEW_ID} 0", f"add {NEW_ID} 0 a", f"commit-v2 {NEW_ID} 0", f"abort-v2 {NEW_ID} 0"]
+)
+def test_a_producer_may_use_its_next_id_before_the_markers_are_written(request_: str) -> None:
+    """The answer to EndTxn has the next producer id, so this is nobody else."""
+    decided = run(known_in(State.ONGOING, LAST_EPOCH), f"commit-v2 7 {LAST_EPOCH}", new_id)
+    assert isinstance(decided, Transaction)
+    assert told(decided, request_) == "CONCURRENT_TRANSACTIONS"
+    assert told(decided.completed(NOW_MS), request_) not in set(SHORT.values()) - {"INVALID_TXN_STATE"}
+
+
 def test_v1_ends_the_last_epoch_like_every_other() -> None:
     known = known_in(State.ONGOING, LAST_EPOCH)
     assert told(known, f"commit-v1 7 {LAST_EPOCH}") == f"PrepareCommit {LAST_EPOCH}"
@@ -242,6 +253,9 @@ def test_v2_goes_on_with_a_new_producer_id(is_commit: bool) -> None:
     # The markers have the old id, with the one epoch that no producer has.
     assert (ended.producer_id, ended.epoch, ended.next_producer_id) == (7, LAST_EPOCH + 1, NEW_ID)
     assert told(ended, f"{verb} 7 {LAST_EPOCH}") == "CONCURRENT_TRANSACTIONS"
+    # The producer has heard of its new id, and its next transaction waits until the markers are written.
+    for request in ("init {}", "add {} a", "commit-v2 {}", "abort-v2 {}"):
+        assert told(ended, request.format(f"{NEW_ID} 0")) == "CONCURRENT_TRANSACTIONS"
     complete = ended.completed(NOW_MS)
     assert (complete.producer_id, complete.epoch, complete.next_producer_id) == (NEW_ID, 0, NO_PRODUCER_ID)
     assert complete.previous_producer_id == 7

@@ -7,7 +7,8 @@ The model is a partition of a topic, as readers of committed records see it, and
 
 - A decided transaction never changes its decision.
 - A retry of EndTxn that took effect succeeds while no later producer has taken the id over.
-- One producer epoch at a time can add partitions.
+- One producer epoch at a time can add partitions, commit and abort.
+- While markers are owed, a producer is only told to come back, also with the epoch or the id of after that.
 - The live state equals the state that is loaded from the log.
 - No transaction is open for longer than its timeout.
 """
@@ -103,7 +104,12 @@ class TransactionsModel(RuleBasedStateMachine):
             machine.reload(loses_uncommitted=fate is Fate.LOST)
         assert answer.code is not None
         assert answer.code == 0 or answer.code in REFUSALS
+        self.answered = answer
         return None if fate is Fate.UNHEARD or answer.code != 0 else answer
+
+    def is_told_to_come_back(self, before: Transaction, fate: Fate, version: int) -> None:
+        if before.state in PREPARED and fate in (Fate.ANSWERED, Fate.UNHEARD) and version == 2:
+            assert self.answered.code == ErrorCode.CONCURRENT_TRANSACTIONS
 
     # Producers
 
@@ -113,6 +119,7 @@ class TransactionsModel(RuleBasedStateMachine):
         expected = client.producer if goes_on and client.producer.id >= 0 else None
         before = self.machine.state()
         answer = self._meets(fate, lambda: self.machine.init(expected))
+        self.is_told_to_come_back(before, fate, 2)
         if answer is None:
             return
         assert before.state not in PREPARED
@@ -133,6 +140,7 @@ class TransactionsModel(RuleBasedStateMachine):
         answer = self._meets(
             fate, lambda: self.machine.add(client.producer, *partitions, version=client.version)
         )
+        self.is_told_to_come_back(before, fate, 2)
         if answer is not None:
             # Only the newest producer adds partitions.
             assert client.producer == (before.producer_id, before.epoch)
@@ -144,11 +152,15 @@ class TransactionsModel(RuleBasedStateMachine):
         before = self.machine.state()
         producer = client.producer
         answer = self._meets(fate, lambda: self.machine.end(producer, is_commit, client.version))
+        self.is_told_to_come_back(before, fate, client.version)
         if answer is None:
             return
-        if self.machine.state() == before:  # a retry
+        # A coordinator that has moved does not know the last epoch.
+        if self.machine.state() == before._replace(last_epoch=self.machine.state().last_epoch):  # a retry
             assert before.state is (State.COMPLETE_COMMIT if is_commit else State.COMPLETE_ABORT)
         else:
+            # Only the newest producer ends transactions.
+            assert producer == (before.producer_id, before.epoch)
             assert before.state is State.ONGOING or (client.version == 2 and not is_commit)
         client.ended = Ended(producer, is_commit, answer.producer)
         if client.version == 2:
@@ -158,7 +170,9 @@ class TransactionsModel(RuleBasedStateMachine):
     @rule(data=st.data(), flips=st.booleans())
     def repeat_end(self, data: st.DataObject, flips: bool) -> None:
         """The network repeats a request that took effect, or the opposite of it comes late."""
-        client = data.draw(st.sampled_from([client for client in self.clients if client.ended]))
+        self.end_again(data.draw(st.sampled_from([client for client in self.clients if client.ended])), flips)
+
+    def end_again(self, client: Client, flips: bool) -> None:
         assert client.ended is not None
         producer, is_commit, after = client.ended
         before = self.machine.state()
@@ -172,7 +186,8 @@ class TransactionsModel(RuleBasedStateMachine):
         if flips:
             assert answer.code != 0 or not is_newest or not is_ended
         elif is_newest and is_ended:
-            assert (answer.code, answer.producer) == (0, after)
+            assert answer.code == 0
+            assert answer.producer == after
         elif is_newest and before.state in PREPARED:
             assert answer.code == ErrorCode.CONCURRENT_TRANSACTIONS
 
@@ -198,7 +213,9 @@ class TransactionsModel(RuleBasedStateMachine):
     @rule(data=st.data())
     def complete_late(self, data: st.DataObject) -> None:
         """A coordinator hears for a second time that all markers are written."""
-        prepared = data.draw(st.sampled_from(self.sent))
+        self.complete_again(data.draw(st.sampled_from(self.sent)))
+
+    def complete_again(self, prepared: Transaction) -> None:
         before = self.machine.state()
         self.machine.ask(lambda shard: shard.complete(prepared, self.machine.now_ms))
         if before.state not in PREPARED:

@@ -65,3 +65,27 @@ async def test_without_a_controller_the_next_decision_asks_again() -> None:
         ids.take()
     await asyncio.sleep(0.01)
     assert ids.take() == 0
+
+
+async def test_those_who_wait_share_an_allocation_that_fails() -> None:
+    """Each allocation may wait half a minute for a controller."""
+    asked = 0
+
+    async def allocate() -> Block:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(0)
+        raise NotControllerError
+
+    ids = ProducerIds(allocate)
+    errors = await asyncio.gather(*(ids.ready() for _ in range(5)), return_exceptions=True)
+    assert [type(error) for error in errors] == [NotControllerError] * 5
+    assert asked == 1
+
+
+async def test_one_who_gives_up_does_not_end_the_allocation_of_the_others() -> None:
+    ids = ProducerIds(Blocks(0))
+    first, second = (asyncio.ensure_future(ids.next()) for _ in range(2))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert await second == 0

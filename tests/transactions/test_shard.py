@@ -327,6 +327,21 @@ def test_a_transaction_of_a_two_phase_commit_never_times_out() -> None:
     assert machine.state().state is State.ONGOING
 
 
+def test_any_text_may_be_an_id(machine: Machine) -> None:
+    """The timers of a shard have names, too."""
+    name = "transactional.id.expiration"
+    producer = machine.begin(name=name)
+    machine.add(producer, A0, name=name)
+    machine.reload()
+    machine.advance(TIMEOUT_MS)
+    assert machine.state(name).state is State.PREPARE_ABORT
+    machine.write_markers()
+    machine.begin()
+    machine.begin(name=name)
+    machine.advance(EXPIRY_MS + HOUR_MS)
+    assert machine.shard.transactions == {}
+
+
 # Expiry
 
 
@@ -391,6 +406,22 @@ def test_a_new_coordinator_sends_the_markers_again(machine: Machine, is_commit: 
     assert machine.owed == [before._replace(last_epoch=-1)]
     machine.write_markers()
     assert machine.state().state is (State.COMPLETE_COMMIT if is_commit else State.COMPLETE_ABORT)
+
+
+def test_markers_that_are_written_meanwhile_are_not_sent_again(machine: Machine) -> None:
+    """With v1 the next transaction has the same epoch, so these markers would end it."""
+    producer = machine.begin()
+    machine.add(producer, A0, version=0)
+    machine.end(producer, version=0)
+    (prepared,) = machine.owed
+    machine.shard = machine.loaded()
+    machine.shard.on_loaded(machine.now_ms)
+    machine.owed = [prepared._replace(last_epoch=-1)]
+    machine.write_markers()
+    machine.add(producer, A0, version=0)
+    machine.advance(1)
+    assert machine.owed == []
+    assert machine.state().state is State.ONGOING
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])

@@ -97,7 +97,7 @@ def test_a_client_does_not_wait_for_ever(coordinator: Coordinator) -> None:
 def test_an_old_producer_does_not_wait(coordinator: Coordinator) -> None:
     with pytest.raises(KafkaError) as refused:
         coordinator.add(1, producer=ProducerIdentity(7, -1))
-    assert refused.value.code == ErrorCode.PRODUCER_FENCED
+    assert refused.value.code == ErrorCode.CONCURRENT_TRANSACTIONS
 
 
 def test_a_producer_that_is_fenced_while_it_waits_is_refused(coordinator: Coordinator) -> None:

@@ -80,6 +80,18 @@ class Coordinator(Generic[AnyShard]):
         """Let every shard of this broker decide on a request."""
         return [runtime.call(decide, failed) for runtime in self._runtimes.values() if runtime.is_open]
 
+    async def call_in_turns(
+        self, decide: Decide[AnyShard], failed: Callable[[KafkaError], Answer]
+    ) -> list[Answer]:
+        """The same for decisions that take long. Other requests have their turn between two shards."""
+        answers: list[Answer] = []
+        for runtime in list(self._runtimes.values()):
+            if runtime.is_open:
+                answer = runtime.call(decide, failed)
+                answers.append(await answer if isinstance(answer, Awaitable) else answer)
+                await asyncio.sleep(0)
+        return answers
+
     def is_active(self, key: str) -> bool:
         """Whether this broker coordinates the key, and has loaded its partition."""
         partition_count = self._partition_count()

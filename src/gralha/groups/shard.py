@@ -29,6 +29,7 @@ from gralha.groups.offset_commits import OffsetCommits
 from gralha.groups.offsets import Offsets
 from gralha.groups.records import GROUP_CODEC, GroupDecision, GroupRecord, proof_of
 from gralha.groups.topics import Topics
+from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from gralha.protocol.messages.group_records import (
     GroupMetadataKey,
@@ -138,9 +139,17 @@ class GroupShard:
     def fetch_offsets(
         self, caller: Caller, request: OffsetFetchRequestGroup, require_stable: bool = False
     ) -> GroupDecision:
-        """The offsets of a group. With `require_stable` they are those of the newest coordinator."""
+        """The offsets of a group. With `require_stable` they are those of the newest coordinator.
+
+        A consumer that hears of nothing but open transactions asks again, so that needs no proof.
+        """
         response = self._offsets.fetch(caller, request, require_stable)
-        return Decision(response, proof=proof_of(request.group_id) if require_stable else None)
+        needs_proof = require_stable and any(
+            partition.error_code != ErrorCode.UNSTABLE_OFFSET_COMMIT
+            for topic in response.topics
+            for partition in topic.partitions
+        )
+        return Decision(response, proof=proof_of(request.group_id) if needs_proof else None)
 
     def delete_offsets(self, request: OffsetDeleteRequest) -> GroupDecision:
         """Delete offsets of topics that no member subscribes to."""

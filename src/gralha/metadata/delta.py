@@ -4,9 +4,9 @@
     for record in records: delta.apply(record)
     image, change = delta.finish(offset, epoch)
 
-A delta copies a part of the image when a record changes that part for the first time. A record that
-contradicts the image (a partition of an unknown topic, a broker epoch that is not the current one) raises
-MetadataError.
+A delta copies a part of the image when a record changes that part for the first time. The maps of topics are
+large, so the next image shares them with the last one (`shared_map`). A record that contradicts the image (a
+partition of an unknown topic, a broker epoch that is not the current one) raises MetadataError.
 """
 
 from collections.abc import Callable
@@ -25,6 +25,7 @@ from gralha.metadata.image import (
     PartitionImage,
     TopicImage,
 )
+from gralha.metadata.shared_map import SharedMapChange
 from gralha.metadata.topic_names import unified_name
 from gralha.protocol.message import Message
 from gralha.protocol.messages.broker_records import (
@@ -59,10 +60,10 @@ class ImageDelta:
 
     def __init__(self, image: MetadataImage) -> None:
         self._before = image
-        # A part is None until this delta has copied it.
-        self._topics: dict[str, TopicImage] | None = None
-        self._topics_by_id: dict[bytes, TopicImage] = {}
-        self._unified_names: dict[str, str] | None = None
+        # A part is None until this delta changes it.
+        self._topics: SharedMapChange[str, TopicImage] | None = None
+        self._topics_by_id: SharedMapChange[bytes, TopicImage] | None = None
+        self._unified_names: SharedMapChange[str, str] | None = None
         self._configs: dict[ConfigResource, dict[str, str]] | None = None
         self._brokers: dict[int, BrokerRegistration] | None = None
         self._controllers: dict[int, ControllerRegistration] | None = None
@@ -88,9 +89,9 @@ class ImageDelta:
             epoch,
             before.brokers if self._brokers is None else self._brokers,
             before.controllers if self._controllers is None else self._controllers,
-            before.topics if self._topics is None else self._topics,
-            before.topics_by_id if self._topics is None else self._topics_by_id,
-            before.unified_names if self._unified_names is None else self._unified_names,
+            before.topics if self._topics is None else self._topics.finish(),
+            before.topics_by_id if self._topics_by_id is None else self._topics_by_id.finish(),
+            before.unified_names if self._unified_names is None else self._unified_names.finish(),
             before.configs if self._configs is None else self._configs,
             before.features if self._features is None else self._features,
             self._next_producer_id,
@@ -99,7 +100,7 @@ class ImageDelta:
 
     def _change(self, after: MetadataImage) -> ImageChange:
         before = self._before
-        changed = [self._topics_by_id[id_] for id_ in self._own_partitions]
+        changed = [after.topics_by_id[id_] for id_ in self._own_partitions]
         return ImageChange(
             created_topics=[topic for topic in changed if topic.id not in before.topics_by_id],
             changed_topics=changed,
@@ -112,35 +113,41 @@ class ImageDelta:
 
     # Topics
 
-    def _own_topics(self) -> dict[str, TopicImage]:
+    def _own_topics(self) -> SharedMapChange[str, TopicImage]:
         if self._topics is None:
-            self._topics = dict(self._before.topics)
-            self._topics_by_id = dict(self._before.topics_by_id)
+            self._topics = self._before.topics.change()
         return self._topics
 
-    def _own_unified_names(self) -> dict[str, str]:
+    def _own_topics_by_id(self) -> SharedMapChange[bytes, TopicImage]:
+        if self._topics_by_id is None:
+            self._topics_by_id = self._before.topics_by_id.change()
+        return self._topics_by_id
+
+    def _own_unified_names(self) -> SharedMapChange[str, str]:
         if self._unified_names is None:
-            self._unified_names = dict(self._before.unified_names)
+            self._unified_names = self._before.unified_names.change()
         return self._unified_names
 
     def _apply_topic(self, record: TopicRecord) -> None:
         topics = self._own_topics()
-        if record.name in topics or record.topic_id in self._topics_by_id:
+        by_id = self._own_topics_by_id()
+        if record.name in topics or record.topic_id in by_id:
             raise MetadataError(f"topic {record.name} is created twice")
         partitions: dict[int, PartitionImage] = {}
         topic = TopicImage(record.name, record.topic_id, partitions)
-        topics[topic.name] = self._topics_by_id[topic.id] = topic
+        topics[topic.name] = by_id[topic.id] = topic
         self._own_partitions[topic.id] = partitions
         unified = unified_name(topic.name)
         if unified is not None:
             self._own_unified_names()[unified] = topic.name
 
     def _apply_remove_topic(self, record: RemoveTopicRecord) -> None:
-        topics = self._own_topics()
-        topic = self._topics_by_id.pop(record.topic_id, None)
+        by_id = self._own_topics_by_id()
+        topic = by_id.get(record.topic_id)
         if topic is None:
             raise MetadataError("a record removes a topic that does not exist")
-        del topics[topic.name]
+        del by_id[topic.id]
+        del self._own_topics()[topic.name]
         self._own_partitions.pop(topic.id, None)
         if topic.id in self._before.topics_by_id:
             self._deleted_topics[topic.id] = self._before.topics_by_id[topic.id]
@@ -153,12 +160,13 @@ class ImageDelta:
         """The partitions of a topic. The first call copies them."""
         partitions = self._own_partitions.get(topic_id)
         if partitions is None:
-            topics = self._own_topics()
-            topic = self._topics_by_id.get(topic_id)
+            by_id = self._own_topics_by_id()
+            topic = by_id.get(topic_id)
             if topic is None:
                 raise MetadataError("a record changes a partition of a topic that does not exist")
             partitions = dict(topic.partitions)
-            topics[topic.name] = self._topics_by_id[topic_id] = TopicImage(topic.name, topic_id, partitions)
+            changed = TopicImage(topic.name, topic_id, partitions)
+            self._own_topics()[topic.name] = by_id[topic_id] = changed
             self._own_partitions[topic_id] = partitions
         return partitions
 
@@ -189,11 +197,11 @@ class ImageDelta:
 
     def _apply_clear_elr(self, record: ClearElrRecord) -> None:
         """Clears the eligible leader replicas of one topic, or of all topics if none is named."""
-        topics = self._before.topics if self._topics is None else self._topics
-        if record.topic_name and record.topic_name not in topics:
+        topics = self._own_topics()
+        named = topics.get(record.topic_name)
+        if record.topic_name and named is None:
             raise MetadataError(f"topic {record.topic_name} changes, but does not exist")
-        named = [topics[record.topic_name]] if record.topic_name else list(topics.values())
-        for topic in named:
+        for topic in topics.values() if named is None else (named,):
             for index, old in topic.partitions.items():
                 if old.eligible_leader_replicas or old.last_known_elr:
                     self._partitions_to_change(topic.id)[index] = old._replace(

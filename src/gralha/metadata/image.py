@@ -9,6 +9,8 @@ is the same. `snapshot` does the reverse: it makes the records of an image.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from gralha.metadata.shared_map import SharedMap
+
 NO_LEADER: Final = -1
 NO_LEADER_CHANGE: Final = -2
 METADATA_VERSION: Final = "metadata.version"
@@ -101,9 +103,9 @@ class MetadataImage(NamedTuple):
     epoch: int
     brokers: Mapping[int, BrokerRegistration]
     controllers: Mapping[int, ControllerRegistration]
-    topics: Mapping[str, TopicImage]
-    topics_by_id: Mapping[bytes, TopicImage]
-    unified_names: Mapping[str, str]
+    topics: SharedMap[str, TopicImage]
+    topics_by_id: SharedMap[bytes, TopicImage]
+    unified_names: SharedMap[str, str]
     configs: Mapping[ConfigResource, Mapping[str, str]]
     features: Mapping[str, int]
     next_producer_id: int
@@ -130,7 +132,7 @@ class MetadataImage(NamedTuple):
         return self.configs.get((BROKER_RESOURCE, ""), _NO_CONFIGS)
 
 
-EMPTY_IMAGE: Final = MetadataImage(-1, 0, {}, {}, {}, {}, {}, {}, {}, 0)
+EMPTY_IMAGE: Final = MetadataImage(-1, 0, {}, {}, SharedMap(), SharedMap(), SharedMap(), {}, {}, 0)
 
 
 class ImageChange(NamedTuple):

@@ -3,7 +3,7 @@
 A record of a transaction may only be appended if the transaction's coordinator knows of the partition.
 Otherwise nobody would ever write the end of the transaction here, and readers of committed records would wait
 for ever. So before the first batch of a transaction the leader asks the coordinator. Batches of the same
-producer wait meanwhile, in their order. Batches of other producers do not.
+producer wait meanwhile for the same answer, in their order. Batches of other producers do not.
 
 An end marker of the producer forgets the coordinator's agreement, also one that comes in while the
 coordinator is asked: the agreement was about a transaction that is over. With transactions v2 a producer may
@@ -16,6 +16,7 @@ begin of the transaction. So the lowest sequence number that was seen since is r
 Leader epochs have a `Verifications` each: a new leader asks again, or has the open transaction in its log.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from mypy_extensions import i64
@@ -24,11 +25,17 @@ from gralha.protocol.errors import InvalidTxnStateError, OutOfOrderSequenceNumbe
 from gralha.protocol.records import BatchHeader
 from gralha.storage.log import Log
 
-# Producers that were refused, or that never came back. The oldest are forgotten first.
+# Producers that were refused, or that never came back. The oldest are forgotten first, but never those with
+# batches that wait.
 KEPT_MAX: Final = 1000
 # Epochs of one producer. Anybody may claim to have another epoch, and must not be in the way of the one who
 # really has it.
 EPOCHS_MAX: Final = 5
+# This many old producers are tried before one more is kept.
+TRIED_MAX: Final = 8
+
+# Gets an error code.
+Answered = Callable[[int], None]
 
 
 class Verification:
@@ -41,6 +48,29 @@ class Verification:
         self.is_verified: bool = False
         # The rules of the producer: with transactions v2, an unknown producer begins with sequence 0.
         self.begins_at_zero: bool = False
+        # Those who wait for the coordinator's answer, by the transactional id that they claim to have.
+        self._waiting: dict[str, list[Answered]] = {}
+
+    def wait(self, transactional_id: str, answered: Answered) -> bool:
+        """Wait for the answer about a transactional id. Returns True if the caller has to ask for it.
+
+        If each batch had its own question, a batch that comes after the first answer would be appended
+        before one that still waits.
+        """
+        waiting = self._waiting.get(transactional_id)
+        if waiting is None:
+            self._waiting[transactional_id] = [answered]
+            return True
+        waiting.append(answered)
+        return False
+
+    def answer(self, transactional_id: str, error_code: int) -> None:
+        """The coordinator has answered."""
+        for answered in self._waiting.pop(transactional_id):
+            answered(error_code)
+
+    def has_waiting(self) -> bool:
+        return len(self._waiting) > 0
 
 
 class Verifications:
@@ -131,8 +161,20 @@ class Verifications:
     def _remember(self, verification: Verification) -> None:
         epochs = self._known.pop(verification.producer_id, {})
         if len(epochs) >= EPOCHS_MAX:
-            del epochs[next(iter(epochs))]
+            for epoch, known in epochs.items():
+                if not known.has_waiting():
+                    del epochs[epoch]
+                    break
         epochs[verification.epoch] = verification
         if len(self._known) >= KEPT_MAX:
-            del self._known[next(iter(self._known))]
+            self._forget_one()
         self._known[verification.producer_id] = epochs
+
+    def _forget_one(self) -> None:
+        """Forget the oldest producer without batches that wait. Connections limit the others."""
+        for _ in range(TRIED_MAX):
+            oldest = next(iter(self._known))
+            epochs = self._known.pop(oldest)
+            if not any(known.has_waiting() for known in epochs.values()):
+                return
+            self._known[oldest] = epochs

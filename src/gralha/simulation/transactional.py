@@ -116,8 +116,6 @@ class Transaction:
         self.name = name
         self.begun_at = begun_at
         self.added: set[tuple[str, int]] = set()
-        # Whether the last transaction was not complete yet. As in Kafka, an EndTxn is refused meanwhile.
-        self.came_early = False
 
 
 class TransactionalLife(Client):
@@ -296,7 +294,6 @@ class TransactionalLife(Client):
                     self.world.record_use(used)
                 elif self.now > until:
                     self.must_begin = True
-                    transaction.came_early = code == ErrorCode.CONCURRENT_TRANSACTIONS
                     raise AbortError
                 else:
                     self.check_code(transaction, code, "Produce")
@@ -358,7 +355,7 @@ class TransactionalLife(Client):
 
     def _look_at_fence(self, transaction: Transaction, code: int, request: str) -> None:
         """Complain about the end of a transaction that was neither too old nor a zombie's."""
-        is_zombie = self.is_superseded or self.identity.has_lost_begin or transaction.came_early
+        is_zombie = self.is_superseded or self.identity.has_lost_begin
         if not is_zombie and self.now - transaction.begun_at < self.identity.timeout_s - CLOCKS_S:
             self._complain(transaction, code, request)
 

@@ -3,7 +3,9 @@
 A refusal is raised as a KafkaError. The tables in docs/TRANSACTIONS.md show all states and requests.
 
 The order of the checks is Kafka's, and clients depend on it: first the producer id
-(INVALID_PRODUCER_ID_MAPPING), then the epoch (PRODUCER_FENCED), then the state.
+(INVALID_PRODUCER_ID_MAPPING), then the epoch (PRODUCER_FENCED), then the state. A transaction that is being
+completed comes before all of them (CONCURRENT_TRANSACTIONS): with transactions v2 the producer may already
+have the epoch, or the producer id, of after the completion.
 """
 
 from collections.abc import Callable
@@ -53,10 +55,10 @@ def begin(
     now_ms: int,
 ) -> Begun:
     """A producer begins. It names the id and the epoch that it had if it goes on after an error (KIP-360)."""
-    if expected is not None and not _may_go_on(known, expected):
-        raise fenced(known)
     if known.state in PREPARED:
         raise concurrent(known)
+    if expected is not None and not _may_go_on(known, expected):
+        raise fenced(known)
     if known.state is State.ONGOING:
         if expected is not None and expected != (known.producer_id, known.epoch):
             # Only a producer that has the newest epoch begins a transaction. So this is another one.
@@ -105,6 +107,8 @@ def add(
     now_ms: int,
 ) -> Transaction | None:
     """Add partitions to the transaction. Returns None if it has them."""
+    if known.state in PREPARED:
+        raise concurrent(known)
     _check_producer(known, producer)
     if known.state is State.ONGOING and partitions <= known.partitions:
         return None
@@ -114,6 +118,8 @@ def add(
 def verify(known: Transaction, producer: ProducerIdentity) -> frozenset[Partition]:
     """The partitions of the producer's transaction. No other partition may have its records."""
     _check_producer(known, producer)
+    if known.state in PREPARED:
+        raise concurrent(known)
     return known.partitions
 
 
@@ -122,8 +128,6 @@ def _check_producer(known: Transaction, producer: ProducerIdentity) -> None:
         raise other_producer(known.transactional_id)
     if known.epoch != producer.epoch:
         raise fenced(known)
-    if known.state in PREPARED:
-        raise concurrent(known)
 
 
 # EndTxn
@@ -140,16 +144,16 @@ def end(
     """Commit or abort. Returns None if the producer repeats a request that has taken effect."""
     if version < EPOCH_PER_TRANSACTION:
         return _end_with_epoch_kept(known, producer, is_commit, now_ms)
+    if known.state in PREPARED:
+        raise concurrent(known)
     is_repeated = _is_repeated_end(known, producer)
     if known.producer_id != producer.id and not is_repeated:
         raise other_producer(known.transactional_id)
-    if known.epoch != producer.epoch and not (is_repeated and known.state in PREPARED | COMPLETE):
+    if known.epoch != producer.epoch and not (is_repeated and known.state in COMPLETE):
         raise fenced(known)
     if is_repeated:
         _check_repeated(known, is_commit)
         return None
-    if known.state in PREPARED:
-        raise fenced(known)  # the epoch of the producer is not the one before the end
     if known.state is not State.ONGOING and is_commit:
         raise _wrong_state(known, is_commit)
     return known.prepared(is_commit, version, _next_id(known, new_producer_id), now_ms)
@@ -158,10 +162,9 @@ def end(
 def _end_with_epoch_kept(
     known: Transaction, producer: ProducerIdentity, is_commit: bool, now_ms: int
 ) -> Transaction | None:
-    if known.producer_id != producer.id:
-        raise other_producer(known.transactional_id)
-    if known.epoch != producer.epoch:
-        raise fenced(known)
+    _check_producer(known, producer)
+    if known.state in PREPARED:
+        raise concurrent(known)
     if known.state is State.ONGOING:
         return known.prepared(is_commit, 0, NO_PRODUCER_ID, now_ms)
     _check_repeated(known, is_commit)
@@ -177,11 +180,9 @@ def _is_repeated_end(known: Transaction, producer: ProducerIdentity) -> bool:
 
 
 def _check_repeated(known: Transaction, is_commit: bool) -> None:
-    """Refuse a request that would end the transaction in another way, or before all markers are written."""
+    """Refuse a request that would end the transaction in another way."""
     if known.state is State.EMPTY or known.is_commit != is_commit:
         raise _wrong_state(known, is_commit)
-    if known.state in PREPARED:
-        raise concurrent(known)
 
 
 def _next_id(known: Transaction, new_producer_id: NewProducerId) -> int:

@@ -4,7 +4,8 @@ A record in the metadata log reserves a block, so no id is ever handed out twice
 loses the rest of a block. There are enough ids.
 
 A coordinator takes ids in the middle of a decision, where it cannot wait. So the next block is allocated
-before the present one is used up, and whenever an id is missing.
+before the present one is used up, and whenever an id is missing. After `NoProducerIdError` the request waits,
+and is decided again.
 """
 
 import asyncio
@@ -22,6 +23,11 @@ Block = tuple[int, int]  # the first id, and the number of ids
 LEFT_SHARE: Final = 0.1
 
 
+class NoProducerIdError(CoordinatorLoadInProgressError):
+    def __init__(self) -> None:
+        super().__init__("No producer id is left: the next ones are being allocated")
+
+
 class ProducerIds:
     def __init__(self, allocate_block: Callable[[], Awaitable[Block]]) -> None:
         self._allocate_block = allocate_block
@@ -29,28 +35,25 @@ class ProducerIds:
         self._end = 0
         self._early = 0  # at this id the next block is allocated
         self._reserve: Block | None = None
-        self._allocating = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None  # allocates a block that nobody waits for
+        self._allocation: asyncio.Task[None] | None = None
 
     async def ready(self) -> None:
-        """Wait until `take` has an id."""
+        """Wait until `take` has an id. All who wait share one allocation, also if it fails."""
         while not self._has_id():
-            async with self._allocating:
-                if not self._has_id():
-                    self._begin_block(await self._allocate_block())
+            await asyncio.shield(self._allocate())
 
     def take(self) -> int:
         """The next id. No other producer has it, or will have it.
 
-        Raises COORDINATOR_LOAD_IN_PROGRESS if there is none yet. The next block is being allocated then.
+        Raises `NoProducerIdError` if there is none yet. The next block is being allocated then.
         """
         if not self._has_id():
-            self._allocate_soon()
-            raise CoordinatorLoadInProgressError("No producer id is left: the next ones are being allocated")
+            self._allocate()
+            raise NoProducerIdError()
         identifier = self._next
         self._next += 1
         if self._next >= self._early and self._reserve is None:
-            self._allocate_soon()
+            self._allocate()
         return identifier
 
     async def next(self) -> int:
@@ -60,26 +63,26 @@ class ProducerIds:
 
     def _has_id(self) -> bool:
         if self._next == self._end and self._reserve is not None:
-            reserve, self._reserve = self._reserve, None
-            self._begin_block(reserve)
+            (first, size), self._reserve = self._reserve, None
+            self._next, self._end = first, first + size
+            self._early = self._end - int(size * LEFT_SHARE)
         return self._next < self._end
 
-    def _begin_block(self, block: Block) -> None:
-        first, size = block
-        self._next, self._end = first, first + size
-        self._early = self._end - int(size * LEFT_SHARE)
-
-    def _allocate_soon(self) -> None:
-        if self._task is None:
-            self._task = asyncio.ensure_future(self._fill_reserve())
+    def _allocate(self) -> "asyncio.Task[None]":
+        """Allocate the next block, unless that is under way."""
+        if self._allocation is None:
+            self._allocation = asyncio.ensure_future(self._fill_reserve())
+            self._allocation.add_done_callback(self._allocated)
+        return self._allocation
 
     async def _fill_reserve(self) -> None:
-        try:
-            async with self._allocating:
-                if self._reserve is None:
-                    self._reserve = await self._allocate_block()
-        except KafkaError as error:
-            # There is no controller. The next `take` tries again.
+        self._reserve = await self._allocate_block()
+
+    def _allocated(self, allocation: "asyncio.Task[None]") -> None:
+        self._allocation = None
+        error = None if allocation.cancelled() else allocation.exception()
+        if isinstance(error, KafkaError):
+            # There is no controller. The next one who needs an id tries again.
             log.info("No block of producer ids: %s", error.message)
-        finally:
-            self._task = None
+        elif error is not None:
+            log.error("No block of producer ids", exc_info=error)

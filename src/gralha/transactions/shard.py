@@ -8,7 +8,7 @@ A shard that is loaded from the log gives all decided transactions to `on_prepar
 knows which of their markers are written. A partition takes a marker twice without harm.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -35,7 +35,9 @@ from gralha.transactions.transaction import (
     Transaction,
 )
 
+# The key of the timer. The other timers are of ids, and any text may be an id, so their keys are pairs.
 EXPIRY: Final = "transactional.id.expiration"
+OPEN: Final = frozenset({State.ONGOING})
 
 # Ids that are forgotten in one step of the event loop. The next ones have their turn at once.
 EXPIRED_AT_ONCE: Final = 500
@@ -57,6 +59,8 @@ class TransactionShard:
     ) -> None:
         """`version` returns the level of transaction.version. `on_prepared` must not decide anything."""
         self.transactions: dict[str, Transaction] = {}
+        # The ids with an open transaction, in the order of their begin. There are few of them.
+        self._open: dict[str, None] = {}
         self.timers = Timers()
         self._config = config
         self._version = version
@@ -195,7 +199,9 @@ class TransactionShard:
 
     def list(self, wanted: listing.Filter, now_ms: int) -> TransactionDecision:
         """ListTransactions: the ids that pass a filter."""
-        states = [listing.listed(one) for one in self.transactions.values() if wanted.takes(one, now_ms)]
+        asked: Iterable[str] = self._open if wanted.states == OPEN else self.transactions
+        found = (self.transactions[transactional_id] for transactional_id in asked)
+        states = [listing.listed(one) for one in found if wanted.takes(one, now_ms)]
         return Decision(ListTransactionsResponse(transaction_states=states))
 
     # The end of a transaction
@@ -247,14 +253,17 @@ class TransactionShard:
         before = self.transactions.get(transactional_id)
         if record.transaction is None:
             self.transactions.pop(transactional_id, None)
-            self.timers.cancel(transactional_id)
+            self._open.pop(transactional_id, None)
+            self.timers.cancel(_time_out_of(transactional_id))
             return
         self.transactions[transactional_id] = record.transaction
         if transactional_id in self._waiting and record.transaction.state not in PREPARED:
             self._wake_at(transactional_id, record.transaction.updated_ms)
         if record.transaction.state is not State.ONGOING:
-            self.timers.cancel(transactional_id)
+            self._open.pop(transactional_id, None)
+            self.timers.cancel(_time_out_of(transactional_id))
         elif before is None or before.state is not State.ONGOING:
+            self._open[transactional_id] = None
             self._arm_time_out(record.transaction)
 
     def replay_end_of_transaction(self, producer: Producer, is_commit: bool) -> None:
@@ -269,12 +278,14 @@ class TransactionShard:
                 self.timers.schedule(key, now_ms, partial(self._send_markers_again, known))
 
     def _send_markers_again(self, prepared: Transaction, _now_ms: int) -> TransactionDecision:
+        if self.transactions.get(prepared.transactional_id) != prepared:
+            return NOTHING  # it is complete, and its markers could end the next transaction
         return Decision(on_committed=partial(self._on_prepared, prepared))
 
     def _arm_time_out(self, known: Transaction) -> None:
         if known.timeout_ms < NO_TIMEOUT_MS:
             self.timers.schedule(
-                known.transactional_id,
+                _time_out_of(known.transactional_id),
                 known.started_ms + known.timeout_ms,
                 partial(self._time_out, known.transactional_id),
             )
@@ -289,3 +300,8 @@ class TransactionShard:
 
     def _record(self, transaction: Transaction) -> TransactionRecord:
         return TransactionRecord(transaction.transactional_id, transaction, min(self._version(), 1))
+
+
+def _time_out_of(transactional_id: str) -> tuple[str, str]:
+    """The key of the timer that ends an open transaction."""
+    return ("timeout", transactional_id)

@@ -39,9 +39,10 @@ class State(IntEnum):
     @property
     def kafka_name(self) -> str:
         """The name in Kafka's tools, like "PrepareCommit"."""
-        return self.name.title().replace("_", "")
+        return _KAFKA_NAMES[self]
 
 
+_KAFKA_NAMES: Final = {state: state.name.title().replace("_", "") for state in State}
 PREPARED: Final = frozenset({State.PREPARE_COMMIT, State.PREPARE_ABORT})
 COMPLETE: Final = frozenset({State.COMPLETE_COMMIT, State.COMPLETE_ABORT})
 

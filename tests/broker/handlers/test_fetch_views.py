@@ -79,6 +79,14 @@ async def test_read_committed_beyond_the_last_stable_offset_is_empty(client, ope
     assert (codes(response), found(response)) == ({0: 0}, {0: []})
 
 
+async def test_records_that_a_transaction_held_back_count_at_its_end(client, partition, open_transaction):
+    """Otherwise the request would wait for more bytes than the marker has, although many are there."""
+    wanted = {"isolation_level": COMMITTED, "min_bytes": 150, "max_wait_ms": LONG_MS}
+    waiting = await begun(fetch(client, {0: 1}, **wanted))
+    end_transaction(partition, 5, commit=True)
+    assert found(await waiting) == {0: [1, 2, 3]}
+
+
 async def test_read_uncommitted_sees_all(client, open_transaction):
     response = await fetch(client, {0: 0})
     assert found(response) == {0: [0, 1, 2]}

@@ -10,7 +10,9 @@ from gralha.protocol.messages.add_partitions_to_txn import (
 )
 from gralha.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from gralha.protocol.messages.end_txn import EndTxnRequest
+from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest
 from gralha.protocol.messages.list_transactions import ListTransactionsRequest
+from tests.broker.handlers.door import create_topic
 from tests.broker.handlers.transactional import (
     Transactional,
     coordinates,
@@ -93,6 +95,26 @@ async def test_without_a_controller_the_client_comes_back(broker, client, produc
     while broker.producer_ids._next != broker.producer_ids._end:
         broker.producer_ids.take()
     assert await Transactional(client, "new").begin() == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    # An id that has a producer id needs no other one.
+    assert await producer.begin() == 0
+
+
+async def test_a_broker_without_producer_ids_gets_some_first(broker, client, producer):
+    while broker.producer_ids._next != broker.producer_ids._end:
+        broker.producer_ids.take()
+    broker.producer_ids._reserve = None
+    assert await Transactional(client, "new").begin() == 0
+
+
+async def test_a_producer_may_add_offsets_before_there_is_a_group(broker, client):
+    """With v1 a client asks for the group's coordinator afterwards."""
+    await create_topic(broker, "a", 3)
+    await client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["t"]))
+    await until(lambda: broker.transactions.is_active("t"))
+    producer = Transactional(client)
+    assert await producer.begin() == 0
+    assert await producer.add_offsets(version=3) == 0
+    assert [topic for topic, _ in state(broker).partitions] == ["__consumer_offsets"]
 
 
 # AddPartitionsToTxn

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from gralha.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -169,7 +170,7 @@ async def test_all_wait_while_the_markers_are_written(broker, client, topic_id, 
     assert await producer.add(1) == [ErrorCode.CONCURRENT_TRANSACTIONS]
     assert await producer.add_offsets() == ErrorCode.CONCURRENT_TRANSACTIONS
     assert await before.end() == ErrorCode.CONCURRENT_TRANSACTIONS
-    assert await before.end(False) == ErrorCode.INVALID_TXN_STATE
+    assert await before.end(False) == ErrorCode.CONCURRENT_TRANSACTIONS
     assert (await producer.describe()).transaction_state == "PrepareCommit"
     lead(broker)
     await settled(broker)
@@ -218,11 +219,17 @@ class Held:
         self.asked.append([one.transactional_id for one in request.transactions])
         response = await self._ask(broker_id, request)
         self.answered += 1
-        await self._go.wait()
+        go = self._go
+        await go.wait()
         return response
 
     def release(self):
         self._go.set()
+
+    def release_one(self):
+        """Answer the question that waits. Later ones wait."""
+        self._go.set()
+        self._go = asyncio.Event()
 
 
 async def plain(client, index=0):
@@ -261,6 +268,22 @@ async def test_batches_of_one_producer_keep_their_order(broker, client, producer
     assert await read(client) == ([b"%d" % number for number in range(5)], 6)
 
 
+async def test_a_batch_does_not_overtake_one_that_came_before_the_answer(broker, client, producer):
+    held = Held(broker)
+    first = await begun(producer.produce(0, value=b"0"))
+    await until(lambda: held.answered == 1)
+    second = await begun(producer.produce(0, value=b"1"))
+    held.release_one()
+    assert await first == 0
+    third = asyncio.ensure_future(producer.produce(0, value=b"2"))
+    await asyncio.sleep(0)
+    held.release()
+    assert [await second, await third] == [0, 0]
+    assert await producer.end() == 0
+    await settled(broker)
+    assert await read(client) == ([b"0", b"1", b"2"], 4)
+
+
 @BOTH
 async def test_a_marker_makes_the_coordinators_agreement_void(broker, client, topic_id, version):
     """Otherwise the record would begin a transaction that nobody ever ends (KIP-890)."""
@@ -287,6 +310,27 @@ async def test_a_lost_leadership_while_the_coordinator_is_asked(broker, client, 
     lead(broker)
     assert await producer.end() == 0
     await settled(broker)
+
+
+async def test_leadership_that_was_lost_and_regained_makes_the_answer_for_a_group_void(
+    broker, client, topic_id
+):
+    """The next leader may have written the end of the transaction. Nobody would end it a second time."""
+    producer = await begin(client, 1)
+    assert await producer.add_offsets() == 0
+    held = Held(broker)
+    waiting = await begun(commit_offsets(client, producer))
+    await until(lambda: held.answered)
+    index = partition_for("g", 5)
+    partition = broker.replicas.find("__consumer_offsets", index)
+    partition.change_leader(1, partition.leader_epoch + 1, [1], [1])
+    broker.groups.leader_changed(partition)
+    await until(lambda: broker.groups.is_active("g"))
+    assert await producer.end(False) == 0
+    await settled(broker)
+    held.release()
+    assert await waiting == ErrorCode.NOT_COORDINATOR
+    assert await committed_offset(client, topic_id) == -1
 
 
 async def test_a_client_that_is_gone_leaves_no_trace(broker, client, producer):

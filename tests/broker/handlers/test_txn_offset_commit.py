@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from gralha.coordination.producer import EndMarker, Producer
+from gralha.groups.caller import Caller
 from gralha.protocol.apis import ApiKey
 from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import ErrorCode
@@ -90,6 +91,20 @@ async def test_a_consumer_that_wants_stable_offsets_asks_again(broker, client, t
     assert await fetched(client, topic_id, False, version) == 1
     await end(broker, True)
     assert await fetched(client, topic_id, True, version) == 42
+
+
+async def test_only_an_answer_with_an_offset_needs_a_proof(broker, client, topic_id):
+    """Consumers of a transaction that hangs ask ten times a second. Each proof is a record."""
+    request = offset_fetch(10, topic_id).groups[0]
+    (shard,) = [one for one in broker.groups.shards if "g" in one.groups] or broker.groups.shards[:1]
+    who = Caller("client", "/127.0.0.1", 10)
+    assert shard.fetch_offsets(who, request, True).proof is not None
+    await commit(client, offset=42)
+    shard = next(one for one in broker.groups.shards if "g" in one.groups)
+    assert shard.fetch_offsets(who, request, True).proof is None
+    assert shard.fetch_offsets(who, request, False).proof is None
+    await end(broker, True)
+    assert shard.fetch_offsets(who, request, True).proof is not None
 
 
 @pytest.mark.parametrize("is_commit", [True, False])

@@ -126,7 +126,7 @@ def goes_on_while_a_transaction_is_open(side: Side) -> None:
     first = side.init()
     side.produce(first)
     side.init(STRANGER)
-    side.init(first.newer())
+    side.init(first)  # its own id and epoch: the transaction is aborted first
     side.settle()
     side.init(first)
     side.describe()

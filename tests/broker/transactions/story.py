@@ -127,17 +127,17 @@ class Side:
 
     def _find(self, kind: int) -> int:
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=["warm-up"])
-        answer: FindCoordinatorResponse = self._send(request, FindCoordinatorResponse, 4)
+        answer: FindCoordinatorResponse = self.send(request, FindCoordinatorResponse, 4)
         return answer.coordinators[0].error_code
 
     def _ask_init(self) -> InitProducerIdResponse:
         request = InitProducerIdRequest(transactional_id=self.txn, transaction_timeout_ms=1000)
-        answer: InitProducerIdResponse = self._send(request, InitProducerIdResponse, 5)
+        answer: InitProducerIdResponse = self.send(request, InitProducerIdResponse, 5)
         return answer
 
     def _group_is_ready(self) -> bool:
         request = OffsetFetchRequest(group_id="warm-up", topics=None)
-        return self._send(request, OffsetFetchResponse, 7).error_code not in NOT_READY
+        return self.send(request, OffsetFetchResponse, 7).error_code not in NOT_READY
 
     def begin_story(self, name: str) -> None:
         """A new topic, and a transactional id that nobody has used."""
@@ -153,10 +153,10 @@ class Side:
     def _leader_errors(self) -> list[int]:
         wanted = [ListOffsetsPartition(index, -1, -1) for index in range(PARTITIONS)]
         request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic(self.topic, wanted)])
-        response = self._send(request, ListOffsetsResponse, 7)
+        response = self.send(request, ListOffsetsResponse, 7)
         return [one.error_code for one in response.topics[0].partitions]
 
-    def _send(self, request: Message, response_class: Any, version: int) -> Any:
+    def send(self, request: Message, response_class: Any, version: int) -> Any:
         return self.cluster.any_connection().send(request, response_class, max_version=version)
 
     def tell(self, what: str, *answer: Any) -> None:
@@ -176,7 +176,7 @@ class Side:
         given: dict[str, Any] = {"transactional_id": self.txn, "transaction_timeout_ms": timeout_ms, **fields}
         if version >= 3:
             given |= {"producer_id": expected.id, "producer_epoch": expected.epoch}
-        answer = self._send(InitProducerIdRequest(**given), InitProducerIdResponse, version)
+        answer = self.send(InitProducerIdRequest(**given), InitProducerIdResponse, version)
         code, epoch = answer.error_code, answer.producer_epoch
         self.tell(f"init v{version}", error_name(code), self.named(answer.producer_id), epoch)
         return Producer(answer.producer_id, epoch)
@@ -196,7 +196,7 @@ class Side:
             v3_and_below_producer_epoch=producer.epoch,
             v3_and_below_topics=topics,
         )
-        answer = self._send(request, AddPartitionsToTxnResponse, version)
+        answer = self.send(request, AddPartitionsToTxnResponse, version)
         self.tell(f"add v{version}", self._added(answer.results_by_topic_v3_and_below))
 
     def add_as_broker(
@@ -211,7 +211,7 @@ class Side:
         transaction = AddPartitionsToTxnTransaction(
             names.get("txn", self.txn), *producer, verify_only=verify_only, topics=topics
         )
-        answer = self._send(
+        answer = self.send(
             AddPartitionsToTxnRequest(transactions=[transaction]), AddPartitionsToTxnResponse, version
         )
         results = [
@@ -231,14 +231,14 @@ class Side:
         self, producer: Producer, group: str = "g", txn: str | None = None, version: int = 4
     ) -> None:
         request = AddOffsetsToTxnRequest(self.txn if txn is None else txn, *producer, group)
-        answer = self._send(request, AddOffsetsToTxnResponse, version)
+        answer = self.send(request, AddOffsetsToTxnResponse, version)
         self.tell(f"add offsets v{version}", error_name(answer.error_code))
 
     def end(
         self, producer: Producer, is_commit: bool = True, txn: str | None = None, version: int = 5
     ) -> Producer:
         request = EndTxnRequest(self.txn if txn is None else txn, *producer, is_commit)
-        answer = self._send(request, EndTxnResponse, version)
+        answer = self.send(request, EndTxnResponse, version)
         self.tell(
             f"{'commit' if is_commit else 'abort'} v{version}",
             error_name(answer.error_code),
@@ -249,7 +249,7 @@ class Side:
 
     def state(self, txn: str | None = None) -> TransactionState:
         request = DescribeTransactionsRequest([self.txn if txn is None else txn])
-        answer: TransactionState = self._send(request, DescribeTransactionsResponse, 0).transaction_states[0]
+        answer: TransactionState = self.send(request, DescribeTransactionsResponse, 0).transaction_states[0]
         return answer
 
     def describe(self, txn: str | None = None) -> None:
@@ -267,6 +267,15 @@ class Side:
             topics,
         )
 
+    def forget_story(self) -> None:
+        """Leave out what was only the preparation."""
+        self.story = []
+
+    def wait_until(self, state: str) -> None:
+        """Wait until the transactional id has a state."""
+        until(lambda: self.state().transaction_state == state, state)
+        self.describe()
+
     def settle(self, txn: str | None = None) -> None:
         """Wait until all markers are written."""
         until(lambda: not self.state(txn).transaction_state.startswith("Prepare"), "the end of a transaction")
@@ -274,7 +283,7 @@ class Side:
 
     def show(self, version: int = 2, **filters: Any) -> None:
         request = ListTransactionsRequest(**filters)
-        answer: ListTransactionsResponse = self._send(request, ListTransactionsResponse, version)
+        answer: ListTransactionsResponse = self.send(request, ListTransactionsResponse, version)
         states = sorted(
             (one.transactional_id, self.named(one.producer_id), one.transaction_state)
             for one in answer.transaction_states
@@ -304,7 +313,7 @@ class Side:
         data = PartitionProduceData(partition, RecordBytes(batch, 0, len(batch)))
         topic = TopicProduceData(self.topic, self.topic_id, [data])
         request = ProduceRequest(self.txn if txn == "" else txn, -1, TIMEOUT_MS, [topic])
-        answer: ProduceResponse = self._send(request, ProduceResponse, version)
+        answer: ProduceResponse = self.send(request, ProduceResponse, version)
         one = answer.responses[0].partition_responses[0]
         self.tell(f"produce v{version}", error_name(one.error_code), one.base_offset, one.log_start_offset)
 
@@ -320,7 +329,7 @@ class Side:
     ) -> None:
         topics = [WritableTxnMarkerTopic(topic or self.topic, list(partitions))]
         marker = WritableTxnMarker(*producer, is_commit, topics, coordinator_epoch, transaction_version)
-        answer = self._send(WriteTxnMarkersRequest([marker]), WriteTxnMarkersResponse, version)
+        answer = self.send(WriteTxnMarkersRequest([marker]), WriteTxnMarkersResponse, version)
         codes = sorted(
             (topic.name, one.partition_index, error_name(one.error_code))
             for result in answer.markers
@@ -331,7 +340,7 @@ class Side:
 
     def producers(self, *partitions: int) -> None:
         request = DescribeProducersRequest([TopicRequest(self.topic, list(partitions or (0,)))])
-        answer: DescribeProducersResponse = self._send(request, DescribeProducersResponse, 0)
+        answer: DescribeProducersResponse = self.send(request, DescribeProducersResponse, 0)
         for partition in answer.topics[0].partitions:
             states = sorted(
                 (
@@ -356,7 +365,7 @@ class Side:
             isolation_level=int(is_committed),
             topics=[FetchTopic(self.topic, self.topic_id, [wanted])],
         )
-        answer: FetchResponse = self._send(request, FetchResponse, 16)
+        answer: FetchResponse = self.send(request, FetchResponse, 16)
         found = answer.responses[0].partitions[0]
         aborted = [
             (self.named(one.producer_id), one.first_offset) for one in found.aborted_transactions or []
@@ -370,7 +379,7 @@ class Side:
             [] if found.records is None else self._batches(found.records),
         )
         offsets = ListOffsetsTopic(self.topic, [ListOffsetsPartition(partition, -1, -1)])
-        listed = self._send(ListOffsetsRequest(-1, int(is_committed), [offsets]), ListOffsetsResponse, 7)
+        listed = self.send(ListOffsetsRequest(-1, int(is_committed), [offsets]), ListOffsetsResponse, 7)
         one = listed.topics[0].partitions[0]
         self.tell("list offsets", error_name(one.error_code), one.offset)
 
@@ -410,7 +419,7 @@ class Side:
             topics=topics,
             **member,
         )
-        answer = self._send(request, TxnOffsetCommitResponse, version)
+        answer = self.send(request, TxnOffsetCommitResponse, version)
         codes = [
             (topic.name, one.partition_index, error_name(one.error_code))
             for topic in answer.topics
@@ -421,7 +430,7 @@ class Side:
     def offsets(self, *, require_stable: bool = True) -> None:
         topics = [OffsetFetchRequestTopic(self.topic, [0])]
         request = OffsetFetchRequest(self.topic, topics, require_stable=require_stable)
-        answer = self._send(request, OffsetFetchResponse, 7)
+        answer = self.send(request, OffsetFetchResponse, 7)
         one = answer.topics[0].partitions[0]
         self.tell("offsets", error_name(answer.error_code), error_name(one.error_code), one.committed_offset)
 

@@ -89,7 +89,7 @@ class Scene:
 
 @pytest.fixture
 async def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
-    monkeypatch.setattr(module, "RETRY_S", 0.001)
+    monkeypatch.setattr(module, "FIRST_PAUSE_S", 0.001)
     return Scene()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any
 
-from gralha.broker.transactions.markers import PARTITIONS_AT_ONCE, RETRY_S, Markers
+from gralha.broker.transactions.markers import FIRST_PAUSE_S, PARTITIONS_AT_ONCE, Markers
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
@@ -118,7 +118,7 @@ async def test_a_transaction_that_is_owed_again_is_completed_once() -> None:
     assert cluster.completed == []
     cluster.answers[1].set_result(answered(cluster.requests[1][1]))
     await turns()
-    await asyncio.sleep(2 * RETRY_S)
+    await asyncio.sleep(2 * FIRST_PAUSE_S)
     assert cluster.completed == [prepared()]
     assert len(cluster.requests) == 2
 
@@ -135,7 +135,7 @@ async def test_answers_belong_to_their_producers() -> None:
     cluster.answers[0].set_result(response)
     await turns()
     assert cluster.completed == [second]
-    await asyncio.sleep(2 * RETRY_S)
+    await asyncio.sleep(2 * FIRST_PAUSE_S)
     assert [marker.producer_id for marker in cluster.requests[1][1].markers] == [7]
 
 
@@ -147,5 +147,5 @@ async def test_markers_for_a_broker_that_does_not_answer_follow_the_leader() -> 
     assert len(cluster.requests[0][1].markers) == 1
     cluster.leaders = dict.fromkeys(cluster.leaders, 3)
     cluster.answers[0].set_exception(PeerError("it hangs"))
-    await asyncio.sleep(2 * RETRY_S)
+    await asyncio.sleep(2 * FIRST_PAUSE_S)
     assert {broker for broker, _ in cluster.requests[1:]} == {3}

@@ -23,6 +23,8 @@ from gralha.replication.read_replicas import LEADER, RACK_AWARE_SELECTOR, prefer
 from gralha.replication.subscriptions import HIGH_WATERMARK_MOVED, Subscriber
 
 FOLLOWERS_SERVE_FROM_VERSION: Final = 11
+# Counts for the records that open transactions have below the high watermark. It satisfies every `min_bytes`.
+HELD_BACK: Final = 1 << 31
 
 
 class ConsumerFetch(Fetch):
@@ -66,6 +68,8 @@ class ConsumerFetch(Fetch):
                 replica = preferred_read_replica(leading, self.rack, wanted.fetch_offset)
                 if replica != LEADER:
                     return self.instead_of_records(wanted, _other_replica(partition, wanted, replica))
+        if self.read_committed and end_offset < high_watermark:
+            self._unstable_bytes[partition] = HELD_BACK
         records = self.records_of(partition, wanted, end_offset, left_bytes, blocking)
         self.note_read(partition, end_offset, leader_epoch)
         data = PartitionData(

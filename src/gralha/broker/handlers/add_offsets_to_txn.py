@@ -8,6 +8,7 @@ from collections.abc import Awaitable
 from typing import Final
 
 from gralha.broker.broker import Broker
+from gralha.broker.handlers import topic_creation
 from gralha.broker.handlers.group_requests import gathered
 from gralha.broker.handlers.transaction_errors import TRANSACTION_FENCED, fenced_as
 from gralha.broker.pipeline import RequestContext
@@ -25,6 +26,9 @@ KEPT_EPOCH: Final = 0
 async def handle(
     broker: Broker, context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse:
+    if OFFSETS_TOPIC not in broker.image.topics:
+        # FindCoordinator creates the topic, too, but a producer asks for the group's coordinator later.
+        await topic_creation.create(broker, context, [OFFSETS_TOPIC])
     topic = broker.image.topics.get(OFFSETS_TOPIC)
     if topic is None:
         return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)

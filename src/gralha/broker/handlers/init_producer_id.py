@@ -19,6 +19,7 @@ from gralha.protocol.errors import ErrorCode, KafkaError, NotControllerError
 from gralha.protocol.message import Struct
 from gralha.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from gralha.transactions.deciding import ProducerIdentity
+from gralha.transactions.producer_ids import NoProducerIdError
 
 NO_PRODUCER_EPOCH: Final = -1
 
@@ -30,36 +31,45 @@ async def handle(
         return _refuse(ErrorCode.INVALID_REQUEST)
     if request.transactional_id == "":
         return _refuse(ErrorCode.INVALID_REQUEST)
+    transactional_id = request.transactional_id
     try:
-        await broker.producer_ids.ready()
-        if request.transactional_id is None:
-            return InitProducerIdResponse(producer_id=broker.producer_ids.take(), producer_epoch=0)
+        if transactional_id is None:
+            return InitProducerIdResponse(producer_id=await broker.producer_ids.next(), producer_epoch=0)
+        answer = await _begin(broker, context, request, transactional_id)
+        while answer is None:
+            await broker.producer_ids.ready()
+            answer = await _begin(broker, context, request, transactional_id)
+        return answer
     except NotControllerError:
         # Without a controller there is no new block of ids. Clients ask again, as with Kafka.
         return _refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     except KafkaError as error:
         return _refuse(error.code)
-    answer = _begin(broker, context, request, request.transactional_id)
-    return answer if isinstance(answer, Struct) else await answer
 
 
-def _begin(
+async def _begin(
     broker: Broker, context: RequestContext, request: InitProducerIdRequest, transactional_id: str
-) -> InitProducerIdResponse | Awaitable[InitProducerIdResponse]:
+) -> InitProducerIdResponse | None:
+    """Let the coordinator decide. Returns None if it needs a producer id and has none."""
     expected = None
     if request.producer_id != NO_PRODUCER_ID:
         expected = ProducerIdentity(request.producer_id, request.producer_epoch)
+    lacks_id = False
 
     def failed(error: KafkaError) -> InitProducerIdResponse:
+        nonlocal lacks_id
+        lacks_id = isinstance(error, NoProducerIdError)
         return _refuse(fenced_as(error, context.api_version, INIT_PRODUCER_ID_FENCED))
 
-    return broker.transactions.call(
+    begun: InitProducerIdResponse | Awaitable[InitProducerIdResponse] = broker.transactions.call(
         transactional_id,
         lambda shard, _reply, now_ms: shard.begin(
             transactional_id, request.transaction_timeout_ms, expected, now_ms
         ),
         failed,
     )
+    answer = begun if isinstance(begun, Struct) else await begun
+    return None if lacks_id else answer
 
 
 def _refuse(error_code: int) -> InitProducerIdResponse:

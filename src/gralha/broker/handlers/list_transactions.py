@@ -6,7 +6,6 @@ COORDINATOR_LOAD_IN_PROGRESS, as in Kafka.
 """
 
 from gralha.broker.broker import Broker
-from gralha.broker.handlers.group_requests import gathered
 from gralha.broker.pipeline import RequestContext
 from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
@@ -26,8 +25,8 @@ async def handle(
         )
     except KafkaError as error:
         return ListTransactionsResponse(error_code=error.code)
-    lists = await gathered(
-        broker.transactions.call_all(lambda shard, _reply, now_ms: shard.list(filters, now_ms), _failed)
+    lists = await broker.transactions.call_in_turns(
+        lambda shard, _reply, now_ms: shard.list(filters, now_ms), _failed
     )
     for one in lists:
         if one.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:

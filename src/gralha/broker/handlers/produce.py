@@ -278,7 +278,8 @@ class Produce(Subscriber):
         header: BatchHeader,
         answer: PartitionProduceResponse,
     ) -> None:
-        assert self.transactional_id is not None
+        transactional_id = self.transactional_id
+        assert transactional_id is not None
         adds = self.api_version >= PRODUCE_ADDS
         verification = leading.verifications.begin(header, adds)
         queued = self._wait_with(leading, records, None, answer)
@@ -286,9 +287,16 @@ class Produce(Subscriber):
         def answered(error_code: int) -> None:
             self._verified(queued, verification, error_code)
 
-        question = Question(self.transactional_id, int(header.producer_id), int(header.producer_epoch), adds)
+        if not verification.wait(transactional_id, answered):
+            return
+
+        def answer_all(error_code: int) -> None:
+            assert transactional_id is not None
+            verification.answer(transactional_id, error_code)
+
+        question = Question(transactional_id, int(header.producer_id), int(header.producer_epoch), adds)
         partition = leading.partition
-        self.broker.verifier.verify(question, (partition.topic, partition.index), answered)
+        self.broker.verifier.verify(question, (partition.topic, partition.index), answer_all)
 
     def _verified(self, queued: Queued, verification: Verification, error_code: int) -> None:
         """The coordinator has answered. Batches of one producer come here in their order."""

@@ -8,6 +8,7 @@ coordinator whether that is so, unless the transaction has written to this parti
 
 import asyncio
 from collections.abc import Awaitable
+from functools import partial
 from typing import Final
 
 from gralha.broker.broker import Broker
@@ -19,6 +20,7 @@ from gralha.metadata.topic_names import OFFSETS_TOPIC
 from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+from gralha.replication.leading import Leading
 from gralha.replication.partition import Partition
 
 ABORTABLE_FROM_VERSION: Final = 4
@@ -29,15 +31,16 @@ def handle(
     broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]:
     partition = _partition_of(broker, request.group_id)
-    if partition is None or partition.leading is None or not broker.groups.is_active(request.group_id):
+    leading = None if partition is None else partition.leading
+    if leading is None or not broker.groups.is_active(request.group_id):
         return _decide(broker, context, request)  # which finds the error
-    log = partition.leading.partition.log
+    log = leading.partition.log
     if log.has_open_transaction(request.producer_id, request.producer_epoch):
         return _decide(broker, context, request)
     adds = context.api_version >= ADDS_FROM_VERSION
     if not adds and not broker.verifies_transactions():
         return _decide(broker, context, request)
-    return _verify_and_decide(broker, context, request, partition, adds)
+    return _verify_and_decide(broker, context, request, leading, adds)
 
 
 def _partition_of(broker: Broker, group_id: str) -> Partition | None:
@@ -52,23 +55,31 @@ async def _verify_and_decide(
     broker: Broker,
     context: RequestContext,
     request: TxnOffsetCommitRequest,
-    partition: Partition,
+    leading: Leading,
     adds: bool,
 ) -> TxnOffsetCommitResponse:
-    """Ask the transaction's coordinator first. An end of the transaction meanwhile makes its answer void."""
-    verifications = partition.led().verifications
-    verification = verifications.begin_at(request.producer_id, request.producer_epoch)
+    """Ask the transaction's coordinator first. An end of the transaction meanwhile makes its answer void.
+
+    So does an end of the leader epoch: this broker does not know what the next leader has written.
+    """
+    partition = leading.partition
+    verification = leading.verifications.begin_at(request.producer_id, request.producer_epoch)
     answered: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    question = Question(request.transactional_id, request.producer_id, request.producer_epoch, adds)
 
     def take(error_code: int) -> None:
         if not answered.done():
             answered.set_result(error_code)
 
-    broker.verifier.verify(question, (partition.topic, partition.index), take)
+    if verification.wait(request.transactional_id, take):
+        question = Question(request.transactional_id, request.producer_id, request.producer_epoch, adds)
+        answer_all = partial(verification.answer, request.transactional_id)
+        broker.verifier.verify(question, (partition.topic, partition.index), answer_all)
     error_code = await answered
-    if error_code == ErrorCode.NONE and not verifications.is_current(verification):
-        error_code = ErrorCode.CONCURRENT_TRANSACTIONS
+    if error_code == ErrorCode.NONE:
+        if partition.leading is not leading:
+            error_code = ErrorCode.NOT_COORDINATOR
+        elif not leading.verifications.is_current(verification):
+            error_code = ErrorCode.CONCURRENT_TRANSACTIONS
     if error_code != ErrorCode.NONE:
         return transactional_commit_error(
             request, _for_groups(error_code, context.api_version), context.api_version

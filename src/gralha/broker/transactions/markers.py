@@ -40,13 +40,15 @@ log = logging.getLogger("gralha.transactions")
 # Sends markers to a broker, also to this one.
 WriteMarkers = Callable[[int, WriteTxnMarkersRequest], Awaitable[WriteTxnMarkersResponse]]
 
-RETRY_S: Final = 0.1
+# The pause before the next try. It doubles, because thousands of transactions may wait for one partition.
+FIRST_PAUSE_S: Final = 0.1
+LONGEST_PAUSE_S: Final = 1.0
 # The partitions of a request. More of them wait for the next one, because the receiver appends all at once.
 PARTITIONS_AT_ONCE: Final = 500
 # The log has a line after some refusals of a transaction's markers, and then once a minute. A few are common
 # while leaders move.
-COMMON_REFUSALS: Final = 30
-REFUSALS_BETWEEN_LINES: Final = 600
+COMMON_REFUSALS: Final = 6
+REFUSALS_BETWEEN_LINES: Final = 60
 
 # The coordinator was replaced, or the partition knows a newer producer. More tries would change nothing.
 _REFUSED_FOR_GOOD: Final = frozenset(
@@ -62,6 +64,7 @@ class _Owed:
         "coordinator_partition",
         "is_given_up",
         "partitions",
+        "pause_s",
         "refusals",
         "transaction",
     )
@@ -73,6 +76,7 @@ class _Owed:
         self.partitions = set(transaction.partitions)
         self.is_given_up = False
         self.refusals = 0
+        self.pause_s = FIRST_PAUSE_S
 
 
 _Batch = list[tuple[_Owed, list[Partition]]]
@@ -152,7 +156,8 @@ class Markers:
         self._complete_if_done(owed)
 
     def _try_later(self, owed: _Owed, partitions: list[Partition]) -> None:
-        asyncio.get_running_loop().call_later(RETRY_S, self._dispatch, owed, partitions)
+        asyncio.get_running_loop().call_later(owed.pause_s, self._dispatch, owed, partitions)
+        owed.pause_s = min(2 * owed.pause_s, LONGEST_PAUSE_S)
 
     def _complete_if_done(self, owed: _Owed) -> None:
         if not owed.partitions:
