@@ -134,7 +134,8 @@ def test_a_lost_replica_is_yellow_and_a_partition_without_a_leader_red(tmp_path:
 
 def test_watched_groups_of_all_types(bootstrap: str, lagging: str, run: Run, tmp_path: Path) -> None:
     line = kafka("groups", "--bootstrap-server", bootstrap, "--list", "--watch", "0.2")
-    with Terminal(line, cwd=tmp_path, columns=80, environment=PLAIN) as terminal:
+    # The broker has the groups of all other tests, too, and the screen must have room for them.
+    with Terminal(line, cwd=tmp_path, columns=80, rows=1000, environment=PLAIN) as terminal:
         terminal.wait_for(rf"{lagging} +Classic ")
         reset = ["--reset-offsets", "--group", f"{lagging}-2", "--topic", lagging, "--to-latest", "--execute"]
         assert run("consumer-groups", *reset).code == 0

@@ -34,9 +34,10 @@ class Terminal:
         cwd: Path,
         environment: Mapping[str, str] | None = None,
         columns: int = COLUMNS,
+        rows: int = ROWS,
     ) -> None:
         self._ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.program = subprocess.Popen(
             line,
             stdin=theirs,
