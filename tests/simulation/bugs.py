@@ -217,7 +217,7 @@ TRANSACTIONS = [
     Bug(
         transaction_bugs.let_zombies_write,
         ("reset",),
-        "zombie-write|aborted-read",
+        "zombie-write|zombie-commit|aborted-read",
         # A zombie also ends the transactions of its successor, with another result than the successor wanted.
         f"{HANGING}|{STUCK}|counted-twice|poll-skip",
     ),
