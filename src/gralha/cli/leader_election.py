@@ -27,8 +27,7 @@ def _election_type(text: str) -> str:
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-leader-election",
-        "This tool attempts to elect a new leader for a set of topic partitions. The type of elections "
-        "supported are preferred replicas and unclean replicas.",
+        "Elects the leaders of partitions: the preferred replicas, or replicas that are not in sync.",
         [
             "--bootstrap-server localhost:9092 --election-type preferred --all-topic-partitions",
         ],

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gralha.broker.config import NodeConfig
     from gralha.metadata.formatting import InitialVoter
 
+_FORMAT = "kafka-storage format --config server.properties --cluster-id $(kafka-storage random-uuid)"
 _KRAFT_VERSION = "kraft.version"
 
 
@@ -70,22 +71,42 @@ def _parser() -> _Parser:
     parser = _Parser(
         prog="kafka-storage",
         description="Shows and formats the folders of a node.",
-        examples=(
-            "kafka-storage format --config server.properties --cluster-id $(kafka-storage random-uuid)",
-        ),
+        examples=(_FORMAT,),
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    info = commands.add_parser("info", help="show the identity of the node's folders")
-    formatting = commands.add_parser("format", help="format empty folders for this node")
-    mapping = commands.add_parser("version-mapping", help="show the levels of a release")
+    info = commands.add_parser(
+        "info",
+        help="show the identity of the node's folders",
+        examples=["kafka-storage info --config server.properties"],
+    )
+    formatting = commands.add_parser(
+        "format",
+        help="format empty folders for this node",
+        examples=[
+            _FORMAT,
+            (
+                "kafka-storage format --config server.properties --cluster-id NJEgyRHsTaKRqkQrLcCbrw "
+                "--standalone"
+            ),
+        ],
+    )
+    mapping = commands.add_parser(
+        "version-mapping",
+        help="show the levels of a release",
+        examples=["kafka-storage version-mapping --release-version 4.0"],
+    )
     mapping.add_argument(
         "--release-version",
         "-r",
         default=LATEST_RELEASE,
         metavar="RELEASE",
-        help=f"a release such as {LATEST_RELEASE} (default)",
+        help=f"a release such as 4.0 (default: {LATEST_RELEASE})",
     )
-    needs = commands.add_parser("feature-dependencies", help="show what a level of a feature needs")
+    needs = commands.add_parser(
+        "feature-dependencies",
+        help="show what a level of a feature needs",
+        examples=["kafka-storage feature-dependencies --feature eligible.leader.replicas.version=1"],
+    )
     needs.add_argument(
         "--feature",
         "-f",
@@ -94,7 +115,11 @@ def _parser() -> _Parser:
         metavar="NAME=LEVEL",
         help="a feature and its level; may be given many times",
     )
-    commands.add_parser("random-uuid", help="print a random UUID, for example for a new cluster")
+    commands.add_parser(
+        "random-uuid",
+        help="print a random UUID, for example for a new cluster",
+        examples=["kafka-storage random-uuid"],
+    )
     for command in (info, formatting):
         command.add_argument(
             "--config", "-c", required=True, metavar="FILE", help="the node's server.properties"
@@ -107,7 +132,7 @@ def _parser() -> _Parser:
         "--release-version",
         "-r",
         metavar="VERSION",
-        help="the release whose feature levels the cluster begins with",
+        help=f"the release whose feature levels the cluster begins with (default: {LATEST_RELEASE})",
     )
     formatting.add_argument(
         "--feature", "-f", action="append", default=[], metavar="NAME=LEVEL", help="the level of one feature"
