@@ -10,9 +10,11 @@ from gralha.cli.connect import add_bootstrap_options, open_admin
 from gralha.cli.feature_levels import (
     LATEST_RELEASE,
     METADATA_VERSION,
+    dependencies_json,
     dependencies_text,
     level_text,
     levels_of,
+    mapping_json,
     mapping_text,
     metadata_level,
 )
@@ -112,6 +114,8 @@ def _parser() -> _Parser:
         metavar="NAME=LEVEL",
         help="a feature and its level; may be given many times",
     )
+    for command in (mapping, needs):
+        add_json_option(command)
     return parser
 
 
@@ -119,9 +123,15 @@ def _main(arguments: list[str]) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command == "version-mapping":
-        print(mapping_text(options.release_version))
+        if options.json:
+            print_json(**mapping_json(options.release_version))
+        else:
+            print(mapping_text(options.release_version))
         return 0
     if options.command == "feature-dependencies":
+        if options.json:
+            print_json(features=[dependencies_json(*parse_level(item)) for item in options.feature])
+            return 0
         for item in options.feature:
             print(dependencies_text(*parse_level(item)))
         return 0

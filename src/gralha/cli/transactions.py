@@ -425,7 +425,7 @@ def _show(
 ) -> None:
     """Prints rows as a table, or as JSON with the columns as names."""
     if options.json:
-        names = [_json_name(column) for column in columns]
+        names = [json_name(column) for column in columns]
         print_json(
             **{name: [dict(zip(names, map(_json_value, row), strict=True)) for row in rows]},
         )
@@ -434,7 +434,8 @@ def _show(
         print(table(columns, texts), end="")
 
 
-def _json_name(column: str) -> str:
+def json_name(column: str) -> str:
+    """The field of a column in JSON."""
     name = column.replace("Duration(min)", "durationMinutes")
     return name[0].lower() + name[1:]
 
