@@ -1,8 +1,7 @@
-"""Each command explains itself: a usage line, an example, the defaults. Completion has the same parsers."""
+"""Each command explains itself: a usage line, an example, the defaults."""
 
 import argparse
 import re
-import subprocess
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from gralha.cli.arguments import ProgramParser, parser_of
-from gralha.cli.completion import commands
-from gralha.cli.completion_scripts import SCRIPTS
 from gralha.cli.main import KAFKA_COMMANDS, PROGRAMS, command_main, main
 
 ROOT = Path(__file__).parents[2]
@@ -154,53 +151,3 @@ def test_all_names_lead_to_the_same_command(name: str, capsys: pytest.CaptureFix
     with pytest.raises(SystemExit):
         main([name, "--help"])
     assert capsys.readouterr().out.startswith("usage: gralha topics ")
-
-
-COMPLETE = """
-source <(cat)
-complete_line() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _gralha; echo "${COMPREPLY[*]}"; }
-complete_line %s
-"""
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("gralha top", "topics"),
-        ("gralha topics --cre", "--create"),
-        ("kafka-topics --unav", "--unavailable-partitions"),
-        ("bin/kafka-topics.sh --unav", "--unavailable-partitions"),
-        ("gralha kafka-topics.sh --unav", "--unavailable-partitions"),
-        ("gralha storage form", "format"),
-        ("kafka-storage format --clu", "--cluster-id"),
-        ("kafka-features --bootstrap-server b:1 down", "downgrade"),
-        ("gralha pipeline pl", "plan"),
-        ("gralha up --brok", "--brokers"),
-        ("gralha completion z", "zsh"),
-        ("kafka-topics --topic ''", ""),
-    ],
-)
-def test_bash_completes_a_line(line: str, expected: str) -> None:
-    script = SCRIPTS["bash"](list(commands()))
-    done = subprocess.run(
-        ["bash", "-c", COMPLETE % line], input=script, capture_output=True, text=True, timeout=30
-    )
-    assert (done.stdout, done.stderr) == (f"{expected}\n", "")
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_scripts_have_every_option_of_every_command(
-    shell: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    for command in commands():
-        assert command.name.split()[-1] in script
-        for option in command.options:
-            for name in option.names:
-                assert (name if shell != "fish" else name.lstrip("-")) in script
-
-
-def test_another_shell_is_refused_with_those_that_work(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", "tcsh"]) == 1
-    assert "'bash', 'zsh', 'fish'" in capsys.readouterr().err
