@@ -14,7 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.groups import measure_groups
-from bench.measures import Broker, apache_kafka, measure_records
+from bench.measures import Broker, Makers, Say, apache_kafka, measure_records
+from bench.meters import measure_meters
 from bench.replication import measure_replication
 from bench.report import page
 from bench.rounds import Results
@@ -24,8 +25,18 @@ from bench.transactions import measure_transactions
 from gralha.testing import GralhaCluster
 
 BROKERS: dict[str, Callable[..., Broker]] = {"apache": apache_kafka, "gralha": GralhaCluster}
+
+
+def measure_one_broker(makers: Makers, say: Say, scale: float) -> dict[str, Results]:
+    """The measures of records, and what it costs Gralha to count its requests."""
+    results = measure_records(makers, say, scale)
+    if "gralha" in makers:
+        results["gralha"].update(measure_meters(say, scale))
+    return results
+
+
 PARTS = {
-    "records": measure_records,
+    "records": measure_one_broker,
     "groups": measure_groups,
     "replication": measure_replication,
     "transactions": measure_transactions,
@@ -36,7 +47,7 @@ SPARK = "spark"  # compares two connectors, not two brokers, so it always measur
 RESULTS = Path(__file__).resolve().parents[1] / "build" / "bench"
 
 
-def options() -> argparse.Namespace:
+def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
         "--only", choices=BROKERS, help="run one broker and take the other's results from its last run"
@@ -46,7 +57,7 @@ def options() -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="a fifth of the load: a rough look")
     parser.add_argument("--json", action="store_true", help="print the results as JSON instead of the table")
-    return parser.parse_args()
+    return parser
 
 
 def last_results(name: str) -> Results | None:
@@ -76,7 +87,7 @@ class Progress:
 
 
 def main() -> None:
-    chosen = options()
+    chosen = parser().parse_args()
     RESULTS.mkdir(parents=True, exist_ok=True)
     say = Progress()
     if os.getloadavg()[0] > 0.5:

@@ -38,7 +38,8 @@ def measure_connections(makers: Makers, say: Say, scale: float = 1.0) -> dict[st
 def measured(make_broker: Callable[..., Broker]) -> Results:
     results: Results = {}
     with contextlib.ExitStack() as stack:
-        broker = stack.enter_context(make_broker(config=CONFIG))
+        broker: Broker = make_broker(config=CONFIG)
+        stack.enter_context(broker)
         stack.enter_context(topic_with_partitions(broker, TOPIC, 1, batch(1, 100)))
         connections: list[socket.socket] = []
         for count in COUNTS:

@@ -71,7 +71,7 @@ class GuaranteeBench:
         batches = [batch for batch in query.recentProgress if batch["numInputRows"]][1:]
         self._admin.delete_topics([target])[target].result(TIMEOUT_S)
         seconds = sum(batch["durationMs"]["triggerExecution"] for batch in batches) / 1000
-        return sum(batch["numInputRows"] for batch in batches) / seconds
+        return float(sum(batch["numInputRows"] for batch in batches) / seconds)
 
     def _new_topic(self) -> str:
         name = f"guarantee-{next(self._numbers)}"

@@ -120,7 +120,7 @@ class SparkBench:
             query.awaitTermination()
             batches = [batch for batch in query.recentProgress if batch["numInputRows"]][1:]
             seconds = sum(batch["durationMs"]["triggerExecution"] for batch in batches) / 1000
-            return sum(batch["numInputRows"] for batch in batches) / seconds
+            return float(sum(batch["numInputRows"] for batch in batches) / seconds)
 
         return measure
 

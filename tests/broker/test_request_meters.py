@@ -4,7 +4,15 @@ from itertools import pairwise
 
 import pytest
 
-from gralha.broker.request_meters import LIMITS_MS, ApiMeter, Durations, RequestMeters
+from gralha.broker.request_meters import (
+    LIMITS_MS,
+    REQUESTS_PER_READING,
+    SMALL_BYTES,
+    ApiMeter,
+    Durations,
+    ReadMeter,
+    RequestMeters,
+)
 from gralha.protocol.apis import ApiKey
 from gralha.protocol.messages.fetch import (
     FetchableTopicResponse,
@@ -90,3 +98,80 @@ def test_requests_are_counted_by_version_in_any_order() -> None:
     assert {version: count for version, count in enumerate(versions) if count} == {0: 2, 3: 3, 12: 1}
     assert meter.versions() == versions
     assert meter.request_bytes == 60
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s = 5.0
+        self.readings = 0
+
+    def __call__(self) -> float:
+        self.readings += 1
+        return self.now_s
+
+
+def handle_one_ms(meter: ReadMeter, clock: Clock, size_bytes: int, api_key: int = ApiKey.PRODUCE) -> ApiMeter:
+    """A request of a read, whose handler takes a millisecond and answers at once."""
+    found = meter.received(api_key, 9, size_bytes, None)
+    meter.handled(found)
+    clock.now_s += 0.001
+    meter.leaves(found)
+    return found
+
+
+def test_each_large_request_of_a_read_has_its_own_queue_time() -> None:
+    clock = Clock()
+    meter = RequestMeters(clock).of_reads()
+    meter.begin()
+    for _ in range(4):
+        produce = handle_one_ms(meter, clock, SMALL_BYTES + 1)
+    meter.end(True)
+    assert produce.queue.sum_s == pytest.approx(0.000 + 0.001 + 0.002 + 0.003)
+    assert produce.total.sum_s == pytest.approx(4 * 0.004)
+    assert clock.readings == 5
+
+
+@pytest.mark.parametrize("count", range(1, 12))
+def test_small_produce_requests_share_readings_of_the_clock(count: int) -> None:
+    clock = Clock()
+    meter = RequestMeters(clock).of_reads()
+    meter.begin()
+    for _ in range(count):
+        produce = handle_one_ms(meter, clock, SMALL_BYTES)
+    meter.end(True)
+    assert sum(produce.queue.counts()) == sum(produce.total.counts()) == count
+    # Each is off by less than the time between two readings.
+    exact_s = sum(number * 0.001 for number in range(count))
+    assert produce.queue.sum_s == pytest.approx(exact_s, abs=0.002 * count)
+    assert clock.readings == 2 + (count - 1) // REQUESTS_PER_READING
+
+
+def test_a_small_request_does_not_wait_for_later_ones() -> None:
+    clock = Clock()
+    meter = RequestMeters(clock).of_reads()
+    meter.begin()
+    for _ in range(2):
+        produce = handle_one_ms(meter, clock, SMALL_BYTES)
+    clock.now_s += 0.002
+    other = handle_one_ms(meter, clock, SMALL_BYTES, ApiKey.METADATA)
+    clock.now_s += 1
+    meter.end(True)
+    assert produce.queue.sum_s <= 0.004
+    assert other.queue.sum_s == pytest.approx(0.004)
+    assert (produce.total.sum_s, other.total.sum_s) == pytest.approx((2 * 1.005, 1.005))
+    # The next read begins again.
+    meter.begin()
+    handle_one_ms(meter, clock, SMALL_BYTES)
+    meter.end(True)
+    assert produce.queue.sum_s <= 0.004
+    assert produce.total.sum_s == pytest.approx(2 * 1.005 + 0.001)
+
+
+def test_durations_of_changing_classes() -> None:
+    durations = Durations()
+    for milliseconds in (0.1, 0.3, 0.4, 3, 0.3, 20000, 30000, 3, 0.1):
+        durations.add(milliseconds / 1000)
+    durations.add_many(0.003, 5)
+    counts = {number: count for number, count in enumerate(durations.counts()) if count}
+    assert counts == {0: 2, 1: 3, 4: 7, 15: 2}
+    assert durations.counts() == durations.counts()

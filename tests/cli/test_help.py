@@ -1,18 +1,20 @@
-"""Each command explains itself: a usage line, an example, the defaults. Completion has the same parsers."""
+"""Each command explains itself: a usage line, an example, the defaults."""
 
-import subprocess
+import argparse
+import re
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from gralha.cli.arguments import parser_of
-from gralha.cli.completion import commands
-from gralha.cli.completion_scripts import SCRIPTS
+from gralha.cli.arguments import ProgramParser, parser_of
 from gralha.cli.main import KAFKA_COMMANDS, PROGRAMS, command_main, main
 
 ROOT = Path(__file__).parents[2]
 # Its subcommands have their own examples.
+# Two names of one subcommand.
+SAME = {"forceTerminateTransaction": ["force-terminate"]}
 ALL = [name for name in [*PROGRAMS, *KAFKA_COMMANDS] if name != "pipeline"]
 
 
@@ -30,17 +32,78 @@ def test_every_command_has_help(name: str, flag: str, capsys: pytest.CaptureFixt
     assert max(map(len, helps), default=0) <= 80
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_the_examples_have_only_options_that_exist(name: str) -> None:
+def parsers(name: str) -> dict[str, ProgramParser]:
+    """The parsers of a command and of its subcommands, by the line that a person types."""
     parser = parser_of(command_main(name))
     assert parser is not None
-    known = {option for action in parser.options() for option in action.option_strings}
-    for command in parser.commands().values():
-        known |= {option for action in command.options() for option in action.option_strings}
-    known.add("random-uuid")
-    for example in parser.examples:
-        words = [word for word in example.split() if word.startswith("--")]
-        assert set(words) <= known
+    return {name: parser} | {f"{name} {command}": one for command, one in parser.commands().items()}
+
+
+@pytest.mark.parametrize("name", [*PROGRAMS, *KAFKA_COMMANDS])
+def test_every_option_of_every_command_is_explained_and_shows_its_default(name: str) -> None:
+    for line, parser in parsers(name).items():
+        assert parser.examples, line
+        for action in parser.options():
+            where = f"{line} {action.option_strings[0]}"
+            assert action.help, where
+            if action.default not in (None, False, [], argparse.SUPPRESS):
+                assert "default" in action.help, where
+
+
+@pytest.mark.parametrize("name", KAFKA_COMMANDS)
+def test_the_examples_of_a_subcommand_call_it(name: str) -> None:
+    for line, parser in parsers(name).items():
+        words = line.split()[1:]
+        named = {name for word in words for name in (word, *SAME.get(word, ()))}
+        for example in parser.examples:
+            assert example.startswith(f"kafka-{name}")
+            assert not named or named & set(example.split()), f"{line}: {example}"
+
+
+@pytest.mark.parametrize("name", KAFKA_COMMANDS)
+def test_below_gralha_the_brokers_are_optional(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for line, parser in parsers(name).items():
+        if not any("--bootstrap-server" in action.option_strings for action in parser.options()):
+            continue
+        kafkas = help_of(command_main(name), [*line.split()[1:], "-h"], capsys)
+        gralhas = help_of(main, [*line.split(), "-h"], capsys)
+        with monkeypatch.context() as set_here:
+            set_here.setenv("GRALHA_BOOTSTRAP_SERVERS", "b:1")
+            elsewhere = help_of(command_main(name), [*line.split()[1:], "-h"], capsys)
+        assert kafkas.startswith(f"usage: kafka-{line} ")
+        assert gralhas.startswith(f"usage: gralha {line} ")
+        assert "REQUIRED: the brokers" not in gralhas
+        if name != "streams-application-reset":
+            assert "(default: localhost:9092, or GRALHA_BOOTSTRAP_SERVERS if it is set)" in gralhas
+            assert "(default: b:1, from GRALHA_BOOTSTRAP_SERVERS)" in elsewhere
+            assert "(default: localhost:9092" not in kafkas
+        usage = gralhas.partition("\n\n")[0]
+        assert "--bootstrap-server" not in re.sub(r"\[[^]]*\]", "", usage)
+        shown = [one for one in gralhas.partition("\nexample")[2].splitlines() if one.startswith("  ")]
+        assert shown
+        assert not [one for one in shown if "kafka-" in one or "--bootstrap-server" in one]
+
+
+def help_of(
+    command: Callable[[list[str]], int], arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> str:
+    """The help text of a command, with one space between words."""
+    with pytest.raises(SystemExit) as ended:
+        command(arguments)
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    return re.sub(r"(?<=\S)\n {10,}(?=\S)|(?<=\S) {2,}(?=\S)", " ", text)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_examples_have_only_options_that_exist(name: str) -> None:
+    for parser in parsers(name).values():
+        known = {option for one in parsers(name).values() for option in one._option_string_actions}
+        for example in parser.examples:
+            words = [word for word in example.split() if word.startswith("--")]
+            assert set(words) <= known
 
 
 def test_gralha_itself_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,7 +115,7 @@ def test_gralha_itself_has_help_with_an_example(capsys: pytest.CaptureFixture[st
 def test_help_and_a_name_show_the_help_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["help", "topics"])
-    assert capsys.readouterr().out.startswith("usage: kafka-topics ")
+    assert capsys.readouterr().out.startswith("usage: gralha topics ")
 
 
 @pytest.mark.parametrize(
@@ -87,54 +150,4 @@ def test_kafkas_commands_are_installed_under_both_of_their_names() -> None:
 def test_all_names_lead_to_the_same_command(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main([name, "--help"])
-    assert capsys.readouterr().out.startswith("usage: kafka-topics ")
-
-
-COMPLETE = """
-source <(cat)
-complete_line() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _gralha; echo "${COMPREPLY[*]}"; }
-complete_line %s
-"""
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("gralha top", "topics"),
-        ("gralha topics --cre", "--create"),
-        ("kafka-topics --unav", "--unavailable-partitions"),
-        ("bin/kafka-topics.sh --unav", "--unavailable-partitions"),
-        ("gralha kafka-topics.sh --unav", "--unavailable-partitions"),
-        ("gralha storage form", "format"),
-        ("kafka-storage format --clu", "--cluster-id"),
-        ("kafka-features --bootstrap-server b:1 down", "downgrade"),
-        ("gralha pipeline pl", "plan"),
-        ("gralha up --brok", "--brokers"),
-        ("gralha completion z", "zsh"),
-        ("kafka-topics --topic ''", ""),
-    ],
-)
-def test_bash_completes_a_line(line: str, expected: str) -> None:
-    script = SCRIPTS["bash"](list(commands()))
-    done = subprocess.run(
-        ["bash", "-c", COMPLETE % line], input=script, capture_output=True, text=True, timeout=30
-    )
-    assert (done.stdout, done.stderr) == (f"{expected}\n", "")
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_scripts_have_every_option_of_every_command(
-    shell: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["completion", shell]) == 0
-    script = capsys.readouterr().out
-    for command in commands():
-        assert command.name.split()[-1] in script
-        for option in command.options:
-            for name in option.names:
-                assert (name if shell != "fish" else name.lstrip("-")) in script
-
-
-def test_another_shell_is_refused_with_those_that_work(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion", "tcsh"]) == 1
-    assert "'bash', 'zsh', 'fish'" in capsys.readouterr().err
+    assert capsys.readouterr().out.startswith("usage: gralha topics ")

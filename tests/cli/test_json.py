@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.cli.commands import Run
+from gralha.cli import transactions
+from gralha.cli.main import command_main
+from gralha.client.values import TopicPartition
+from tests.cli.commands import Run, written
 from tests.cli.group_members import members
+from tests.cli.open_transactions import begin
 from tests.client.live import eventually
 
 MANUAL = Path(__file__).parents[2] / "docs" / "COMMANDS.md"
@@ -173,16 +177,167 @@ def test_the_cluster(bootstrap: str, capfd: pytest.CaptureFixture[str], document
     assert document("reassign-partitions", "--list") == {"reassignments": []}
 
 
-def test_the_manual_has_the_fields_of_each_form(document: Callable[..., Any], topic: str) -> None:
-    text = MANUAL.read_text()
-    documents = [
-        document("topics", "--list"),
-        document("topics", "--describe", "--topic", topic),
-        document("get-offsets", "--topic", topic),
-        document("configs", "--describe", "--topic", topic),
-        document("log-dirs", "--describe"),
-        document("broker-api-versions"),
-    ]
-    for found in documents:
-        for name in re.findall(r'"(\w+)":', json.dumps(found).replace(topic, "")):
-            assert f'"{name}"' in text
+def test_levels_of_features(capfd: pytest.CaptureFixture[str]) -> None:
+    from gralha.cli import features, storage
+
+    wanted = ["--feature", "eligible.leader.replicas.version=1", "--feature", "group.version=1"]
+    for main in (features.main, storage.main):
+        assert main(["version-mapping", "--release-version", "4.0", "--json"]) == 0
+        mapping = json.loads(capfd.readouterr().out)
+        assert mapping["releaseVersion"] == "4.0"
+        assert mapping["features"][0] == {"feature": "metadata.version", "level": 25}
+        assert {"feature": "group.version", "level": 1} in mapping["features"]
+        assert main(["feature-dependencies", *wanted, "--json"]) == 0
+        first, second = json.loads(capfd.readouterr().out)["features"]
+        assert first["requires"] == [{"feature": "metadata.version", "level": 23}]
+        assert second == {"feature": "group.version", "level": 1, "requires": []}
+
+
+def test_the_folders_of_a_node(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from gralha.cli import storage
+
+    file, data = server_properties(tmp_path)
+    info = ["info", "--config", str(file), "--json"]
+    assert storage.main(info) == 1
+    unformatted = json.loads(capfd.readouterr().out)
+    assert unformatted["problems"] == [f"{data} does not exist"]
+    assert (unformatted["logDirs"], unformatted["clusterId"], unformatted["nodeId"]) == ([], None, None)
+    cluster_id = "NJEgyRHsTaKRqkQrLcCbrw"
+    assert storage.main(["format", "--config", str(file), "--cluster-id", cluster_id, "--standalone"]) == 0
+    capfd.readouterr()
+    assert storage.main(info) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert (found["logDirs"], found["clusterId"], found["nodeId"]) == ([str(data)], cluster_id, 7)
+    assert len(found["directoryId"]) == 22
+    assert found["problems"] == []
+
+
+def server_properties(folder: Path) -> tuple[Path, Path]:
+    """The settings of a node, and its folder, which does not exist yet."""
+    file, data = folder / "server.properties", folder / "data"
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": "7",
+        "controller.quorum.bootstrap.servers": "localhost:19093",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": "PLAINTEXT://localhost:19092,CONTROLLER://localhost:19093",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": str(data),
+    }
+    file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    return file, data
+
+
+def test_deleted_records(document: Callable[..., Any], run: Run, topic: str, tmp_path: Path) -> None:
+    file = tmp_path / "offsets.json"
+    entries = [{"topic": topic, "partition": number, "offset": number * 99} for number in (0, 1)]
+    file.write_text(json.dumps({"partitions": entries, "version": 1}))
+    found = document("delete-records", "--offset-json-file", str(file))
+    first, second = found["partitions"]
+    assert first == {"topic": topic, "partition": 0, "lowWatermark": 0, "error": None}
+    assert (second["partition"], second["lowWatermark"]) == (1, None)
+    assert "offset" in second["error"]
+
+
+def test_elections(document: Callable[..., Any], run: Run, topic: str) -> None:
+    elect = ["leader-election", "--election-type", "preferred", "--topic"]
+    assert document(*elect, topic, "--partition", "1") == {
+        "electionType": "PREFERRED",
+        "partitions": [{"topic": topic, "partition": 1, "isElected": False, "error": None}],
+    }
+    failed = run(*elect, topic, "--partition", "7", "--json")
+    (row,) = json.loads(failed.out)["partitions"]
+    assert (failed.code, row["partition"], row["isElected"]) == (1, 7, False)
+    assert row["error"]
+
+
+# --- the manual -----------------------------------------------------------------------------------------
+
+SERVER = "--bootstrap-server {bootstrap}"
+OF_A_LEVEL = "feature-dependencies --feature eligible.leader.replicas.version=1"
+# Each form of the manual, and the arguments that print such a document.
+FORMS = {
+    "kafka-topics --list": f"{SERVER} --list",
+    "kafka-topics --describe": f"{SERVER} --describe --topic {{topic}}",
+    "kafka-consumer-groups --list": f"{SERVER} --list",
+    "kafka-consumer-groups --describe": f"{SERVER} --describe --group {{topic}}",
+    "kafka-consumer-groups --describe --members": f"{SERVER} --describe --group {{topic}} --members",
+    "kafka-consumer-groups --describe --state": f"{SERVER} --describe --group {{topic}} --state",
+    "kafka-consumer-groups --reset-offsets": (
+        f"{SERVER} --reset-offsets --group {{topic}}-new --topic {{topic}} --to-earliest --dry-run"
+    ),
+    "kafka-consumer-groups --delete-offsets": (
+        f"{SERVER} --delete-offsets --group {{topic}}-empty --topic {{topic}}"
+    ),
+    "kafka-groups --list": f"{SERVER} --list",
+    "kafka-get-offsets": f"{SERVER} --topic {{topic}}",
+    "kafka-configs --describe": f"{SERVER} --describe --topic {{topic}}",
+    "kafka-features describe": f"{SERVER} describe",
+    "kafka-features version-mapping": "version-mapping",
+    "kafka-storage version-mapping": "version-mapping",
+    "kafka-features feature-dependencies": OF_A_LEVEL,
+    "kafka-storage feature-dependencies": OF_A_LEVEL,
+    "kafka-storage info": "info --config {properties}",
+    "kafka-metadata-quorum describe": f"{SERVER} describe",
+    "kafka-cluster cluster-id": f"cluster-id {SERVER}",
+    "kafka-cluster list-endpoints": f"list-endpoints {SERVER}",
+    "kafka-reassign-partitions --list": f"{SERVER} --list",
+    "kafka-reassign-partitions --verify": (
+        f"{SERVER} --verify --preserve-throttles --reassignment-json-file {{plan}}"
+    ),
+    "kafka-leader-election": f"{SERVER} --election-type preferred --topic {{topic}} --partition 0",
+    "kafka-delete-records": f"{SERVER} --offset-json-file {{offsets}}",
+    "kafka-log-dirs --describe": f"{SERVER} --describe",
+    "kafka-broker-api-versions": SERVER,
+    "kafka-transactions list": f"{SERVER} list",
+    "kafka-transactions describe": f"{SERVER} describe --transactional-id {{topic}}",
+    "kafka-transactions describe-producers": f"{SERVER} describe-producers --topic {{topic}} --partition 0",
+    "kafka-transactions find-hanging": f"{SERVER} find-hanging --topic {{topic}}",
+}
+# Tests in tests/pipelines compare these with the manual.
+OF_PIPELINES = {"gralha pipeline status", "gralha pipeline plan"}
+# There are no rows in this cluster, so the fields come from the code.
+ROWS = {
+    "kafka-reassign-partitions --list": ("topic", "partition", "replicas", "adding", "removing"),
+    "kafka-transactions find-hanging": tuple(map(transactions.json_name, transactions.HANGING_COLUMNS)),
+}
+
+
+def manual() -> dict[str, str]:
+    """The document of each form in the manual."""
+    lines = [line for line in MANUAL.read_text().splitlines() if line.startswith("| `")]
+    rows = [line.strip("| ").partition(" | ") for line in lines]
+    return {name: text for names, _, text in rows for name in re.findall(r"`([^`]+)`", names)}
+
+
+def test_every_form_of_the_manual_has_a_test() -> None:
+    assert set(manual()) == set(FORMS) | OF_PIPELINES
+
+
+def test_the_manual_has_the_fields_of_each_form(
+    bootstrap: str, run: Run, topic: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    empty = ["--group", f"{topic}-empty", "--topic", topic]
+    assert run("consumer-groups", "--reset-offsets", *empty, "--to-earliest", "--execute").code == 0
+    plan, offsets = tmp_path / "plan.json", tmp_path / "offsets.json"
+    partition = {"topic": topic, "partition": 0}
+    plan.write_text(json.dumps({"version": 1, "partitions": [{**partition, "replicas": [1]}]}))
+    offsets.write_text(json.dumps({"version": 1, "partitions": [{**partition, "offset": 0}]}))
+    properties, _ = server_properties(tmp_path)
+    values = {"bootstrap": bootstrap, "topic": topic, "plan": plan, "offsets": offsets}
+    producer = begin(bootstrap, topic, [TopicPartition(topic, 0)])
+    complaints = []
+    with members(bootstrap, topic, [topic], [{}]):
+        for form, text in manual().items():
+            if form in OF_PIPELINES:
+                continue
+            name, *_ = form.split()
+            arguments = FORMS[form].format(**values, properties=properties).split()
+            code = command_main(name)([*arguments, "--json"])
+            out, err = written(capfd)
+            assert code == 0 or form == "kafka-storage info", f"{form}: {err}"
+            names = {*re.findall(r'"(\w+)":', out.replace(topic, "")), *ROWS.get(form, ())} - {"version"}
+            assert names, form
+            complaints += [f"{form}: {name}" for name in names if f'"{name}"' not in text]
+    producer.abort_transaction(30)
+    assert complaints == []

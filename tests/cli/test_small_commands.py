@@ -229,5 +229,5 @@ def test_gralha_refuses_what_it_does_not_know(capsys: pytest.CaptureFixture[str]
 def test_kafkas_commands_are_gralhas_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["kafka-topics", "--lst"]) == main(["topics", "--lst"]) == 1
     assert capsys.readouterr().err == (
-        "--lst is not a recognized option. Did you mean --list? (see kafka-topics --help)\n" * 2
+        "--lst is not a recognized option. Did you mean --list? (see gralha topics --help)\n" * 2
     )

@@ -11,9 +11,14 @@ A mark is a comment in the line above a block:
     <!-- pytest -->              a Python block is run by pytest
     <!-- spark -->               a Python block is run in the Spark session of the tests (tests/spark)
     <!-- text of: file ... -->   a text block quotes messages of these source files
+    <!-- made by: name -->       test_made_blocks.py makes the same text with our code
+    <!-- metrics -->             the block names metrics
+    <!-- not ours: whose -->     the text of another program
+    <!-- picture: of what -->    a drawing
 
 The language of a block says how it is tested: `console` is a session of `$ command` lines and their output,
-`python` is a program, `properties` are settings. All other blocks are pictures and excerpts.
+`python` is a program, `properties` are settings, `sh` are commands that are only looked up. Every other block
+has a mark.
 """
 
 import re
@@ -23,6 +28,7 @@ from typing import Final, NamedTuple
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGES: Final = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 TESTED: Final = ("console", "python", "properties")
+LOOKED_UP: Final = "sh"
 _FENCE: Final = re.compile(r"^```(\S*)$")
 _MARK: Final = re.compile(r"^<!-- (.+) -->$")
 

@@ -1,19 +1,25 @@
 """The pages of the documentation are true: their sessions print what they say, and their programs run."""
 
+import argparse
 import ast
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
 import pytest
+from bench.__main__ import parser as bench_parser
 
 from gralha.broker.config import NodeConfig
+from gralha.cli.arguments import parser_of
+from gralha.cli.main import command_main
 from gralha.metadata.broker_configs import BROKER_CONFIGS
+from gralha.pipelines import metrics
 from gralha.protocol.properties import parse_properties
 from gralha.spark import options, sink_options
 from gralha.spark.java import OLDEST_VERSION
 from tests.docs.messages import missing, quoted
-from tests.docs.pages import PAGES, ROOT, Block, blocks
+from tests.docs.pages import LOOKED_UP, PAGES, ROOT, TESTED, Block, blocks
 from tests.docs.sessions import Reader
 
 # The blocks of each page that are shown and not run, each with its reason above it.
@@ -21,6 +27,7 @@ NOT_RUN = {
     "COMING_FROM_KAFKA.md": 1,
     "DELIVERY.md": 1,
     "README.md": 2,
+    "METRICS.md": 1,
     "PIPELINES.md": 2,
     "WHEN_SOMETHING_GOES_WRONG.md": 4,
     "SPARK.md": 2,
@@ -96,6 +103,65 @@ def test_quoted_messages_are_those_of_the_code(block: Block) -> None:
     files = block.marks["text of"].split()
     found = {message: missing(message, files) for message in quoted(block)}
     assert {message: part for message, part in found.items() if part is not None} == {}
+
+
+def test_every_block_has_a_test_or_a_mark() -> None:
+    known = {"text of", "made by", "metrics", "not ours", "picture", "not run", "file", "example"}
+    bare = [
+        block.place
+        for block in BLOCKS
+        if block.language not in (*TESTED, LOOKED_UP) and not block.marks.keys() & known
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize("block", in_language(LOOKED_UP), ids=names(in_language(LOOKED_UP)))
+def test_commands_and_their_options_exist(block: Block) -> None:
+    for line in block.lines:
+        words = shlex.split(line, comments=True)
+        while words and "=" in words[0]:
+            words.pop(0)  # a variable of the environment
+        complaint = unknown_in(words)
+        assert complaint is None, f"{line}: {complaint}"
+
+
+def unknown_in(words: list[str]) -> str | None:
+    """The first word of a command line that nothing knows, or None."""
+    program, *rest = words
+    program = program.removeprefix(".venv/bin/")
+    if program == "make":
+        return None  # `test_goals_of_make_exist`
+    if program in ("pip", "pytest"):
+        paths = [word for word in rest if word.startswith("tests/")]
+        return next((path for path in paths if not (ROOT / path).exists()), None)
+    if program == "python":
+        parser: argparse.ArgumentParser | None = bench_parser() if rest[:2] == ["-m", "bench"] else None
+        rest = rest[2:]
+    else:
+        name = rest.pop(0) if program == "gralha" else program
+        parser = parser_of(command_main(name))
+    while parser is not None:
+        known = parser._option_string_actions
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction) and rest[0] in action.choices:
+                parser, rest = action.choices[rest[0]], rest[1:]
+                break
+        else:
+            return next((word for word in rest if word.startswith("--") and word not in known), None)
+    return program
+
+
+@pytest.mark.parametrize("page", ["METRICS.md", "PIPELINES.md"])
+def test_metrics_in_blocks_exist(page: str) -> None:
+    listed = set(re.findall(r"`((?:kafka|gralha)_\w+)`", (ROOT / "docs" / "METRICS.md").read_text()))
+    listed |= {f"gralha_pipeline_{metric.name}" for metric in (*metrics.GAUGES, *metrics.COUNTERS)}
+    listed |= {f"gralha_pipeline_{name}" for name, _ in (metrics.UP, metrics.LAG, metrics.RESTARTS)}
+    marked = [block for block in blocks(ROOT / "docs" / page) if "metrics" in block.marks]
+    assert marked
+    for block in marked:
+        named = set(re.findall(r"(?:kafka|gralha)_\w+", block.text))
+        assert named
+        assert named <= listed
 
 
 def test_the_readme_names_the_versions_of_the_package() -> None:

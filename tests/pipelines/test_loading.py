@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pyspark import cloudpickle
 
 from gralha.pipelines import DeclarationError, LoadError
 from gralha.pipelines.loading import load, named
+from gralha.spark.extra import install_command
 
 HEAD = "from gralha.pipelines import pipeline, from_topic, to_topic\n"
 ONE = """
@@ -169,5 +171,5 @@ def test_a_misspelt_name_gets_the_right_one(tmp_path: Path) -> None:
 
 def test_a_package_of_the_extra_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(LoadError, match=r"pip install 'gralha\[spark\]'"):
+    with pytest.raises(LoadError, match=re.escape(install_command())):
         load(file(tmp_path, "import pandas\n"))

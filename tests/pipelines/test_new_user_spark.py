@@ -111,3 +111,31 @@ def test_each_problem_of_a_run_is_one_line(
     command = shlex.split(said[1].partition("Create it with: ")[2])
     done = subprocess.run([str(SCRIPTS / command[0]), *command[1:]], capture_output=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stdout) == (0, f"Created topic {sales}x.\n".encode())
+
+
+def test_a_new_project_is_tested_planned_and_run_as_init_says(
+    tmp_path: Path, bootstrap: str, new_name: Callable[[str], str]
+) -> None:
+    """Each command of the answer of `gralha pipeline init`, typed in its order, and pytest."""
+    name = new_name("shop")
+    server = {"GRALHA_BOOTSTRAP_SERVERS": bootstrap, "PATH": f"{SCRIPTS}:{os.environ['PATH']}"}
+
+    def typed(line: str, folder: Path) -> str:
+        """A line in a shell, in its own terminal. Returns the screen."""
+        with Terminal(["bash", "-c", line], cwd=folder, columns=80, environment=server) as terminal:
+            assert terminal.end() == 0, terminal.screen
+            return terminal.screen
+
+    written = typed(f"gralha pipeline init {name}", tmp_path)
+    steps = [line.strip().partition("   ")[0] for line in written.partition("Next:\n")[2].splitlines()]
+    enter, test, up, produce, run, consume = steps
+    assert (enter, up) == (f"cd {name}", "gralha up")
+    project = tmp_path / name
+    assert "2 tests, all passed" in typed(test, project)
+    typed(produce, project)
+    planned = typed(run.replace(" run ", " plan "), project)
+    assert f"{name}.sales" in planned
+    assert "starts fresh" in planned
+    typed(f"{run} {shlex.join(QUICK)} --available-now", project)
+    assert '"product":"tea"' in typed(f"{consume} --max-messages 3", project)
+    assert "1 passed" in typed("python -m pytest -q -p no:cacheprovider", project)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DoubleType, MapType, StringType, StructField, StructType
 
@@ -12,7 +14,7 @@ from gralha.cli.pipeline_plan import describe, to_json
 from gralha.pipelines import from_topic, pipeline, to_topic
 from gralha.pipelines.inputs import RECORD_FIELDS
 from gralha.pipelines.manifests import Change
-from gralha.pipelines.planning import InputPlan, OutputPlan, Plan, TopicPlan, ddl
+from gralha.pipelines.planning import InputPlan, OutputPlan, Plan, TopicPlan, Verdict, ddl
 from gralha.pipelines.stateful import StatefulOperator
 
 COLUMNS = [StructField("product", StringType(), nullable=False), StructField("amount", DoubleType())]
@@ -59,6 +61,15 @@ def test_the_text_has_the_words_of_users() -> None:
         "                - The state changed.",
         "  warning       Look here.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "text"),
+    [("new", "starts fresh"), ("resume", "resumes with batch 8"), ("cannot resume", "cannot resume")],
+)
+def test_the_text_says_whether_the_checkpoint_goes_on(verdict: Verdict, text: str) -> None:
+    lines = describe(replace(PLAN, verdict=verdict, next_batch=8))
+    assert f"  checkpoint    /data/totals: {text}" in lines
 
 
 def test_the_json_has_all_of_it() -> None:

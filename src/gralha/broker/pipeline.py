@@ -20,7 +20,7 @@ from typing import Any, Final
 from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import i32, i64
 
-from gralha.broker.request_meters import ApiMeter, RequestMeters
+from gralha.broker.request_meters import ApiMeter, ReadMeter, RequestMeters
 from gralha.protocol.message import Message
 from gralha.protocol.primitives import Chunk, ProtocolError, Reader, Stored, Writer
 
@@ -183,7 +183,7 @@ class Slot:
         self.version = version
         self.correlation_id = correlation_id
         self.meter = meter
-        self.received_s: float = pipeline.received_s
+        self.received_s: float = pipeline.read_meter.received_s
         self.chunks: list[Chunk] | None = None
         self.size_bytes: i64 = 0
         self.future: asyncio.Future[Message | None] | None = None
@@ -209,7 +209,7 @@ class Pipeline:
         meters: RequestMeters,
     ) -> None:
         self.node = node
-        self.meters = meters
+        self.read_meter: ReadMeter = meters.of_reads()
         self.apis = peer.apis
         self.peer = peer
         self.max_request_bytes: i64 = max_request_bytes
@@ -226,10 +226,6 @@ class Pipeline:
         self.timer_at: float = 0.0
         self.leaving_soon: bool = False
         self.turn_soon: bool = False
-        # When the requests that are being handled have arrived; 0 means now.
-        self.received_s: float = 0.0
-        # The meters of the requests of this read that leave with it.
-        self.leaving: list[ApiMeter] = []
 
     def is_full(self) -> bool:
         """Returns True if the client must read its answers before the broker reads from it again."""
@@ -243,26 +239,17 @@ class Pipeline:
         """Handles the complete frames in a range of `data`. Returns the position of the first unhandled
         frame.
         """
-        clock = self.meters.clock
-        # Requests of an earlier read may have waited until there was room.
-        is_fresh = self.received_s == 0.0
-        if is_fresh:
-            self.received_s = clock()
+        self.read_meter.begin()
+        position = stop
         try:
-            position = self._feed(data, start, stop, is_fresh)
+            position = self._feed(data, start, stop)
         finally:
-            now = clock()
-            for meter in self.leaving:
-                meter.total.add(now - self.received_s)
-            self.leaving.clear()
-        if position == stop or not self.is_full():
-            self.received_s = 0.0
+            self.read_meter.end(position == stop or not self.is_full())
         return position
 
-    def _feed(self, data: bytes, start: i64, stop: i64, is_fresh: bool) -> i64:
+    def _feed(self, data: bytes, start: i64, stop: i64) -> i64:
         position = start
         received = stop
-        waits = not is_fresh
         while received - position >= 4 and not self.is_full():
             size = i64(read_i32_be(data, position))
             if size < SMALLEST_FRAME or size > self.max_request_bytes:
@@ -272,10 +259,7 @@ class Pipeline:
             end = position + 4 + size
             if end > received:
                 break
-            # The first request of a read waits for no other one, so there is no need to look at the clock.
-            queued_s = self.meters.clock() - self.received_s if waits else 0.0
-            self._request(data, position + 4, end, queued_s)
-            waits = True
+            self._request(data, position + 4, end)
             position = end
         return position
 
@@ -301,7 +285,7 @@ class Pipeline:
             self.timer.cancel()
             self.timer = None
 
-    def _request(self, data: bytes, start: i64, end: i64, queued_s: float) -> None:
+    def _request(self, data: bytes, start: i64, end: i64) -> None:
         api_key = i64(read_i16_be(data, start))
         version = i64(read_i16_be(data, start + 2))
         correlation_id = i64(read_i32_be(data, start + 4))
@@ -326,16 +310,16 @@ class Pipeline:
             if version >= api.flexible_from:
                 reader.tagged_fields()
             request = api.decode(reader, version)
-        meter = self.meters.of(api.key, request)
-        meter.received(version, end - start)
+        read_meter = self.read_meter
+        meter = read_meter.received(api_key, version, end - start, request)
         context = RequestContext(self.peer, version, client_id)
         if api.in_turn and self.slots:
             self._postpone(Slot(self, api, version, correlation_id, meter), context, request)
             return
-        meter.queue.add(queued_s)
+        read_meter.handled(meter)
         result = api.handle(self.node, context, request)
         if result is None:
-            self.leaving.append(meter)
+            read_meter.leaves(meter)
             return
         if isinstance(result, Message):
             chunks = self._encode(api, version, correlation_id, result, meter)
@@ -344,7 +328,7 @@ class Pipeline:
                 self._enter(slot)
                 self._hold(slot, chunks)
             else:
-                self.leaving.append(meter)
+                read_meter.leaves(meter)
                 self._leave(chunks)
             return
         slot = Slot(self, api, version, correlation_id, meter)
@@ -379,7 +363,7 @@ class Pipeline:
         context = slot.context
         assert context is not None
         slot.context = None
-        slot.meter.queue.add(self.meters.clock() - slot.received_s)
+        self.read_meter.handled_in_turn(slot.meter, slot.received_s)
         try:
             result = slot.api.handle(self.node, context, slot.request)
             assert result is not None
@@ -504,8 +488,8 @@ class Pipeline:
             self.weight_inside -= slot.api.weight
             self.held_bytes -= slot.size_bytes
             if now == 0.0:
-                now = self.meters.clock()
-            slot.meter.total.add(now - slot.received_s)
+                now = self.read_meter.now()
+            self.read_meter.left(slot.meter, slot.received_s, now)
             self._leave(chunks)
 
     def _leave(self, chunks: list[Chunk]) -> None:
@@ -521,7 +505,7 @@ class Pipeline:
     def _encode(
         self, api: Api, version: i64, correlation_id: i64, response: Message, meter: ApiMeter
     ) -> list[Chunk]:
-        meter.answered(response)
+        self.read_meter.answered(meter, response)
         writer = Writer()
         writer.begin_frame()
         writer.write_int32(i32(correlation_id))

@@ -16,13 +16,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NoReturn
 
 from gralha import __version__
-from gralha.cli.bootstrap import servers_without_option
+from gralha.cli.bootstrap import ADDRESS_OF_UP, default_in_help, is_gralha, servers_without_option
 from gralha.cli.program import EXIT_FAILED, CommandError
 
 _HELP_COLUMNS_MAX: Final = 110
 # The help of an option without which the command does not run begins with this.
 REQUIRED: Final = "REQUIRED: "
 _LONG_DASHES: Final = ("\u2010", "\u2011", "\u2012", "\u2013", "\u2014", "\u2212")
+# In an example, a name that `gralha` replaces: `kafka-topics` is `gralha topics` there.
+_KAFKAS_NAME: Final = re.compile(r"(?:^|(?<=\$\())kafka-")
+_EXAMPLE_SERVER: Final = f" --bootstrap-server {ADDRESS_OF_UP}"
 _SERVER_OPTIONS: Final = frozenset(
     ("--bootstrap-server", "-b", "--bootstrap-controller", "-C", "--broker-list", "--help", "-h", "--version")
 )
@@ -65,13 +68,19 @@ class ProgramParser(argparse.ArgumentParser):
 
     def __init__(self, *arguments: Any, examples: Sequence[str] = (), **more: Any) -> None:
         super().__init__(*arguments, **{"allow_abbrev": False, **more})
-        self.examples = examples
+        self.prog = as_typed(self.prog)
+        self.examples = [as_typed(example) for example in examples]
         self._words: Sequence[str] = ()
 
     def error(self, message: str) -> NoReturn:
         raise CommandError(f"{self.in_words(message)} (see {self.prog} --help)")
 
+    def format_usage(self) -> str:
+        self._show_default_servers()
+        return super().format_usage()
+
     def format_help(self) -> str:
+        self._show_default_servers()
         text = super().format_help()
         if self.examples:
             title = "example" if len(self.examples) == 1 else "examples"
@@ -156,6 +165,18 @@ class ProgramParser(argparse.ArgumentParser):
         names = {word.partition("=")[0] for word in words}
         return [] if names & _SERVER_OPTIONS else ["--bootstrap-server", servers]
 
+    def _show_default_servers(self) -> None:
+        """Shows --bootstrap-server as optional, with its default, if there is one."""
+        action = self._option_string_actions.get("--bootstrap-server")
+        default = default_in_help()
+        if action is None or default is None or "(default" in (action.help or ""):
+            return
+        action.help = _escape(f"{(action.help or '').removeprefix(REQUIRED)} {default}")
+        action.required = False
+        for group in self._mutually_exclusive_groups:
+            if action in group._group_actions:
+                group.required = False
+
     def _about_option(self, name: str) -> str:
         from gralha.cli.suggestions import about_option
 
@@ -217,9 +238,11 @@ class CommandParser(ProgramParser):
         self.flag("version", "show the version and exit")
 
     def format_usage(self) -> str:
+        self._show_default_servers()
         return f"usage: {self._usage()}\n"
 
     def format_help(self) -> str:
+        self._show_default_servers()
         self.usage = self._usage()
         return super().format_help()
 
@@ -307,6 +330,14 @@ class CommandParser(ProgramParser):
         for other in others:
             if given(options, other):
                 self.error(f'Option "[{name}]" can\'t be used with option "[{other}]"')
+
+
+def as_typed(text: str) -> str:
+    """The name of a command, or an example, in the form that a person types who has typed `gralha ...`."""
+    if not is_gralha():
+        return text
+    replaced = _KAFKAS_NAME.sub("gralha ", text)
+    return replaced if replaced == text else replaced.replace(_EXAMPLE_SERVER, "")
 
 
 def given(options: argparse.Namespace, name: str) -> bool:

@@ -21,9 +21,24 @@ def default_bootstrap_servers() -> str:
     return os.environ.get(ENVIRONMENT) or ADDRESS_OF_UP
 
 
+def is_gralha() -> bool:
+    """Returns True if the command was typed as `gralha COMMAND`."""
+    return _is_gralha.get()
+
+
 def servers_without_option() -> str | None:
     """The brokers of a command without --bootstrap-server. None if the command demands the option."""
     return default_bootstrap_servers() if _is_gralha.get() else os.environ.get(ENVIRONMENT) or None
+
+
+def default_in_help() -> str | None:
+    """The default of --bootstrap-server for the help text. None if the command demands the option."""
+    servers = servers_without_option()
+    if servers is None:
+        return None
+    if os.environ.get(ENVIRONMENT):
+        return f"(default: {servers}, from {ENVIRONMENT})"
+    return f"(default: {servers}, or {ENVIRONMENT} if it is set)"
 
 
 @contextmanager

@@ -28,9 +28,21 @@ def _parser() -> ProgramParser:
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", required=True, parser_class=ProgramParser
     )
-    cluster_id = commands.add_parser("cluster-id", help="show the id of a cluster")
-    unregister = commands.add_parser("unregister", help="unregister a broker")
-    endpoints = commands.add_parser("list-endpoints", help="show the addresses of brokers or controllers")
+    cluster_id = commands.add_parser(
+        "cluster-id",
+        help="show the id of a cluster",
+        examples=["kafka-cluster cluster-id --bootstrap-server localhost:9092"],
+    )
+    unregister = commands.add_parser(
+        "unregister",
+        help="unregister a broker that does not come back",
+        examples=["kafka-cluster unregister --bootstrap-server localhost:9092 --id 3"],
+    )
+    endpoints = commands.add_parser(
+        "list-endpoints",
+        help="show the addresses of brokers or controllers",
+        examples=["kafka-cluster list-endpoints --bootstrap-server localhost:9092"],
+    )
     for command in (cluster_id, unregister, endpoints):
         servers = command.add_mutually_exclusive_group(required=True)
         servers.add_argument("--bootstrap-server", "-b", metavar="HOST:PORT,...", help="brokers")

@@ -71,6 +71,17 @@ typeset -ga _gralha_names=(%s)
 compdef _gralha %s
 """
 
+_FISH_FUNCTION: Final = """\
+function __gralha_has_first
+    test (count (commandline -opc)) -gt 1
+end
+
+function __gralha_first
+    set -l words (commandline -opc)
+    contains -- "$words[2]" $argv
+end
+"""
+
 
 def bash(commands: Sequence[Command]) -> str:
     """The script for bash. Where there is nothing to complete, bash completes names of files."""
@@ -122,28 +133,37 @@ def _zsh_text(text: str) -> str:
 
 def fish(commands: Sequence[Command]) -> str:
     """The script for fish, with the help of each option."""
-    lines = [_HEAD.format("fish").rstrip()]
+    lines = [_HEAD.format("fish") + _FISH_FUNCTION]
+    lines += [f"complete -c {name} -w {name[:-3]}" for name in _typed(commands) if name.endswith(".sh")]
     for command in commands:
-        for program, condition in _fish_places(command, commands):
-            begin = (
-                f"complete -c {program} -n {_quoted(condition)}" if condition else f"complete -c {program}"
-            )
+        for program, condition in _fish_places(command):
+            begin = f"complete -c {program}"
+            if condition:
+                begin += f" -n {_quoted(condition)}"
             for name, text in command.commands.items():
                 lines.append(f"{begin} -f -a {_quoted(name)} -d {_quoted(text)}")
             lines += [f"{begin} {_fish_option(option)}" for option in command.options]
     return "\n".join(lines) + "\n"
 
 
-def _fish_places(command: Command, commands: Sequence[Command]) -> Iterator[tuple[str, str]]:
-    """The program that completes the command, and the words that must be on its line."""
+def _fish_places(command: Command) -> Iterator[tuple[str, str]]:
+    """The program that completes the command, and the condition: the words that must be on its line."""
     program, *words = command.name.split()
-    inner = [words] if program == "gralha" else [words, [program.removeprefix("kafka-"), *words]]
-    for place, line in enumerate(inner):
-        typed = "gralha" if place == 1 or program == "gralha" else program
-        seen = [f"__fish_seen_subcommand_from {word}" for word in line]
-        if command.commands:
-            seen.append(f"not __fish_seen_subcommand_from {' '.join(command.commands)}")
-        yield typed, "; and ".join(seen)
+    if program != "gralha":
+        yield program, _fish_condition([], words, command)
+        name = program.removeprefix("kafka-")
+        yield "gralha", _fish_condition([f"__gralha_first {name} {program} {program}.sh"], words, command)
+    elif words:
+        yield program, _fish_condition([f"__gralha_first {words[0]}"], words[1:], command)
+    else:
+        yield program, "not __gralha_has_first"
+
+
+def _fish_condition(conditions: Sequence[str], words: Sequence[str], command: Command) -> str:
+    seen = [f"__fish_seen_subcommand_from {word}" for word in words]
+    if command.commands:
+        seen.append(f"not __fish_seen_subcommand_from {' '.join(command.commands)}")
+    return "; and ".join([*conditions, *seen])
 
 
 def _fish_option(option: Option) -> str:

@@ -35,7 +35,7 @@ _OUTSIDE_BRACKETS = r"(?=[^\]]*(?:\[|$))"
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-configs",
-        "This tool helps to manipulate and describe settings of topics, brokers and others.",
+        "Shows and changes the settings of topics, brokers and others.",
         [
             "--bootstrap-server localhost:9092 --describe --topic orders",
             "--bootstrap-server localhost:9092 --alter --topic orders --add-config retention.ms=86400000",

@@ -57,7 +57,7 @@ _FORMATTER_HELP = (
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-console-consumer",
-        "This tool helps to read data from Kafka topics and outputs it to standard output.",
+        "Prints the records of topics.",
         [
             "--bootstrap-server localhost:9092 --topic orders --from-beginning",
         ],
@@ -66,15 +66,19 @@ def _parser() -> CommandParser:
     parser.value("topic", "the topic to read", metavar="TOPIC")
     parser.value("include", "read all topics whose names match", metavar="REGEX")
     parser.value("partition", "read one partition, from its end unless --offset is given", kind=int)
-    parser.value("offset", "where to start in --partition: earliest, latest or a number", metavar="OFFSET")
+    parser.value(
+        "offset", "where to start in --partition: earliest, latest (default) or a number", metavar="OFFSET"
+    )
     parser.flag("from-beginning", "start with the earliest record if the group has no offset yet")
     parser.value(
         "group",
         "read as a member of this group and commit offsets; default: a new group that commits nothing",
         metavar="GROUP",
     )
-    parser.value("max-messages", "stop after this many records", kind=int, metavar="N")
-    parser.value("timeout-ms", "stop if no record comes for this long", kind=int, metavar="MS")
+    parser.value("max-messages", "stop after this many records (default: no limit)", kind=int, metavar="N")
+    parser.value(
+        "timeout-ms", "stop if no record comes for this long (default: wait for ever)", kind=int, metavar="MS"
+    )
     parser.value(
         "isolation-level",
         "read_committed or read_uncommitted (default)",
@@ -88,13 +92,17 @@ def _parser() -> CommandParser:
         "LoggingMessageFormatter (also a line on standard error for each record); "
         "OffsetsMessageFormatter and GroupMetadataMessageFormatter for __consumer_offsets; "
         "TransactionLogMessageFormatter for __transaction_state; ShareGroupStateMessageFormatter for "
-        "__share_group_state",
+        "__share_group_state (default: DefaultMessageFormatter)",
         metavar="CLASS",
     )
     parser.values("formatter-property", "property", help_text=_FORMATTER_HELP)
     parser.value("formatter-config", "a file with properties of the formatter", metavar="FILE")
-    parser.value("key-deserializer", "one of Kafka's own deserializers, by its Java name", metavar="CLASS")
-    parser.value("value-deserializer", "one of Kafka's own deserializers, by its Java name", metavar="CLASS")
+    for part in ("key", "value"):
+        parser.value(
+            f"{part}-deserializer",
+            "one of Kafka's own deserializers, by its Java name (default: the bytes as they are)",
+            metavar="CLASS",
+        )
     parser.values("command-property", "consumer-property", help_text="properties of the consumer")
     parser.value("command-config", "a file with properties of the consumer", metavar="FILE")
     parser.value("consumer.config", "old name of --command-config", metavar="FILE", dest="command_config")

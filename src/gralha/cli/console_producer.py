@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gralha.cli.arguments import CommandParser
+from gralha.cli.connect import DEFAULT_TOPIC_WAIT_MS
 from gralha.cli.line_reader import PROPERTIES, LineReader, LineRecord
 from gralha.cli.program import EXIT_FAILED, CommandError, run, stop_on_terminate
 from gralha.cli.properties import is_true, load_properties, parse_assignments, warn_of_misspelt
@@ -25,7 +26,7 @@ _READER_HELP = (
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-console-producer",
-        "This tool helps to read data from standard input and publish it to Kafka.",
+        "Writes each line of standard input as a record to a topic.",
         [
             "--bootstrap-server localhost:9092 --topic orders",
             "--bootstrap-server localhost:9092 --topic orders --reader-property parse.key=true < orders.tsv",
@@ -37,22 +38,27 @@ def _parser() -> CommandParser:
     parser.flag("sync", "wait for each record's acknowledgement before the next one is sent")
     parser.value(
         "compression-codec",
-        "none, gzip, snappy, lz4 or zstd; gzip if no value is given",
+        "none, gzip, snappy, lz4 or zstd; gzip if no value is given (default: none)",
         metavar="CODEC",
         nargs="?",
         const="gzip",
     )
-    parser.value("batch-size", "most bytes in one batch (batch.size)", kind=int, metavar="BYTES")
+    parser.value(
+        "batch-size", "most bytes in one batch (batch.size; default: 1000000)", kind=int, metavar="BYTES"
+    )
     parser.value("max-partition-memory-bytes", "old name of --batch-size", kind=int, metavar="BYTES")
-    parser.value("message-send-max-retries", "how often a record is sent again (retries)", kind=int)
-    parser.value("retry-backoff-ms", "wait before a record is sent again", kind=int, metavar="MS")
-    parser.value("timeout", "how long a record waits for others in its batch", kind=int, metavar="MS")
+    parser.value("message-send-max-retries", "how often a record is sent again (default: 3)", kind=int)
+    parser.value(
+        "retry-backoff-ms", "wait before a record is sent again (default: 100)", kind=int, metavar="MS"
+    )
+    parser.value(
+        "timeout",
+        f"how long a record waits for others in its batch (default: {_LINGER_MS})",
+        kind=int,
+        metavar="MS",
+    )
     parser.value("request-required-acks", "0, 1, -1 or all: the acknowledgements to wait for (default: -1)")
-    parser.value("request-timeout-ms", "how long to wait for an acknowledgement", kind=int, metavar="MS")
-    parser.value("metadata-expiry-ms", "how often to ask for metadata again", kind=int, metavar="MS")
-    parser.value("max-block-ms", "how long to wait for a topic to appear", kind=int, metavar="MS")
-    parser.value("max-memory-bytes", "most bytes that wait to be sent", kind=int, metavar="BYTES")
-    parser.value("socket-buffer-size", "the socket's send buffer", kind=int, metavar="BYTES")
+    _add_limits(parser)
     parser.value("line-reader", "accepted for Kafka's own LineMessageReader only", metavar="CLASS")
     parser.values("reader-property", "property", help_text=_READER_HELP)
     parser.value("reader-config", "a file with properties of the line reader", metavar="FILE")
@@ -60,6 +66,21 @@ def _parser() -> CommandParser:
     parser.value("command-config", "a file with properties of the producer", metavar="FILE")
     parser.value("producer.config", "old name of --command-config", metavar="FILE", dest="command_config")
     return parser
+
+
+def _add_limits(parser: CommandParser) -> None:
+    for name, help_text, metavar in (
+        ("request-timeout-ms", "how long to wait for an acknowledgement (default: 30000)", "MS"),
+        ("metadata-expiry-ms", "how often to ask for metadata again (default: 900000)", "MS"),
+        (
+            "max-block-ms",
+            f"how long to wait for a topic to appear (default: {DEFAULT_TOPIC_WAIT_MS})",
+            "MS",
+        ),
+        ("max-memory-bytes", "most bytes that wait to be sent (default: 1073741824)", "BYTES"),
+        ("socket-buffer-size", "the socket's send buffer (default: the system's)", "BYTES"),
+    ):
+        parser.value(name, help_text, kind=int, metavar=metavar)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

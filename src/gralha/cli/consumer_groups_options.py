@@ -61,8 +61,7 @@ class NamedTopic(NamedTuple):
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-consumer-groups",
-        "This tool helps to list all consumer groups, describe a consumer group, delete consumer group info, "
-        "or reset consumer group offsets.",
+        "Lists, describes and deletes consumer groups, and resets their offsets.",
         [
             "--bootstrap-server localhost:9092 --describe --group readers",
             "--bootstrap-server localhost:9092 --reset-offsets --to-earliest --group readers --all-topics",

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from gralha.cli.arguments import CommandParser
 from gralha.cli.connect import add_connection_options, open_admin
+from gralha.cli.json_output import add_json_option, print_json
 from gralha.cli.program import CommandError, one_line, run
 from gralha.cli.text_file import read_text
 
 if TYPE_CHECKING:
     from gralha.client.values import TopicPartition
+    from gralha.protocol.errors import KafkaError
 
 
 def _parser() -> CommandParser:
@@ -28,6 +30,7 @@ def _parser() -> CommandParser:
         " the offset is the first one to keep; -1 deletes all records",
         metavar="FILE",
     )
+    add_json_option(parser)
     return parser
 
 
@@ -41,8 +44,12 @@ def _main(arguments: list[str]) -> int:
     from gralha.protocol.errors import KafkaError
 
     with open_admin(options, "kafka-delete-records") as admin:
-        print("Executing records delete operation", flush=True)
+        if not options.json:
+            print("Executing records delete operation", flush=True)
         results = admin.delete_records(offsets)
+    if options.json:
+        print_json(partitions=[result_json(partition, result) for partition, result in results.items()])
+        return 0
     print("Records delete operation completed:")
     for partition, result in results.items():
         if isinstance(result, KafkaError):
@@ -50,6 +57,17 @@ def _main(arguments: list[str]) -> int:
         else:
             print(f"partition: {partition}\tlow_watermark: {result}")
     return 0
+
+
+def result_json(partition: "TopicPartition", result: "int | KafkaError") -> dict[str, object]:
+    """The result for one partition: its new low watermark, or an error."""
+    failed = not isinstance(result, int)
+    return {
+        "topic": partition.topic,
+        "partition": partition.partition,
+        "lowWatermark": None if failed else result,
+        "error": one_line(str(result)) if failed else None,
+    }
 
 
 def parse_offsets(text: str) -> "dict[TopicPartition, int]":

@@ -29,7 +29,7 @@ _NULL_HEADER: Final = -1
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-e2e-latency",
-        "This tool measures end-to-end latency in Kafka by sending messages and timing their reception.",
+        "Measures how long a record takes from a producer to a consumer.",
         ["--bootstrap-server localhost:9092 --topic t --num-records 99 --producer-acks all --record-size 9"],
     )
     parser.value("bootstrap-server", "REQUIRED: the brokers to connect to", metavar="HOST:PORT,...")

@@ -107,6 +107,22 @@ def mapping_text(release: str) -> str:
     return "\n".join([first, *(f"{name}={level}" for name, level in levels.items())])
 
 
+def mapping_json(release: str) -> dict[str, object]:
+    """The document of version-mapping."""
+    levels = levels_of(release)
+    return {
+        "releaseVersion": release,
+        "features": [{"feature": name, "level": level} for name, level in levels.items()],
+    }
+
+
+def dependencies_json(feature: str, level: int) -> dict[str, object]:
+    """One feature in the document of feature-dependencies."""
+    needed = dependencies(feature, level)
+    requires = [{"feature": name, "level": minimum} for name, minimum in needed.items()]
+    return {"feature": feature, "level": level, "requires": requires}
+
+
 def dependencies_text(feature: str, level: int) -> str:
     """The output of feature-dependencies for one feature."""
     needed = dependencies(feature, level)

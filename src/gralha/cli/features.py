@@ -10,9 +10,11 @@ from gralha.cli.connect import add_bootstrap_options, open_admin
 from gralha.cli.feature_levels import (
     LATEST_RELEASE,
     METADATA_VERSION,
+    dependencies_json,
     dependencies_text,
     level_text,
     levels_of,
+    mapping_json,
     mapping_text,
     metadata_level,
 )
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from gralha.protocol.errors import KafkaError
 
 _CLIENT_ID = "kafka-features"
+_EXAMPLE = "kafka-features --bootstrap-server localhost:9092"
 _INT16_MIN, _INT16_MAX = -(2**15), 2**15 - 1
 
 
@@ -43,18 +46,35 @@ def _parser() -> _Parser:
         prog="kafka-features",
         description="Shows and changes the levels of a cluster's features.",
         examples=(
-            "kafka-features --bootstrap-server localhost:9092 describe",
-            "kafka-features --bootstrap-server localhost:9092 upgrade --release-version 4.3",
+            f"{_EXAMPLE} describe",
+            f"{_EXAMPLE} upgrade --release-version 4.3",
         ),
     )
     add_bootstrap_options(parser, required=False)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    describe = commands.add_parser("describe", help="show features and their levels")
+    describe = commands.add_parser(
+        "describe", help="show features and their levels", examples=[f"{_EXAMPLE} describe"]
+    )
     describe.add_argument("--node-id", type=int, metavar="ID", help="ask this node (default: any node)")
     add_json_option(describe)
-    upgrade = commands.add_parser("upgrade", help="raise the levels of features")
-    downgrade = commands.add_parser("downgrade", help="lower the levels of features")
-    disable = commands.add_parser("disable", help="lower the levels of features to zero")
+    upgrade = commands.add_parser(
+        "upgrade",
+        help="raise the levels of features",
+        examples=[
+            f"{_EXAMPLE} upgrade --release-version 4.3 --dry-run",
+            f"{_EXAMPLE} upgrade --feature group.version=1",
+        ],
+    )
+    downgrade = commands.add_parser(
+        "downgrade",
+        help="lower the levels of features",
+        examples=[f"{_EXAMPLE} downgrade --feature transaction.version=1"],
+    )
+    disable = commands.add_parser(
+        "disable",
+        help="lower the levels of features to zero",
+        examples=[f"{_EXAMPLE} disable --feature transaction.version"],
+    )
     for command in (upgrade, downgrade):
         command.add_argument("--metadata", metavar="RELEASE", help="deprecated: sets metadata.version")
         command.add_argument("--release-version", metavar="RELEASE", help="set all features as in a release")
@@ -65,16 +85,37 @@ def _parser() -> _Parser:
             help="a feature and its level; may be given many times",
         )
     disable.add_argument(
-        "--feature", action="append", metavar="NAME", help="a feature and its level; may be given many times"
+        "--feature", action="append", metavar="NAME", help="a feature; may be given many times"
     )
     for command in (downgrade, disable):
         command.add_argument("--unsafe", action="store_true", help="do it even if metadata is lost")
     for command in (upgrade, downgrade, disable):
         command.add_argument("--dry-run", action="store_true", help="only say whether it is possible")
-    mapping = commands.add_parser("version-mapping", help="show the levels of a release")
-    mapping.add_argument("--release-version", default=LATEST_RELEASE, metavar="RELEASE")
-    needs = commands.add_parser("feature-dependencies", help="show what a level of a feature needs")
-    needs.add_argument("--feature", action="append", required=True, metavar="NAME=LEVEL")
+    mapping = commands.add_parser(
+        "version-mapping",
+        help="show the levels of a release",
+        examples=["kafka-features version-mapping --release-version 4.0"],
+    )
+    mapping.add_argument(
+        "--release-version",
+        default=LATEST_RELEASE,
+        metavar="RELEASE",
+        help=f"a release such as 4.0 (default: {LATEST_RELEASE})",
+    )
+    needs = commands.add_parser(
+        "feature-dependencies",
+        help="show what a level of a feature needs",
+        examples=["kafka-features feature-dependencies --feature eligible.leader.replicas.version=1"],
+    )
+    needs.add_argument(
+        "--feature",
+        action="append",
+        required=True,
+        metavar="NAME=LEVEL",
+        help="a feature and its level; may be given many times",
+    )
+    for command in (mapping, needs):
+        add_json_option(command)
     return parser
 
 
@@ -82,9 +123,15 @@ def _main(arguments: list[str]) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command == "version-mapping":
-        print(mapping_text(options.release_version))
+        if options.json:
+            print_json(**mapping_json(options.release_version))
+        else:
+            print(mapping_text(options.release_version))
         return 0
     if options.command == "feature-dependencies":
+        if options.json:
+            print_json(features=[dependencies_json(*parse_level(item)) for item in options.feature])
+            return 0
         for item in options.feature:
             print(dependencies_text(*parse_level(item)))
         return 0

@@ -23,7 +23,7 @@ _TIMEOUT_MS = 30_000
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-groups",
-        "This tool helps to list groups of all types.",
+        "Lists groups of all types.",
         [
             "--bootstrap-server localhost:9092 --list",
         ],

@@ -1,13 +1,15 @@
 """kafka-leader-election: elects preferred leaders, or any live replica in an unclean election (KIP-460)."""
 
 import json
+import sys
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gralha.cli.arguments import CommandParser, given
 from gralha.cli.connect import add_connection_options, open_admin
-from gralha.cli.program import CommandError, one_line, run
+from gralha.cli.json_output import add_json_option, print_json
+from gralha.cli.program import EXIT_FAILED, CommandError, one_line, run
 from gralha.cli.text_file import read_text
 
 if TYPE_CHECKING:
@@ -27,8 +29,7 @@ def _election_type(text: str) -> str:
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-leader-election",
-        "This tool attempts to elect a new leader for a set of topic partitions. The type of elections "
-        "supported are preferred replicas and unclean replicas.",
+        "Elects the leaders of partitions: the preferred replicas, or replicas that are not in sync.",
         [
             "--bootstrap-server localhost:9092 --election-type preferred --all-topic-partitions",
         ],
@@ -50,6 +51,7 @@ def _parser() -> CommandParser:
         'a file like {"partitions": [{"topic": "foo", "partition": 1}, {"topic": "bar", "partition": 2}]}',
         metavar="FILE",
     )
+    add_json_option(parser)
     return parser
 
 
@@ -80,7 +82,8 @@ def _main(arguments: list[str]) -> int:
     if options.admin_config is not None:
         print(
             "Option --admin.config has been deprecated and will be removed in a future version. "
-            "Use --command-config instead."
+            "Use --command-config instead.",
+            file=sys.stderr if options.json else sys.stdout,
         )
         options.command_config = options.admin_config
     from gralha.client.errors import RequestTimeoutError
@@ -91,6 +94,8 @@ def _main(arguments: list[str]) -> int:
             results = admin.elect_leaders(ElectionType[options.election_type], partitions)
         except RequestTimeoutError:
             raise CommandError("Timeout waiting for election results") from None
+    if options.json:
+        return show_json(options.election_type, results)
     return show(options.election_type, results)
 
 
@@ -155,3 +160,29 @@ def show(election_type: str, results: "dict[TopicPartition, KafkaError | None]")
     if failed:
         raise CommandError(f"{len(failed)} replica(s) could not be elected")
     return 0
+
+
+def show_json(election_type: str, results: "dict[TopicPartition, KafkaError | None]") -> int:
+    """Prints the result for each partition as JSON. Returns 1 if an election failed."""
+    from gralha.protocol.errors import ErrorCode
+
+    ordered = sorted(results.items(), key=lambda item: item[0])
+    needless = {
+        partition
+        for partition, error in ordered
+        if error is not None and error.code == ErrorCode.ELECTION_NOT_NEEDED
+    }
+    failed = {partition for partition, error in ordered if error is not None} - needless
+    print_json(
+        electionType=election_type,
+        partitions=[
+            {
+                "topic": partition.topic,
+                "partition": partition.partition,
+                "isElected": error is None,
+                "error": one_line(str(error)) if partition in failed else None,
+            }
+            for partition, error in ordered
+        ],
+    )
+    return EXIT_FAILED if failed else 0

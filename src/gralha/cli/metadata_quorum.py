@@ -28,6 +28,9 @@ _HEADER = (
 )
 
 
+_EXAMPLE = "kafka-metadata-quorum --bootstrap-server localhost:9092"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     return run(_main, arguments)
 
@@ -36,21 +39,40 @@ def _parser() -> ProgramParser:
     parser = ProgramParser(
         prog="kafka-metadata-quorum",
         description="Shows the quorum of the controllers, and changes its voters.",
-        examples=("kafka-metadata-quorum --bootstrap-server localhost:9092 describe --status",),
+        examples=(f"{_EXAMPLE} describe --status",),
     )
     add_bootstrap_options(parser, required=True)
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", required=True, parser_class=ProgramParser
     )
-    describe = commands.add_parser("describe", help="show the quorum")
+    describe = commands.add_parser(
+        "describe",
+        help="show the quorum",
+        examples=[f"{_EXAMPLE} describe --status", f"{_EXAMPLE} describe --replication --human-readable"],
+    )
     describe.add_argument("--status", action="store_true", help="a short summary")
     describe.add_argument("--replication", action="store_true", help="offset and lag of each node")
     describe.add_argument(
         "--human-readable", action="store_true", help="with --replication: show how long ago, not timestamps"
     )
     add_json_option(describe)
-    add = commands.add_parser("add-controller", help="make the controller of --command-config a voter")
-    remove = commands.add_parser("remove-controller", help="make a voter an observer")
+    add = commands.add_parser(
+        "add-controller",
+        help="make the controller of --command-config a voter",
+        examples=[
+            (
+                "kafka-metadata-quorum --bootstrap-controller localhost:9093 "
+                "--command-config controller-4.properties add-controller"
+            )
+        ],
+    )
+    remove = commands.add_parser(
+        "remove-controller",
+        help="make a voter an observer",
+        examples=[
+            f"{_EXAMPLE} remove-controller --controller-id 3 --controller-directory-id 9c9PDbSxTeyEbEmUDOz4RQ"
+        ],
+    )
     remove.add_argument(
         "--controller-id", "-i", type=int, required=True, metavar="ID", help="the node.id of the voter"
     )

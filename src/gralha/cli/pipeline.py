@@ -46,8 +46,10 @@ def _without_tracebacks(options: Namespace) -> int:
     except ModuleNotFoundError as error:
         if error.name not in ("pyspark", "pyarrow", "pandas", "py4j"):
             raise
+        from gralha.spark.extra import install_command
+
         raise CommandError(
-            f"Pipelines need {error.name}, which is not installed here: pip install 'gralha[spark]'"
+            f"Pipelines need {error.name}, which is not installed here: {install_command()}"
         ) from None
 
 

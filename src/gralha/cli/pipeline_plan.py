@@ -108,7 +108,7 @@ def _topic(topic: TopicPlan) -> str:
 
 def _verdict(plan: Plan) -> str:
     if plan.verdict == "new":
-        return "new, none exists yet"
+        return "starts fresh"
     if plan.verdict == "resume":
         return f"resumes with batch {plan.next_batch}"
     return "cannot resume"

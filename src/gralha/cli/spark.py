@@ -70,7 +70,12 @@ def _parser() -> ProgramParser:
     )
     commands = programs.add_subparsers(dest="command", required=True, metavar="COMMAND")
     text = "run a Spark master and workers on this machine, until Ctrl-C"
-    parser = commands.add_parser("up", help=text, description=f"{text[0].upper()}{text[1:]}.")
+    parser = commands.add_parser(
+        "up",
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}.",
+        examples=("gralha spark up", "gralha spark up --workers 2 --cores 1 --memory 2g"),
+    )
     parser.add_argument(
         "--workers", type=positive_int, default=2, metavar="N", help="number of workers (default 2)"
     )

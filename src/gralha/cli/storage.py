@@ -17,9 +17,12 @@ from gralha.cli.arguments import ProgramParser
 from gralha.cli.feature_levels import (
     FEATURES,
     LATEST_RELEASE,
+    dependencies_json,
     dependencies_text,
+    mapping_json,
     mapping_text,
 )
+from gralha.cli.json_output import add_json_option, print_json
 from gralha.cli.program import CommandError, run
 from gralha.cli.text_file import read_text
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from gralha.broker.config import NodeConfig
     from gralha.metadata.formatting import InitialVoter
 
+_FORMAT = "kafka-storage format --config server.properties --cluster-id $(kafka-storage random-uuid)"
 _KRAFT_VERSION = "kraft.version"
 
 
@@ -51,17 +55,23 @@ def _body(arguments: list[str]) -> int:
         print(uuid_to_string(new_uuid()))
         return 0
     if options.command == "version-mapping":
-        print(mapping_text(options.release_version))
+        if options.json:
+            print_json(**mapping_json(options.release_version))
+        else:
+            print(mapping_text(options.release_version))
         return 0
     if options.command == "feature-dependencies":
+        if options.json:
+            print_json(features=[dependencies_json(*_level(item)) for item in options.feature])
+            return 0
         for item in options.feature:
-            print(_dependencies(item))
+            print(dependencies_text(*_level(item)))
         return 0
     from gralha.metadata.formatting import FormatError
 
     config = _load(options.config)
     try:
-        return _info(config) if options.command == "info" else _format(options, config)
+        return _info(options, config) if options.command == "info" else _format(options, config)
     except FormatError as error:
         raise CommandError(str(error)) from None
 
@@ -70,22 +80,42 @@ def _parser() -> _Parser:
     parser = _Parser(
         prog="kafka-storage",
         description="Shows and formats the folders of a node.",
-        examples=(
-            "kafka-storage format --config server.properties --cluster-id $(kafka-storage random-uuid)",
-        ),
+        examples=(_FORMAT,),
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
-    info = commands.add_parser("info", help="show the identity of the node's folders")
-    formatting = commands.add_parser("format", help="format empty folders for this node")
-    mapping = commands.add_parser("version-mapping", help="show the levels of a release")
+    info = commands.add_parser(
+        "info",
+        help="show the identity of the node's folders",
+        examples=["kafka-storage info --config server.properties"],
+    )
+    formatting = commands.add_parser(
+        "format",
+        help="format empty folders for this node",
+        examples=[
+            _FORMAT,
+            (
+                "kafka-storage format --config server.properties --cluster-id NJEgyRHsTaKRqkQrLcCbrw "
+                "--standalone"
+            ),
+        ],
+    )
+    mapping = commands.add_parser(
+        "version-mapping",
+        help="show the levels of a release",
+        examples=["kafka-storage version-mapping --release-version 4.0"],
+    )
     mapping.add_argument(
         "--release-version",
         "-r",
         default=LATEST_RELEASE,
         metavar="RELEASE",
-        help=f"a release such as {LATEST_RELEASE} (default)",
+        help=f"a release such as 4.0 (default: {LATEST_RELEASE})",
     )
-    needs = commands.add_parser("feature-dependencies", help="show what a level of a feature needs")
+    needs = commands.add_parser(
+        "feature-dependencies",
+        help="show what a level of a feature needs",
+        examples=["kafka-storage feature-dependencies --feature eligible.leader.replicas.version=1"],
+    )
     needs.add_argument(
         "--feature",
         "-f",
@@ -94,7 +124,13 @@ def _parser() -> _Parser:
         metavar="NAME=LEVEL",
         help="a feature and its level; may be given many times",
     )
-    commands.add_parser("random-uuid", help="print a random UUID, for example for a new cluster")
+    commands.add_parser(
+        "random-uuid",
+        help="print a random UUID, for example for a new cluster",
+        examples=["kafka-storage random-uuid"],
+    )
+    for command in (info, mapping, needs):
+        add_json_option(command)
     for command in (info, formatting):
         command.add_argument(
             "--config", "-c", required=True, metavar="FILE", help="the node's server.properties"
@@ -107,7 +143,7 @@ def _parser() -> _Parser:
         "--release-version",
         "-r",
         metavar="VERSION",
-        help="the release whose feature levels the cluster begins with",
+        help=f"the release whose feature levels the cluster begins with (default: {LATEST_RELEASE})",
     )
     formatting.add_argument(
         "--feature", "-f", action="append", default=[], metavar="NAME=LEVEL", help="the level of one feature"
@@ -149,8 +185,8 @@ def _folders(config: NodeConfig) -> list[str]:
 # --- features -----------------------------------------------------------------------------------------
 
 
-def _dependencies(item: str) -> str:
-    """What a level of a feature needs. kafka-features says the same, with other errors."""
+def _level(item: str) -> tuple[str, int]:
+    """The parts of `feature=level`. kafka-features has other errors for them."""
     name, equals, text = (part.strip() for part in item.partition("="))
     if not equals:
         raise CommandError(
@@ -162,13 +198,13 @@ def _dependencies(item: str) -> str:
         raise CommandError(f"Invalid version format: {text} for feature {name}") from None
     if name in FEATURES and not 0 <= level < len(FEATURES[name]):
         raise CommandError(f"Feature level {level} is not supported for feature {name}")
-    return dependencies_text(name, level)
+    return name, level
 
 
 # --- info ---------------------------------------------------------------------------------------------
 
 
-def _info(config: NodeConfig) -> int:
+def _info(options: argparse.Namespace, config: NodeConfig) -> int:
     from gralha.broker.offline import read_identities
     from gralha.metadata.formatting import FormatError
     from gralha.protocol.primitives import uuid_to_string
@@ -196,9 +232,18 @@ def _info(config: NodeConfig) -> int:
             problems.append("Mismatched cluster IDs between storage directories.")
         elif identity.node_id != first.node_id:
             problems.append("Mismatched node IDs between storage directories.")
+    directory_id = uuid_to_string(first.directory_id) if first is not None else None
+    if options.json:
+        print_json(
+            logDirs=present,
+            clusterId=first.cluster_id if first is not None else None,
+            directoryId=directory_id,
+            nodeId=first.node_id if first is not None else None,
+            problems=problems,
+        )
+        return 1 if problems else 0
     _print_list("Found log director", "y", "ies", present)
     if first is not None:
-        directory_id = uuid_to_string(first.directory_id)
         print(
             f"Found metadata: {{cluster.id={first.cluster_id}, directory.id={directory_id}, "
             f"node.id={first.node_id}, version=1}}\n"

@@ -41,7 +41,7 @@ _MAX_REPLICATION_FACTOR = 32767
 def _parser() -> CommandParser:
     parser = CommandParser(
         "kafka-topics",
-        "This tool helps to create, delete, describe, or change a topic.",
+        "Creates, lists, describes, changes and deletes topics.",
         [
             "--bootstrap-server localhost:9092 --create --topic orders --partitions 3",
             "--bootstrap-server localhost:9092 --describe --topic orders",
@@ -55,8 +55,18 @@ def _parser() -> CommandParser:
     parser.flag("delete", "delete topics")
     parser.value("topic", "the topic; a regular expression, except with --create", metavar="TOPIC")
     parser.value("topic-id", "the topic to describe, by its id", metavar="ID")
-    parser.value("partitions", "the number of partitions", kind=int, metavar="N")
-    parser.value("replication-factor", "the number of replicas of each partition", kind=int, metavar="N")
+    parser.value(
+        "partitions",
+        "the number of partitions (default with --create: the broker's num.partitions)",
+        kind=int,
+        metavar="N",
+    )
+    parser.value(
+        "replication-factor",
+        "the number of replicas of each partition (default: the broker's default.replication.factor)",
+        kind=int,
+        metavar="N",
+    )
     parser.value(
         "replica-assignment",
         "the brokers of each partition's replicas: 1:2,2:3 puts the first partition on 1 and 2",
@@ -72,7 +82,9 @@ def _parser() -> CommandParser:
     parser.flag("at-min-isr-partitions", "describe only partitions exactly at min.insync.replicas")
     parser.flag("unavailable-partitions", "describe only partitions without a live leader")
     parser.flag("topics-with-overrides", "describe only topics with settings of their own")
-    parser.value("partition-size-limit-per-response", "the most partitions in one response", kind=int)
+    parser.value(
+        "partition-size-limit-per-response", "the most partitions in one response (default: 2000)", kind=int
+    )
     add_json_option(parser)
     add_watch_option(parser, "--list and --describe")
     return parser

@@ -29,6 +29,8 @@ _MINUTE_MS = 60_000
 # Kafka's name of the command, and one that is spelled like the others.
 _TERMINATE = ("forceTerminateTransaction", "force-terminate")
 
+_EXAMPLE = "kafka-transactions --bootstrap-server localhost:9092"
+
 LIST_COLUMNS = ("TransactionalId", "Coordinator", "ProducerId", "TransactionState")
 DESCRIBE_COLUMNS = (
     "CoordinatorId",
@@ -79,13 +81,10 @@ def _parser() -> ProgramParser:
         prog="kafka-transactions",
         description="Shows the transactions of a cluster. Finds transactions that hang, and ends them.",
         examples=(
-            "kafka-transactions --bootstrap-server localhost:9092 list",
-            "kafka-transactions --bootstrap-server localhost:9092 describe --transactional-id payments-1",
-            "kafka-transactions --bootstrap-server localhost:9092 find-hanging --topic orders",
-            (
-                "kafka-transactions --bootstrap-server localhost:9092 abort --topic orders --partition 0 "
-                "--start-offset 42"
-            ),
+            f"{_EXAMPLE} list",
+            f"{_EXAMPLE} describe --transactional-id payments-1",
+            f"{_EXAMPLE} find-hanging --topic orders",
+            f"{_EXAMPLE} abort --topic orders --partition 0 --start-offset 42",
         ),
     )
     parser.add_argument(
@@ -108,7 +107,11 @@ def _parser() -> ProgramParser:
 
 
 def _add_queries(commands: "argparse._SubParsersAction[ProgramParser]") -> None:
-    listing = commands.add_parser("list", help="list transactional ids")
+    listing = commands.add_parser(
+        "list",
+        help="list transactional ids",
+        examples=[f"{_EXAMPLE} list", f"{_EXAMPLE} list --duration-filter 60000"],
+    )
     listing.add_argument(
         "--duration-filter",
         type=_number(-_INT64_MAX, _INT64_MAX),
@@ -120,10 +123,21 @@ def _add_queries(commands: "argparse._SubParsersAction[ProgramParser]") -> None:
         metavar="REGEX",
         help="only ids that match this regular expression as a whole",
     )
-    describe = commands.add_parser("describe", help="show the transaction of a transactional id")
-    describe.add_argument("--transactional-id", required=True, metavar="ID")
+    describe = commands.add_parser(
+        "describe",
+        help="show the transaction of a transactional id",
+        examples=[f"{_EXAMPLE} describe --transactional-id payments-1"],
+    )
+    describe.add_argument(
+        "--transactional-id",
+        required=True,
+        metavar="ID",
+        help="the transactional.id of a producer, as `list` shows it",
+    )
     producers = commands.add_parser(
-        "describe-producers", help="show the producers that a partition remembers"
+        "describe-producers",
+        help="show the producers that a partition remembers",
+        examples=[f"{_EXAMPLE} describe-producers --topic orders --partition 0"],
     )
     producers.add_argument(
         "--broker-id",
@@ -132,7 +146,11 @@ def _add_queries(commands: "argparse._SubParsersAction[ProgramParser]") -> None:
         help="ask this replica (default: the leader)",
     )
     _add_partition(producers)
-    find = commands.add_parser("find-hanging", help="find transactions that nobody will end")
+    find = commands.add_parser(
+        "find-hanging",
+        help="find open transactions that no coordinator knows: they hang until you abort them",
+        examples=[f"{_EXAMPLE} find-hanging --topic orders", f"{_EXAMPLE} find-hanging --broker-id 1"],
+    )
     find.add_argument(
         "--broker-id", type=_number(0, _INT32_MAX), metavar="ID", help="search the replicas of this broker"
     )
@@ -150,29 +168,46 @@ def _add_queries(commands: "argparse._SubParsersAction[ProgramParser]") -> None:
 
 
 def _add_changes(commands: "argparse._SubParsersAction[ProgramParser]") -> None:
-    abort = commands.add_parser("abort", help="end a transaction that hangs in a partition")
+    abort = commands.add_parser(
+        "abort",
+        help="end a transaction that hangs in a partition",
+        examples=[f"{_EXAMPLE} abort --topic orders --partition 0 --start-offset 42"],
+    )
     _add_partition(abort)
     by_offset = abort.add_argument_group("for brokers of Kafka 3.0 and later")
     by_offset.add_argument(
         "--start-offset", type=_number(0, _INT64_MAX), metavar="OFFSET", help="where the transaction begins"
     )
     by_producer = abort.add_argument_group("for older brokers, all of these")
-    by_producer.add_argument("--producer-id", type=_number(-1, _INT64_MAX), metavar="ID")
-    by_producer.add_argument("--producer-epoch", type=_number(-1, _INT16_MAX), metavar="EPOCH")
-    by_producer.add_argument("--coordinator-epoch", type=_number(-1, _INT32_MAX), metavar="EPOCH")
+    for name, highest, metavar in (
+        ("--producer-id", _INT64_MAX, "ID"),
+        ("--producer-epoch", _INT16_MAX, "EPOCH"),
+        ("--coordinator-epoch", _INT32_MAX, "EPOCH"),
+    ):
+        by_producer.add_argument(
+            name, type=_number(-1, highest), metavar=metavar, help="as describe-producers shows it"
+        )
     terminate = commands.add_parser(
         _TERMINATE[0],
         aliases=_TERMINATE[1:],
         help="abort the transaction of a transactional id, and fence its producer",
+        examples=[f"{_EXAMPLE} {_TERMINATE[1]} --transactional-id payments-1"],
     )
     terminate.add_argument(
-        "--transactionalId", "--transactional-id", dest="transactional_id", required=True, metavar="ID"
+        "--transactionalId",
+        "--transactional-id",
+        dest="transactional_id",
+        required=True,
+        metavar="ID",
+        help="the transactional.id of the producer",
     )
 
 
 def _add_partition(command: ProgramParser) -> None:
-    command.add_argument("--topic", required=True, metavar="TOPIC")
-    command.add_argument("--partition", type=_number(0, _INT32_MAX), required=True, metavar="N")
+    command.add_argument("--topic", required=True, metavar="TOPIC", help="the topic of the partition")
+    command.add_argument(
+        "--partition", type=_number(0, _INT32_MAX), required=True, metavar="N", help="the partition"
+    )
 
 
 def _number(lowest: int, highest: int) -> Callable[[str], int]:
@@ -390,7 +425,7 @@ def _show(
 ) -> None:
     """Prints rows as a table, or as JSON with the columns as names."""
     if options.json:
-        names = [_json_name(column) for column in columns]
+        names = [json_name(column) for column in columns]
         print_json(
             **{name: [dict(zip(names, map(_json_value, row), strict=True)) for row in rows]},
         )
@@ -399,7 +434,8 @@ def _show(
         print(table(columns, texts), end="")
 
 
-def _json_name(column: str) -> str:
+def json_name(column: str) -> str:
+    """The field of a column in JSON."""
     name = column.replace("Duration(min)", "durationMinutes")
     return name[0].lower() + name[1:]
 

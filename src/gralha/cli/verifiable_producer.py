@@ -79,7 +79,13 @@ def _parser() -> ProgramParser:
     )
     add("--throughput", type=int, default=-1, metavar="N", help="records per second; -1: no limit (default)")
     add("--acks", type=int, default=-1, choices=(0, 1, -1), help="acks of the producer; -1: all (default)")
-    add("--message-create-time", type=int, default=-1, metavar="MS", help="the timestamp of the first record")
+    add(
+        "--message-create-time",
+        type=int,
+        default=-1,
+        metavar="MS",
+        help="the timestamp of the first record (default: the current time)",
+    )
     add("--value-prefix", type=int, metavar="N", help="values are N.0, N.1, N.2, ...")
     add("--repeating-keys", type=int, metavar="N", help="keys are 0 to N-1, again and again (default: none)")
     configs = parser.add_mutually_exclusive_group()

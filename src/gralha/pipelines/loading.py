@@ -26,6 +26,7 @@ from typing import Final
 from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.errors import DeclarationError, LoadError, SparkNeededError
 from gralha.pipelines.explanations import did_you_mean
+from gralha.spark.extra import install_command
 
 # PySpark's conditions of a missing session.
 NO_SPARK: Final = ("SESSION_OR_CONTEXT_NOT_EXISTS", "NO_ACTIVE_OR_DEFAULT_SESSION")
@@ -109,7 +110,7 @@ def _explained(error: BaseException, file: Path, shown: str) -> BaseException:
     line = where(error, str(file))
     what = f"{type(error).__name__}: {error}".rstrip(": ")
     if isinstance(error, ModuleNotFoundError) and error.name in NEEDED_PACKAGES:
-        what = f"{what}. Install it with: pip install 'gralha[spark]'"
+        what = f"{what}. Install it with: {install_command()}"
     return LoadError(f"{shown}{'' if line is None else f':{line}'}: {what}")
 
 

@@ -202,7 +202,7 @@ def _begins_batch(data: bytes, position: i64, end: i64) -> bool:
     length = i64(read_i32_be(data, position + 8))
     magic: i64 = data[position + 16]
     if length < _LENGTH_MIN or magic > CURRENT_MAGIC:
-        raise CorruptMessageError("The bytes after the record batch are no record batch")
+        raise CorruptMessageError("The bytes after the record batch are not a record batch")
     return length + LOG_OVERHEAD <= end - position
 
 

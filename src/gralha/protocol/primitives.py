@@ -440,7 +440,7 @@ class Writer:
 
     def write_int8(self, value: int) -> None:
         if value < -128 or value > 127:
-            raise ProtocolError(f"{value} is no int8")
+            raise ProtocolError(f"{value} does not fit into an int8")
         self._buffer.append(value & 0xFF)
 
     def write_int16(self, value: int) -> None:
@@ -448,7 +448,7 @@ class Writer:
 
     def write_uint16(self, value: int) -> None:
         if value < 0 or value > 0xFFFF:
-            raise ProtocolError(f"{value} is no uint16")
+            raise ProtocolError(f"{value} does not fit into a uint16")
         self._buffer.append(value >> 8)
         self._buffer.append(value & 0xFF)
 
@@ -457,7 +457,7 @@ class Writer:
 
     def write_uint32(self, value: int) -> None:
         if value < 0 or value > 0xFFFFFFFF:
-            raise ProtocolError(f"{value} is no uint32")
+            raise ProtocolError(f"{value} does not fit into a uint32")
         write_i32_be(self._buffer, value if value < 0x80000000 else value - 0x100000000)
 
     def write_int64(self, value: int) -> None:
@@ -476,7 +476,7 @@ class Writer:
 
     def write_unsigned_varint(self, value: i64) -> None:
         if value < 0 or value > 0xFFFFFFFF:
-            raise ProtocolError(f"{value} is no unsigned varint")
+            raise ProtocolError(f"{value} does not fit into an unsigned varint")
         while value > 127:
             self._buffer.append((value & 0x7F) | 0x80)
             value >>= 7
@@ -484,7 +484,7 @@ class Writer:
 
     def write_varint(self, value: i64) -> None:
         if value < -0x80000000 or value > 0x7FFFFFFF:
-            raise ProtocolError(f"{value} is no varint")
+            raise ProtocolError(f"{value} does not fit into a varint")
         self.write_unsigned_varint(((value << 1) ^ (value >> 31)) & 0xFFFFFFFF)
 
     def write_varlong(self, value: i64) -> None:

@@ -13,6 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from gralha.spark.extra import install_command
+
 #: The folder of a Spark home with the zip.
 ZIPPED: Final = "python"
 
@@ -26,7 +28,7 @@ def spark_home() -> Path:
     try:
         import pyspark
     except ImportError:
-        raise NoSparkError("PySpark is not installed here: pip install 'gralha[spark]'") from None
+        raise NoSparkError(f"PySpark is not installed here: {install_command()}") from None
     return Path(pyspark.__file__).parent
 
 

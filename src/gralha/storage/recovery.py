@@ -289,7 +289,10 @@ class LogLoader:
             )
         segment.file.truncate(segment.size_bytes)
         logger.warning(
-            "%s: cut %d bytes that are no whole batch after offset %d", self.name, cut_bytes, end_offset - 1
+            "%s: removed %d bytes of an incomplete batch after offset %d",
+            self.name,
+            cut_bytes,
+            end_offset - 1,
         )
 
     def _recover_segment(self, segment: Segment) -> tuple[int, int]:

@@ -45,7 +45,7 @@ class FollowerFetch(Fetch):
             return
         named = self.plan.named
         if session.broker_epoch != self.broker_epoch:
-            # The broker has been registered anew. That goes for all its partitions.
+            # The broker has registered again. This applies to all its partitions.
             session.broker_epoch = self.broker_epoch
             named = list(session.partitions.values())
         for wanted in named:
