@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from gralha.broker.peers import PeerConnections, look_for_life
+from gralha.broker.peers import PeerConnections, _Connection, look_for_life
 from gralha.broker.pipeline import Api, Handler, RequestContext
 from gralha.broker.presence import Address, Life, Presence
 from gralha.broker.request_meters import RequestMeters
@@ -315,6 +315,39 @@ async def test_a_poll_whose_connection_is_given_up_by_others_is_told_so() -> Non
         await polling
     peers.close()
     server.close()
+
+
+async def test_a_poll_of_an_address_that_is_no_name_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """asyncio raises a UnicodeError for such a name."""
+    peers = PeerConnections("test", lambda _: ("a" * 64 + ".example", 9092))
+    with pytest.raises(PeerError, match="node 7 cannot be reached"):
+        await ask(peers, "a")
+    with pytest.raises(PeerError, match="node 7 cannot be reached"):
+        await poll(peers, "a")
+    peers.close()
+
+
+@pytest.mark.parametrize("is_connected", [False, True])
+async def test_a_poll_that_fails_in_an_unexpected_way_is_told_so(
+    peers: PeerConnections,
+    is_connected: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A fetcher sends its next request when it has the answer to the last one, or an error."""
+
+    def send_then(*_arguments: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    if is_connected:
+        await poll(peers, "a")
+    monkeypatch.setattr(_Connection, "send_then", send_then)
+    async with asyncio.timeout(10):
+        with pytest.raises(PeerError, match="a bug"):
+            await poll(peers, "a")
+    assert "FindCoordinator could not be sent to node 7" in caplog.text
+    monkeypatch.undo()
+    await poll(peers, "a")
 
 
 async def test_who_is_cancelled_while_all_connections_end_is_cancelled() -> None:

@@ -1,6 +1,7 @@
 """Three real brokers to which nothing bad happens, or so little that nobody outside may notice."""
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -45,6 +46,17 @@ def quorum_leader(cluster: GralhaCluster) -> tuple[int, int]:
         return quorum.leader_id, quorum.leader_epoch
 
 
+def deaths_noted(cluster: GralhaCluster) -> list[str]:
+    """The lines of all logs about a process that has ended."""
+    logs = [cluster.process(node_id).log_file.read_text() for node_id in cluster.node_ids]
+    return [
+        line
+        for log in logs
+        for line in log.splitlines()
+        if re.search(r"the process of node \d+ has ended", line)
+    ]
+
+
 def idle_closes(cluster: GralhaCluster) -> int:
     """How many connections have been closed because nobody used them."""
     logs = [cluster.process(node_id).log_file.read_text() for node_id in cluster.node_ids]
@@ -64,8 +76,11 @@ def test_idle_connections_between_brokers_are_closed_and_nobody_is_fenced(cluste
     assert quorum_leader(cluster) == leader
     topics = clients[1].list_topics(timeout=TIMEOUT_S).topics
     assert all(len(topic.partitions[0].isrs) == 3 for topic in topics.values())
-    logs = "".join(cluster.process(node_id).log_file.read_text() for node_id in cluster.node_ids)
-    assert "has died" not in logs
+    assert deaths_noted(cluster) == []
+    # A broker that is killed now is noticed: its connections are lost, and its addresses refuse.
+    cluster.kill(3)
+    wait_until(lambda: len(deaths_noted(cluster)) == 2, "both other brokers note the death of the third")
+    assert all("the process of node 3 has ended" in line for line in deaths_noted(cluster))
 
 
 def test_a_topic_is_created_although_the_followers_of_the_quorum_are_stopped_for_a_while(

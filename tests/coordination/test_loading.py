@@ -3,6 +3,7 @@
 import asyncio
 from itertools import pairwise
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from tests.coordination.numbers import START_MS, UNREADABLE, NumberShard, Room, Told, play, reloaded
@@ -12,6 +13,8 @@ from tests.storage.logs import end_transaction
 from gralha.coordination import loading
 from gralha.coordination.loading import read_chunk
 from gralha.coordination.runtime import LOAD_RETRY_S, REPLAYED_AT_ONCE, TIMER_RETRY_MS, Runtime, State
+from gralha.coordination.timers import Timers
+from gralha.protocol.errors import ErrorCode
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, encode_batch
 from gralha.storage.log import COORDINATOR
@@ -135,6 +138,61 @@ def test_a_shard_that_cannot_start_is_loaded_again_after_a_pause(
         assert len(tries) == 3
         pauses_s = [(later - earlier) / 1000 for earlier, later in pairwise(tries)]
         assert pauses_s == pytest.approx([LOAD_RETRY_S] * 2, abs=0.1)
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("failing_part", ["next_deadline_ms", "new_shard"])
+def test_any_error_of_a_load_is_tried_again(
+    tmp_path: Path,
+    failing_part: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The timers are armed after the records are replayed, and a new shard is made before."""
+
+    async def scenario(room: Room) -> None:
+        room.set("a", 1)
+        monkeypatch.setattr(NumberShard, "on_loaded", fail)
+        room.lead(2)
+        await asyncio.sleep(LOAD_RETRY_S / 2)
+        monkeypatch.undo()
+        caplog.clear()
+        if failing_part == "new_shard":
+            monkeypatch.setattr(NumberShard, "__init__", fail)
+        else:
+            monkeypatch.setattr(Timers, "next_deadline_ms", fail)
+        await asyncio.sleep(LOAD_RETRY_S)
+        assert room.runtime.state is State.LOADING
+        assert "a part of the shard" in caplog.text
+        monkeypatch.undo()
+        await asyncio.sleep(LOAD_RETRY_S)
+        assert room.get("a") == Told(1)
+
+    def fail(*_arguments: object) -> NoReturn:
+        raise ZeroDivisionError("a part of the shard")
+
+    play(tmp_path, scenario)
+
+
+def test_a_shard_that_cannot_be_made_is_no_dead_end_for_a_failed_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that fails makes a new shard, and the load of that shard tries again."""
+
+    async def scenario(room: Room) -> None:
+        room.set("a", 1)
+        monkeypatch.setattr(NumberShard, "__init__", fail)
+        monkeypatch.setattr(NumberShard, "get", fail)
+        assert room.get("a") == Told(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+        assert room.get("a") == Told(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        await asyncio.sleep(LOAD_RETRY_S / 2)
+        monkeypatch.undo()
+        await asyncio.sleep(LOAD_RETRY_S)
+        assert room.get("a") == Told(1)
+
+    def fail(*_arguments: object) -> NoReturn:
+        raise ZeroDivisionError
 
     play(tmp_path, scenario)
 

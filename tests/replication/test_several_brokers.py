@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -28,6 +30,12 @@ def end_offsets(brokers: Brokers) -> list[int]:
 
 def high_watermarks(brokers: Brokers) -> list[int]:
     return [int(broker.partition.log.high_watermark) for broker in brokers.by_id.values()]
+
+
+def removals(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The log lines about removed records."""
+    messages = [record.getMessage() for record in caplog.records]
+    return [message for message in messages if "removed" in message or "cut" in message]
 
 
 async def test_records_reach_all_replicas_and_then_count(brokers: Brokers) -> None:
@@ -87,7 +95,10 @@ async def test_a_proposal_is_made_again_until_the_controller_answers(brokers: Br
     assert leader.led().proposal is None
 
 
-async def test_a_log_that_has_parted_is_cut_where_it_parted(brokers: Brokers) -> None:
+async def test_a_log_that_has_parted_is_cut_where_it_parted(
+    brokers: Brokers, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "gralha")
     await brokers.place(1, (1, 2, 3))
     brokers.by_id[1].append(3, ACKS_ALL)
     await brokers.until(lambda: high_watermarks(brokers) == [3, 3, 3])
@@ -99,9 +110,13 @@ async def test_a_log_that_has_parted_is_cut_where_it_parted(brokers: Brokers) ->
     await brokers.until(lambda: end_offsets(brokers) == [5, 5, 5])
     assert len({broker.bytes_of_log() for broker in brokers.by_id.values()}) == 1
     await brokers.until(lambda: sorted(brokers.by_id[2].partition.in_sync_replicas) == [1, 2, 3])
+    assert removals(caplog) == ["t-0: removed the records from offset 3 to 6, which leader 2 does not have"]
 
 
-async def test_who_comes_after_the_leader_has_deleted_begins_where_it_begins(brokers: Brokers) -> None:
+async def test_who_comes_after_the_leader_has_deleted_begins_where_it_begins(
+    brokers: Brokers, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "gralha")
     brokers.cut = {(3, 1)}
     brokers.fence(3)
     await brokers.place(1, (1, 2))
@@ -111,6 +126,7 @@ async def test_who_comes_after_the_leader_has_deleted_begins_where_it_begins(bro
     brokers.cut = set()
     await brokers.until(lambda: end_offsets(brokers) == [10, 10, 10])
     assert [segment.base_offset for segment in brokers.by_id[3].partition.log.segments] == [7]
+    assert removals(caplog) == []  # its log was empty
     # Broker 2 has followed: it heard of the new start at once.
     await brokers.until(lambda: brokers.by_id[1].partition.led().low_watermark() == 7)
     assert brokers.by_id[2].partition.log.log_start_offset == 7
@@ -133,6 +149,28 @@ async def test_a_leader_that_starts_inside_of_a_batch_is_followed(brokers: Broke
     log = brokers.by_id[3].partition.log
     assert (log.log_start_offset, log.log_end_offset) == (5, 13)
     assert brokers.by_id[3].bytes_of_log() == brokers.by_id[1].bytes_of_log()
+
+
+async def test_an_error_of_a_fetcher_that_a_timer_wakes_up_ends_the_node(
+    brokers: Brokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lane would stay silent, and the replica would fall out of the in-sync replicas."""
+
+    class BrokenState:
+        def free_lane(self, _now_ms: int) -> None:
+            raise ZeroDivisionError
+
+    await brokers.place(1, (1, 2, 3))
+    fetchers = brokers.by_id[2].replicas._fetchers
+    assert fetchers is not None
+    fetcher = fetchers._by_leader[1]
+    with monkeypatch.context() as patch:
+        patch.setattr(fetcher, "state", BrokenState())
+        asyncio.get_running_loop().call_soon(fetcher.wake)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    assert [type(error) for error in brokers.failures] == [ZeroDivisionError]
+    brokers.failures.clear()
 
 
 async def test_a_partition_that_moves_away_leaves_no_log_and_one_that_comes_is_filled(

@@ -53,3 +53,35 @@ def test_connections_that_are_closed_because_they_were_idle_harm_nobody(idle_ms:
             assert leaders(cluster) == before
         assert cluster.world.failures == []
         cluster.world.bury()
+
+
+@pytest.mark.parametrize(("interval_ms", "moves"), [(500, True), (0, False)])
+def test_the_high_watermark_of_an_idle_quorum_moves(interval_ms: int, moves: bool) -> None:
+    """The controller writes empty records (metadata.max.idle.interval.ms), so that lag can be measured."""
+    settings = replace(THREE, node_configs={"metadata.max.idle.interval.ms": str(interval_ms)})
+    with quiet(), no_threads():
+        cluster = SimulatedCluster(4, settings)
+        cluster.format()
+        for node in cluster.nodes.values():
+            node.start()
+        assert cluster.run_until(lambda: cluster.all_ready, 60, "all nodes are ready")
+        cluster.run_for(5)  # until all brokers are in the metadata of all
+        before = high_watermarks(cluster)
+        cluster.run_for(60)
+        after = high_watermarks(cluster)
+        # An interval is without records if two checks, one interval apart, find the same end of the log.
+        least = 60_000 // interval_ms // 2 - 1 if moves else 0
+        assert all(after[node_id] - before[node_id] >= least for node_id in before), (before, after)
+        if not moves:
+            assert after == before
+        cluster.world.bury()
+
+
+def high_watermarks(cluster: SimulatedCluster) -> dict[int, int]:
+    """The high watermarks of the metadata log, by node."""
+    found = {}
+    for node_id, simulated in cluster.nodes.items():
+        assert simulated.node is not None
+        assert simulated.node._controller is not None
+        found[node_id] = simulated.node._controller.driver.high_watermark
+    return found

@@ -15,6 +15,7 @@ from gralha.simulation.presets import (
     FLUSHED,
     GROUPS,
     POWER_CUTS,
+    PRESETS,
     QUIET,
     REASSIGNMENT,
     RETENTION,
@@ -118,6 +119,26 @@ def test_a_seed_repeats_exactly(settings: Settings) -> None:
 def test_a_seed_repeats_in_another_process_that_hashes_otherwise(name: str) -> None:
     first, second = (in_another_process(name, hash_seed) for hash_seed in ("1", "2"))
     assert first == second
+
+
+def test_the_soak_runs_every_preset(tmp_path: Path) -> None:
+    """`scripts/soak` runs in a folder whose Python only writes down how it is called."""
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(
+        "#!/bin/sh\n"
+        f'echo "$*" >> "{tmp_path}/calls"\n'
+        f'export PYTHONPATH="{Path(gralha.__file__).parents[1]}"\n'
+        f'case "$*" in *--list) exec "{sys.executable}" "$@";; esac\n'
+    )
+    python.chmod(0o755)
+    script = tmp_path / "scripts" / "soak"
+    script.parent.mkdir()
+    script.write_text((Path(__file__).parents[2] / "scripts" / "soak").read_text())
+    subprocess.run(["bash", str(script), "10", "3"], check=True, capture_output=True)
+    first, *calls = (tmp_path / "calls").read_text().splitlines()
+    assert first == "-m gralha.simulation --list"
+    assert calls == [f"-m gralha.simulation --preset {preset} --seeds 3" for preset in PRESETS]
 
 
 def in_another_process(name: str, hash_seed: str) -> str:

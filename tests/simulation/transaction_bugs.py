@@ -31,7 +31,7 @@ def never_time_out() -> None:
     """A transaction whose producer has died stays open for ever."""
     from gralha.transactions.shard import TransactionShard
 
-    patch(TransactionShard, "_arm_time_out", lambda self, known: None)
+    patch(TransactionShard, "_arm_time_out", lambda self, known, started_ms: None)
 
 
 def let_zombies_write() -> None:

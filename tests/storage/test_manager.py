@@ -77,6 +77,28 @@ class TestLoading:
         assert make(again, "a", 11) is log
         again.release()
 
+    def test_a_clean_stop_syncs_each_file_and_folder_once(self, tmp_path: Path) -> None:
+        """A broker has thousands of logs, and all its syncs are in the way of a quick end."""
+        disk = QuietDisk()
+        manager = loaded(tmp_path, disk)
+        for partition in range(3):
+            append(make(manager, "a", partition), 1)
+            manager.logs["a", partition].epochs.assign(0, 0)
+        disk.events.clear()
+        manager.close()
+        synced = [path for action, path, _ in disk.events if action == "sync"]
+        folder = str(tmp_path / "a-1")
+        assert sorted(path for path in synced if path.startswith(folder)) == [
+            folder,
+            f"{folder}/00000000000000000000.log",
+            f"{folder}/00000000000000000000.timeindex",
+            f"{folder}/00000000000000000001.snapshot",
+            f"{folder}/leader-epoch-checkpoint.tmp",
+            f"{folder}/partition.metadata",
+        ]
+        before_logs = synced[: synced.index(next(path for path in synced if "/a-" in path))]
+        assert before_logs == [str(tmp_path)]
+
     def test_topic_configs_are_asked_for(self, tmp_path: Path) -> None:
         manager = loaded(tmp_path)
         make(manager, "a")

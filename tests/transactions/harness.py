@@ -138,6 +138,11 @@ class Machine:
 
     # Time
 
+    def set_clock(self, by_ms: int) -> None:
+        """Somebody sets the clock. The runtime notices, and moves all deadlines."""
+        self.now_ms += by_ms
+        self.shard.timers.shift(by_ms)
+
     def advance(self, milliseconds: int) -> None:
         """Let time pass. Every timer that falls due runs at its deadline."""
         end_ms = self.now_ms + milliseconds

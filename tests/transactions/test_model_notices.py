@@ -178,7 +178,7 @@ def complete_what_is_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def never_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """A transaction whose producer has died stays open for ever."""
-    monkeypatch.setattr(TransactionShard, "_arm_time_out", lambda self, known: None)
+    monkeypatch.setattr(TransactionShard, "_arm_time_out", lambda self, known, started_ms: None)
 
 
 def forget_timeouts_in_a_move(monkeypatch: pytest.MonkeyPatch) -> None:

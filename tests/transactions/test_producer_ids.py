@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gralha.protocol.errors import CoordinatorLoadInProgressError, NotControllerError
-from gralha.transactions.producer_ids import Block, ProducerIds
+from gralha.transactions.producer_ids import Block, NoProducerIdError, ProducerIds
 
 
 class Blocks:
@@ -81,6 +81,21 @@ async def test_those_who_wait_share_an_allocation_that_fails() -> None:
     errors = await asyncio.gather(*(ids.ready() for _ in range(5)), return_exceptions=True)
     assert [type(error) for error in errors] == [NotControllerError] * 5
     assert asked == 1
+
+
+async def test_an_unexpected_error_is_logged_and_answered(caplog: pytest.LogCaptureFixture) -> None:
+    """Clients ask again after this error. Without it, their connections would end."""
+
+    async def allocate() -> Block:
+        await asyncio.sleep(0)
+        raise ZeroDivisionError("a bug")
+
+    ids = ProducerIds(allocate)
+    answers = await asyncio.gather(ids.ready(), ids.next(), return_exceptions=True)
+    assert [type(answer) for answer in answers] == [NoProducerIdError] * 2
+    assert "a bug" in caplog.text
+    with pytest.raises(NoProducerIdError):
+        await ids.next()
 
 
 async def test_one_who_gives_up_does_not_end_the_allocation_of_the_others() -> None:

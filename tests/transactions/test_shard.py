@@ -308,6 +308,29 @@ def test_a_transaction_that_timed_out_while_nobody_coordinated_it(machine: Machi
     assert machine.state().state is State.PREPARE_ABORT
 
 
+@pytest.mark.parametrize("jump_ms", [-2 * HOUR_MS, 2 * HOUR_MS])
+def test_a_clock_that_is_set_changes_no_timeout(machine: Machine, jump_ms: int) -> None:
+    producer = machine.begin()
+    machine.add(producer, A0)
+    machine.set_clock(jump_ms)
+    machine.advance(TIMEOUT_MS - 1)
+    assert machine.state().state is State.ONGOING
+    machine.advance(1)
+    assert machine.state().state is State.PREPARE_ABORT
+
+
+def test_the_clock_of_the_next_coordinator_may_be_hours_behind(machine: Machine) -> None:
+    """The transaction seems to begin in the future. It may last for its timeout, not for hours."""
+    producer = machine.begin()
+    machine.add(producer, A0)
+    machine.now_ms -= 2 * HOUR_MS
+    machine.reload()
+    machine.advance(TIMEOUT_MS - 1)
+    assert machine.state().state is State.ONGOING
+    machine.advance(1)
+    assert machine.state().state is State.PREPARE_ABORT
+
+
 def test_a_time_out_that_cannot_be_written_is_tried_again(machine: Machine) -> None:
     producer = machine.begin()
     machine.add(producer, A0)

@@ -9,6 +9,7 @@ connection is closed, because answers come in order and later ones would wait as
 
 import asyncio
 import errno
+import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -21,6 +22,8 @@ from gralha.protocol.message import Message
 from gralha.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from gralha.protocol.peers import PeerError
 from gralha.protocol.primitives import ProtocolError, Reader, Writer
+
+log = logging.getLogger("gralha.broker")
 
 Address = tuple[str, int]
 Answered = Callable[[Message | PeerError], None]
@@ -290,8 +293,9 @@ class PeerConnections:
                 connection.send_then(
                     request, self._newest_version(connection, node_id, request), answered, timeout_ms
                 )
-            except PeerError as error:
-                asyncio.get_running_loop().call_soon(answered, error)
+            except Exception as error:
+                refusal = _refusal(node_id, request, timeout_ms, error)
+                asyncio.get_running_loop().call_soon(answered, refusal)
             return
         task = asyncio.ensure_future(self._connect_and_poll(node_id, request, timeout_ms, lane, answered))
         self._polls.add(task)
@@ -307,10 +311,8 @@ class PeerConnections:
             connection.send_then(
                 request, self._newest_version(connection, node_id, request), answered, timeout_ms
             )
-        except TimeoutError:
-            answered(PeerError(f"node {node_id} could not be reached within {timeout_ms} ms"))
-        except PeerError as error:
-            answered(error)
+        except Exception as error:
+            answered(_refusal(node_id, request, timeout_ms, error))
 
     def close(self) -> None:
         """Closes all connections."""
@@ -347,7 +349,7 @@ class PeerConnections:
                 # too.
                 raise PeerError(f"the connection to node {node_id} was given up") from None
             raise
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # a UnicodeError if the host is no name
             raise PeerError(
                 f"node {node_id} cannot be reached at {address[0]}:{address[1]}: {error}"
             ) from None
@@ -390,6 +392,17 @@ async def look_for_life(client_id: str, address: Address, timeout_s: float) -> L
         return Life.REFUSED if _is_refusal(error) else Life.SILENT
     connection.close("it has answered")
     return Life.ANSWERED
+
+
+def _refusal(node_id: int, request: Message, timeout_ms: int, error: Exception) -> PeerError:
+    """The answer to a poll that could not be sent. Every poll gets an answer."""
+    if isinstance(error, PeerError):
+        return error
+    if isinstance(error, TimeoutError):
+        return PeerError(f"node {node_id} could not be reached within {timeout_ms} ms")
+    name = apis.APIS[request.API_KEY].name
+    log.error("%s could not be sent to node %d", name, node_id, exc_info=error)
+    return PeerError(f"{name} could not be sent to node {node_id}: {error!r}")
 
 
 def _is_refusal(error: OSError) -> bool:

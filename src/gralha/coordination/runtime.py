@@ -90,26 +90,32 @@ class Runtime(Generic[AnyShard]):
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at_ms = 0  # by the steady clock
         self._loading: asyncio.Task[None] | None = None
-        self._load()
+        self._load(shard_is_new=True)
 
     # Loading
 
-    def _load(self) -> None:
+    def _load(self, shard_is_new: bool) -> None:
         self.state = State.LOADING
-        self._loading = self._loop.create_task(self._load_until_it_works())
+        self._loading = self._loop.create_task(self._load_until_it_works(shard_is_new))
 
-    async def _load_until_it_works(self) -> None:
+    async def _load_until_it_works(self, shard_is_new: bool) -> None:
         while True:
             try:
+                if not shard_is_new:
+                    self.shard = self._ports.new_shard()
                 await self._replay_log()
                 self.shard.on_loaded(self._now_ms())
+                self._arm_timer(self._now_ms())
             except Exception:
                 # Damaged records, a disk that does not answer, or a bug. The other partitions go on.
                 log.exception("%s cannot be loaded; the next try is in %d s", self._name, LOAD_RETRY_S)
+                self._stop_timer()
                 await asyncio.sleep(LOAD_RETRY_S)
-                self.shard = self._ports.new_shard()
+                shard_is_new = False
             else:
-                self._activate()
+                self.state = State.ACTIVE
+                self._loading = None
+                log.debug("%s is loaded", self._name)
                 return
 
     async def _replay_log(self) -> None:
@@ -125,12 +131,6 @@ class Runtime(Generic[AnyShard]):
                     entry.replay(self.shard)
                     if number % REPLAYED_AT_ONCE == 0:
                         await asyncio.sleep(0)
-
-    def _activate(self) -> None:
-        self.state = State.ACTIVE
-        self._loading = None
-        log.debug("%s is loaded", self._name)
-        self._arm_timer(self._now_ms())
 
     # Requests
 
@@ -233,8 +233,7 @@ class Runtime(Generic[AnyShard]):
             return
         self._stop_timer()
         self._answers.fail_all(CoordinatorLoadInProgressError())
-        self.shard = self._ports.new_shard()
-        self._load()
+        self._load(shard_is_new=False)
 
     # Time
 

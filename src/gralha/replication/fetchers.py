@@ -133,10 +133,15 @@ class LeaderFetcher:
         return list(self._work)
 
     def wake(self) -> None:
-        """Something may be ready: ask for it if a lane is free."""
+        """Something may be ready: ask for it if a lane is free. An error ends the node."""
         if self._closed:
             return
-        now_ms = _now_ms()
+        try:
+            self._use_free_lanes(_now_ms())
+        except Exception as error:
+            self._fetchers.on_failure(error)
+
+    def _use_free_lanes(self, now_ms: int) -> None:
         for _ in LANES:
             lane = self.state.free_lane(now_ms)
             if lane is None:

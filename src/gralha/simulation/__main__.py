@@ -2,6 +2,7 @@
 
 python -m gralha.simulation --preset three --seeds 2000       seeds 0 to 1999
 python -m gralha.simulation --preset three --seed 17 --trace  one run again, with its last events
+python -m gralha.simulation --list                            the names of all presets
 """
 
 import argparse
@@ -22,6 +23,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--preset", choices=sorted(PRESETS), default="three", help="the cluster and its faults"
     )
+    parser.add_argument("--list", action="store_true", help="print the names of all presets")
     parser.add_argument("--seeds", type=int, default=100, help="how many seeds to run")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--seed", type=int, help="run only this seed")
@@ -32,6 +34,9 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
 
 def main(words: Sequence[str]) -> int:
     given = arguments(words)
+    if given.list:
+        sys.stdout.write("".join(f"{name}\n" for name in PRESETS))
+        return 0
     settings = PRESETS[given.preset]
     if given.seed is not None:
         report = run_seed(given.seed, settings)

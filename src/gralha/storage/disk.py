@@ -139,11 +139,15 @@ class Disk:
 
     def write_file_atomically(self, path: str, data: bytes) -> None:
         """Replace the file durably: after a crash it has either the old or the new content."""
+        self.replace_file(path, data)
+        self.sync_folder(os.path.dirname(path))
+
+    def replace_file(self, path: str, data: bytes) -> None:
+        """As `write_file_atomically`, but the file may have its old content until the folder is synced."""
         temporary = path + ".tmp"
         self.write_file(temporary, data)
         self.sync_file(temporary)
         self.rename(temporary, path)
-        self.sync_folder(os.path.dirname(path))
 
     def sync_file(self, path: str) -> None:
         """Sync a file by its name. No error if it does not exist."""

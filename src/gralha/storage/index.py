@@ -50,6 +50,8 @@ class SparseIndex:
         self.saved_bytes: i64 = 0
         # Whether the file was changed since it was synced.
         self.unsynced = False
+        # Whether this object has created the file and has written nothing yet.
+        self.is_blank = False
         self.file: File | None = None
         self.block = b""
         self.block_is_last = False
@@ -125,21 +127,24 @@ class SparseIndex:
         memory = self.memory
         if not self.exists:
             self.file = self.disk.open(self.path, create=True)
-            self.exists = True
+            self.exists = self.is_blank = True
             self.unsynced = True
         file = self.open()
         if memory is not None:
             size = self.file_bytes + self.saved_bytes
             if file.size() != size:
                 self.unsynced = True
+                self.is_blank = False
                 file.truncate(size)
             new = bytes(memory[self.saved_bytes :])
             if new:
                 self.unsynced = True
+                self.is_blank = False
                 file.append([new])
                 self.saved_bytes += len(new)
         if sync and self.unsynced:
-            file.sync()
+            if not self.is_blank:
+                file.sync()
             self.unsynced = False
 
     def has_unsaved(self) -> bool:

@@ -62,9 +62,10 @@ class LeaderEpochs:
         self._update_latest()
         self.unsaved = True
 
-    def save(self, log_end_offset: int) -> None:
-        """Write the checkpoint durably if it is not up to date. A thread may call this; one at a time.
+    def save(self, log_end_offset: int, sync_folder: bool = True) -> None:
+        """Write the checkpoint if it is not up to date. A thread may call this; one at a time.
 
+        The checkpoint is durable when the folder is synced, now or by the caller later.
         An epoch without a record is left out: the next start would drop it anyway.
         """
         if self.unsaved:
@@ -73,7 +74,9 @@ class LeaderEpochs:
             entries = [entry for entry in self.entries if entry[1] < log_end_offset]
             if entries != self.saved:
                 try:
-                    self.disk.write_file_atomically(self._path(), encode_epochs(entries))
+                    self.disk.replace_file(self._path(), encode_epochs(entries))
+                    if sync_folder:
+                        self.disk.sync_folder(self.folder)
                 except DiskError:
                     self.unsaved = True
                     raise

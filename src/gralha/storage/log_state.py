@@ -245,7 +245,8 @@ class LogState:
             if end_offset > active.base_offset:
                 active.save_indexes()
             self.producers.sync_snapshots()
-            self.epochs.save(end_offset)
+            # If the folder is unsynced, the flush will sync it, once for all files.
+            self.epochs.save(end_offset, sync_folder=not self.folder_unsynced)
         except DiskError as error:
             self._note_unsaved(error)
             return False

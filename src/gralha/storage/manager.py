@@ -479,6 +479,12 @@ class LogManager:
         self.release()
 
     def _close_logs(self) -> None:
+        # One sync of a data folder serves all new logs in it.
+        unsynced = [log for log in self.logs.values() if log.parent_unsynced]
+        for folder in sorted({log.data_folder for log in unsynced}):
+            self.disk.sync_folder(folder)
+        for log in unsynced:
+            log.parent_unsynced = False
         with ThreadPoolExecutor(_CLOSING_THREADS) as threads:
             closing = [threads.submit(log.close) for log in self.logs.values()]
         # All logs are closed before the first failure is raised.

@@ -76,13 +76,18 @@ class ProducerIds:
         return self._allocation
 
     async def _fill_reserve(self) -> None:
-        self._reserve = await self._allocate_block()
+        """Raises a KafkaError, which is the answer to all requests that wait."""
+        try:
+            self._reserve = await self._allocate_block()
+        except KafkaError as error:
+            # There is no controller. The next one who needs an id tries again.
+            log.info("No block of producer ids: %s", error.message)
+            raise
+        except Exception as error:
+            log.exception("No block of producer ids")
+            raise NoProducerIdError() from error
 
     def _allocated(self, allocation: "asyncio.Task[None]") -> None:
         self._allocation = None
-        error = None if allocation.cancelled() else allocation.exception()
-        if isinstance(error, KafkaError):
-            # There is no controller. The next one who needs an id tries again.
-            log.info("No block of producer ids: %s", error.message)
-        elif error is not None:
-            log.error("No block of producer ids", exc_info=error)
+        if not allocation.cancelled():
+            allocation.exception()  # is logged already, and is not lost if nobody waits

@@ -216,13 +216,12 @@ class TransactionShard:
         return Decision(records=[self._record(prepared)], on_committed=partial(self._on_prepared, prepared))
 
     def _time_out(self, transactional_id: str, now_ms: int) -> TransactionDecision:
-        """Abort a transaction that is open for too long. Its producer needs a new epoch from now on."""
+        """Abort a transaction that is open for too long. Its producer needs a new epoch from now on.
+
+        The timer counts, not the clock: when somebody sets the clock, the runtime moves the timers.
+        """
         known = self.transactions.get(transactional_id)
         if known is None or known.state is not State.ONGOING:
-            return NOTHING
-        deadline_ms = known.started_ms + known.timeout_ms
-        if now_ms < deadline_ms:
-            self._arm_time_out(known)
             return NOTHING
         return self._decided(deciding.abort(known, self._version(), self._new_producer_id, now_ms))
 
@@ -264,7 +263,7 @@ class TransactionShard:
             self.timers.cancel(_time_out_of(transactional_id))
         elif before is None or before.state is not State.ONGOING:
             self._open[transactional_id] = None
-            self._arm_time_out(record.transaction)
+            self._arm_time_out(record.transaction, record.transaction.started_ms)
 
     def replay_end_of_transaction(self, producer: Producer, is_commit: bool) -> None:
         """The records of this topic are never a part of a transaction."""
@@ -276,17 +275,20 @@ class TransactionShard:
             if known.state in PREPARED:
                 key = ("markers", known.transactional_id)
                 self.timers.schedule(key, now_ms, partial(self._send_markers_again, known))
+            elif known.state is State.ONGOING and known.started_ms > now_ms:
+                # The clock of the last coordinator was ahead of this one, perhaps by hours.
+                self._arm_time_out(known, now_ms)
 
     def _send_markers_again(self, prepared: Transaction, _now_ms: int) -> TransactionDecision:
         if self.transactions.get(prepared.transactional_id) != prepared:
             return NOTHING  # it is complete, and its markers could end the next transaction
         return Decision(on_committed=partial(self._on_prepared, prepared))
 
-    def _arm_time_out(self, known: Transaction) -> None:
+    def _arm_time_out(self, known: Transaction, started_ms: int) -> None:
         if known.timeout_ms < NO_TIMEOUT_MS:
             self.timers.schedule(
                 _time_out_of(known.transactional_id),
-                known.started_ms + known.timeout_ms,
+                started_ms + known.timeout_ms,
                 partial(self._time_out, known.transactional_id),
             )
 
