@@ -19,7 +19,7 @@ class TransactionHandle(NamedTuple):
     transactional_id: str
     producer_id: int
     producer_epoch: int
-    # A transaction ends by the rules with which it began.
+    # Whether the client uses transactions v2. It must end the transaction in the same version.
     is_v2: bool
 
 
