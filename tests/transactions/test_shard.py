@@ -30,8 +30,8 @@ def names(machine: Machine, *states: str, **filters: Any) -> list[str]:
     """The ids that a ListTransactions request gets."""
     given = {"producer_ids": [], "duration_ms": -1, "pattern": None, **filters}
     filtered = wanted(states, **given)
-    answer = machine.ask(lambda shard: shard.list(filtered, machine.now_ms))
-    return sorted(one.transactional_id for one in answer.response.transaction_states)
+    steps = machine.shard.list(filtered, machine.now_ms)
+    return sorted(one.transactional_id for answer, _ in steps for one in answer.transaction_states)
 
 
 def described(machine: Machine, name: str = "t") -> Any:

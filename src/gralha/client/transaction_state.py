@@ -19,8 +19,17 @@ class TransactionHandle(NamedTuple):
     transactional_id: str
     producer_id: int
     producer_epoch: int
-    # A transaction ends by the rules with which it began.
+    # Whether the client uses transactions v2. It must end the transaction in the same version.
     is_v2: bool
+
+
+class KeptTransaction(NamedTuple):
+    """What a producer learns that takes over a transactional id and keeps its open transaction (KIP-939)."""
+
+    # Commits or aborts the transaction that was kept.
+    handle: TransactionHandle
+    # The producer that wrote the transaction. None if there was no open transaction.
+    written_by: ProducerIdentity | None
 
 
 class TransactionState:

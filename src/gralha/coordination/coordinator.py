@@ -5,12 +5,12 @@ is the key's coordinator. When the leader changes, the new leader loads what the
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import lru_cache
 from typing import Any, Final, Generic
 
 from gralha.coordination.appending import answer_to_marker
-from gralha.coordination.decision import Decision
+from gralha.coordination.decision import Decision, Reply
 from gralha.coordination.producer import EndMarker
 from gralha.coordination.runtime import Answer, AnyShard, CoordinatorPorts, Decide, Runtime, State
 from gralha.protocol.coordinators import partition_for
@@ -22,6 +22,21 @@ from gralha.replication.partition import Partition
 KNOWN_KEYS: Final = 10_000
 KNOWN_KEY_LENGTH: Final = 200
 _known_partition = lru_cache(KNOWN_KEYS)(partition_for)
+
+
+class _Walk(Generic[AnyShard]):
+    """A decision of one shard that takes several steps."""
+
+    def __init__(self, begin: Callable[[AnyShard, int], Iterator[tuple[Any, bool]]]) -> None:
+        self._begin = begin
+        self._steps: Iterator[tuple[Any, bool]] | None = None
+        self.has_more = True
+
+    def step(self, shard: AnyShard, _reply: Reply, now_ms: int) -> Decision[Any]:
+        if self._steps is None:
+            self._steps = self._begin(shard, now_ms)
+        answer, self.has_more = next(self._steps)
+        return Decision(answer)
 
 
 class Coordinator(Generic[AnyShard]):
@@ -81,13 +96,21 @@ class Coordinator(Generic[AnyShard]):
         return [runtime.call(decide, failed) for runtime in self._runtimes.values() if runtime.is_open]
 
     async def call_in_turns(
-        self, decide: Decide[AnyShard], failed: Callable[[KafkaError], Answer]
+        self,
+        begin: Callable[[AnyShard, int], Iterator[tuple[Answer, bool]]],
+        failed: Callable[[KafkaError], Answer],
     ) -> list[Answer]:
-        """The same for decisions that take long. Other requests have their turn between two shards."""
+        """The same for decisions that take long. Other requests have their turn between two steps.
+
+        `begin` returns the steps of a shard: each is an answer, and whether there are more steps.
+        """
         answers: list[Answer] = []
         for runtime in list(self._runtimes.values()):
-            if runtime.is_open:
-                answer = runtime.call(decide, failed)
+            walk = _Walk(begin)
+            walk.has_more = runtime.is_open
+            while walk.has_more:
+                walk.has_more = False  # also if the shard is lost meanwhile
+                answer = runtime.call(walk.step, failed)
                 answers.append(await answer if isinstance(answer, Awaitable) else answer)
                 await asyncio.sleep(0)
         return answers

@@ -150,6 +150,8 @@ RETENTION: Final = replace(
 )
 # Four nodes, and partitions that move between them.
 REASSIGNMENT: Final = replace(THREE, brokers=4, reassigns=True, seconds=45, fault_interval_s=8)
+# Four nodes, and partitions with open transactions that move between them.
+MOVING_TRANSACTIONS: Final = replace(TRANSACTIONS, brokers=4, reassigns=True)
 # Only connections that break, or are closed because they are idle. This must not count as a broker's failure.
 QUIET: Final = replace(
     THREE,
@@ -173,5 +175,6 @@ PRESETS: Final[dict[str, Settings]] = {
     "compacted": COMPACTED,
     "retention": RETENTION,
     "reassignment": REASSIGNMENT,
+    "moving-transactions": MOVING_TRANSACTIONS,
     "quiet": QUIET,
 }

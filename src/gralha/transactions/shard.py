@@ -8,7 +8,7 @@ A shard that is loaded from the log gives all decided transactions to `on_prepar
 knows which of their markers are written. A partition takes a marker twice without harm.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -35,12 +35,14 @@ from gralha.transactions.transaction import (
     Transaction,
 )
 
-# The key of the timer. The other timers are of ids, and any text may be an id, so their keys are pairs.
+# The keys of timers. The other timers are of ids, and any text may be an id, so their keys are pairs.
 EXPIRY: Final = "transactional.id.expiration"
+NEXT_EXPIRY: Final = "transactional.id.expiration: the next ids"
 OPEN: Final = frozenset({State.ONGOING})
 
-# Ids that are forgotten in one step of the event loop. The next ones have their turn at once.
-EXPIRED_AT_ONCE: Final = 500
+# Ids that one step of the event loop looks at, to list them or to forget them. The next ones have their turn
+# at once, after other requests.
+IDS_AT_ONCE: Final = 500
 
 # A client that adds a partition waits this long for the end of its last transaction. Kafka answers
 # CONCURRENT_TRANSACTIONS at once, and clients come back after 20 ms or more.
@@ -61,6 +63,8 @@ class TransactionShard:
         self.transactions: dict[str, Transaction] = {}
         # The ids with an open transaction, in the order of their begin. There are few of them.
         self._open: dict[str, None] = {}
+        # The ids with a decided transaction whose markers are owed.
+        self._prepared: dict[str, None] = {}
         self.timers = Timers()
         self._config = config
         self._version = version
@@ -72,20 +76,29 @@ class TransactionShard:
     # Requests
 
     def begin(
-        self, transactional_id: str, timeout_ms: int, expected: ProducerIdentity | None, now_ms: int
+        self,
+        transactional_id: str,
+        timeout_ms: int,
+        expected: ProducerIdentity | None,
+        now_ms: int,
+        enables_2pc: bool = False,
+        keeps_prepared: bool = False,
     ) -> TransactionDecision:
-        """InitProducerId: a producer begins, and all earlier producers of the id are fenced."""
+        """InitProducerId: a producer begins, and all earlier producers of the id are fenced.
+
+        With `enables_2pc` the transactions have no timeout. With `keeps_prepared` an open transaction is not
+        aborted (KIP-939).
+        """
         if not transactional_id:
             raise InvalidRequestError("The transactional id is empty")
-        if not 0 < timeout_ms <= self._config.transaction_max_timeout_ms:
-            raise KafkaError(
-                f"The transaction timeout must be between 1 and {self._config.transaction_max_timeout_ms} ms "
-                "(transaction.max.timeout.ms)",
-                ErrorCode.INVALID_TRANSACTION_TIMEOUT,
-            )
+        timeout_ms = self._timeout_ms(timeout_ms, enables_2pc)
+        if keeps_prepared and expected is not None:
+            raise InvalidRequestError("A producer that keeps a transaction must not name an earlier one")
         known = self.transactions.get(transactional_id)
         if known is None:
             known = Transaction(transactional_id, self._new_producer_id(), NO_EPOCH, timeout_ms, now_ms)
+        if keeps_prepared and known.state is State.ONGOING:
+            return self._keep(known, now_ms)
         begun = deciding.begin(known, expected, timeout_ms, self._version(), self._new_producer_id, now_ms)
         if begun.is_abort:
             waiting = InitProducerIdResponse(
@@ -96,6 +109,34 @@ class TransactionShard:
             producer_id=begun.transaction.producer_id, producer_epoch=begun.transaction.epoch
         )
         return Decision(response, [self._record(begun.transaction)])
+
+    def _timeout_ms(self, timeout_ms: int, enables_2pc: bool) -> int:
+        """The timeout of a producer's transactions."""
+        if enables_2pc:
+            if not self._config.transaction_two_phase_commit_enable:
+                raise KafkaError(
+                    "This broker allows no two-phase commit (transaction.two.phase.commit.enable)",
+                    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                )
+            return NO_TIMEOUT_MS
+        if not 0 < timeout_ms <= self._config.transaction_max_timeout_ms:
+            raise KafkaError(
+                f"The transaction timeout must be between 1 and {self._config.transaction_max_timeout_ms} ms "
+                "(transaction.max.timeout.ms)",
+                ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+            )
+        return timeout_ms
+
+    def _keep(self, known: Transaction, now_ms: int) -> TransactionDecision:
+        kept = deciding.keep(known, self._version(), self._new_producer_id, now_ms)
+        producer_id, epoch = kept.owner
+        response = InitProducerIdResponse(
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            ongoing_txn_producer_id=kept.producer_id,
+            ongoing_txn_producer_epoch=kept.epoch,
+        )
+        return Decision(response, [self._record(kept)])
 
     def add_partitions(
         self,
@@ -197,12 +238,16 @@ class TransactionShard:
             response = listing.described(known)
         return Decision(response)
 
-    def list(self, wanted: listing.Filter, now_ms: int) -> TransactionDecision:
-        """ListTransactions: the ids that pass a filter."""
-        asked: Iterable[str] = self._open if wanted.states == OPEN else self.transactions
-        found = (self.transactions[transactional_id] for transactional_id in asked)
-        states = [listing.listed(one) for one in found if wanted.takes(one, now_ms)]
-        return Decision(ListTransactionsResponse(transaction_states=states))
+    def list(self, wanted: listing.Filter, now_ms: int) -> Iterator[tuple[ListTransactionsResponse, bool]]:
+        """ListTransactions: the ids that pass a filter, in steps, and whether there are more steps."""
+        asked = iter([*(self._open if wanted.states == OPEN else self.transactions)])
+        has_more = True
+        while has_more:
+            part = [*islice(asked, IDS_AT_ONCE)]
+            has_more = len(part) == IDS_AT_ONCE
+            found = (self.transactions.get(transactional_id) for transactional_id in part)
+            states = [listing.listed(one) for one in found if one is not None and wanted.takes(one, now_ms)]
+            yield ListTransactionsResponse(transaction_states=states), has_more
 
     # The end of a transaction
 
@@ -229,15 +274,22 @@ class TransactionShard:
 
     def _expire(self, now_ms: int) -> TransactionDecision:
         self._arm_expiry(now_ms)
+        return self._expire_next(iter([*self.transactions]), now_ms)
+
+    def _expire_next(self, ids: Iterator[str], now_ms: int) -> TransactionDecision:
+        part = [*islice(ids, IDS_AT_ONCE)]
+        if len(part) == IDS_AT_ONCE:
+            self.timers.schedule(NEXT_EXPIRY, now_ms, partial(self._expire_next, ids))
         before_ms = now_ms - self._config.transactional_id_expiration_ms
-        expired = (
+        found = (self.transactions.get(transactional_id) for transactional_id in part)
+        records = [
             TransactionRecord(one.transactional_id, None)
-            for one in self.transactions.values()
-            if one.updated_ms <= before_ms and one.state is not State.ONGOING and one.state not in PREPARED
-        )
-        records = list(islice(expired, EXPIRED_AT_ONCE))
-        if len(records) == EXPIRED_AT_ONCE:
-            self.timers.schedule(EXPIRY, now_ms, self._expire)
+            for one in found
+            if one is not None
+            and one.updated_ms <= before_ms
+            and one.state is not State.ONGOING
+            and one.state not in PREPARED
+        ]
         return Decision(records=records, is_atomic=False)
 
     def _arm_expiry(self, now_ms: int) -> None:
@@ -253,9 +305,14 @@ class TransactionShard:
         if record.transaction is None:
             self.transactions.pop(transactional_id, None)
             self._open.pop(transactional_id, None)
+            self._prepared.pop(transactional_id, None)
             self.timers.cancel(_time_out_of(transactional_id))
             return
         self.transactions[transactional_id] = record.transaction
+        if record.transaction.state in PREPARED:
+            self._prepared[transactional_id] = None
+        else:
+            self._prepared.pop(transactional_id, None)
         if transactional_id in self._waiting and record.transaction.state not in PREPARED:
             self._wake_at(transactional_id, record.transaction.updated_ms)
         if record.transaction.state is not State.ONGOING:
@@ -271,11 +328,13 @@ class TransactionShard:
     def on_loaded(self, now_ms: int) -> None:
         """All records are replayed: start the timers, and send the markers of decided transactions again."""
         self._arm_expiry(now_ms)
-        for known in self.transactions.values():
-            if known.state in PREPARED:
-                key = ("markers", known.transactional_id)
-                self.timers.schedule(key, now_ms, partial(self._send_markers_again, known))
-            elif known.state is State.ONGOING and known.started_ms > now_ms:
+        for transactional_id in self._prepared:
+            known = self.transactions[transactional_id]
+            key = ("markers", transactional_id)
+            self.timers.schedule(key, now_ms, partial(self._send_markers_again, known))
+        for transactional_id in self._open:
+            known = self.transactions[transactional_id]
+            if known.started_ms > now_ms:
                 # The clock of the last coordinator was ahead of this one, perhaps by hours.
                 self._arm_time_out(known, now_ms)
 
@@ -301,7 +360,9 @@ class TransactionShard:
         return known
 
     def _record(self, transaction: Transaction) -> TransactionRecord:
-        return TransactionRecord(transaction.transactional_id, transaction, min(self._version(), 1))
+        # Version 0 has no place for the producer of a kept transaction.
+        version = 1 if transaction.is_kept else min(self._version(), 1)
+        return TransactionRecord(transaction.transactional_id, transaction, version)
 
 
 def _time_out_of(transactional_id: str) -> tuple[str, str]:

@@ -1,5 +1,7 @@
 """The requests of transactions, one by one, and the codes that clients of each version get."""
 
+import asyncio
+
 import pytest
 
 from gralha.protocol.errors import ErrorCode, NotControllerError
@@ -12,7 +14,9 @@ from gralha.protocol.messages.describe_transactions import DescribeTransactionsR
 from gralha.protocol.messages.end_txn import EndTxnRequest
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest
 from gralha.protocol.messages.list_transactions import ListTransactionsRequest
+from gralha.transactions import shard as shard_module
 from tests.broker.handlers.door import create_topic
+from tests.broker.handlers.fetching import begun
 from tests.broker.handlers.transactional import (
     Transactional,
     coordinates,
@@ -276,6 +280,33 @@ async def test_several_ids_are_described(client, producer):
     assert unknown.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
     assert (found.transaction_state, found.producer_epoch) == ("Ongoing", 1)
     assert [(one.topic, one.partitions) for one in found.topics] == [("a", [1])]
+
+
+@pytest.fixture
+async def long_list(client, producer, monkeypatch):
+    """A list of thirty ids that is being made. Each step looks at one id."""
+    monkeypatch.setattr(shard_module, "IDS_AT_ONCE", 1)
+    for number in range(29):
+        await Transactional(client, f"t{number}").begin()
+    return await begun(client.ask(ListTransactionsRequest()))
+
+
+async def test_a_long_list_lets_others_have_their_turn(client, long_list):
+    others = 0
+    while not long_list.done():
+        answer = await client.ask(FindCoordinatorRequest(key_type=1, coordinator_keys=["t"]))
+        assert answer.coordinators[0].error_code == 0
+        others += 1
+        await asyncio.sleep(0)
+    assert len((await long_list).transaction_states) == 30
+    assert others >= 20
+
+
+async def test_a_coordinator_that_moves_while_it_lists(broker, long_list):
+    partition = broker.replicas.find("__transaction_state", 0)
+    partition.change_leader(2, partition.leader_epoch + 1, [1, 2], [1, 2])
+    broker.transactions.leader_changed(partition)
+    assert 1 <= len((await long_list).transaction_states) < 30
 
 
 @pytest.mark.parametrize("version", range(3))

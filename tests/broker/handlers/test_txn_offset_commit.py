@@ -135,6 +135,17 @@ async def test_an_old_producer_is_fenced(broker, client, topic_id):
     assert await end(broker, True, Producer(7, 2)) == fenced
 
 
+async def test_a_marker_of_an_old_epoch_ends_nothing(broker, client, topic_id):
+    """The offsets that wait have no epoch of their own. So the log must check it before they are counted."""
+    await client.ask(offset_commit(10, topic_id, offset=1))
+    assert await commit(client, offset=42, producer=(7, 3)) == [0, UNKNOWN]
+    for is_commit in (True, False):
+        assert await end(broker, is_commit, Producer(7, 2)) == ErrorCode.INVALID_PRODUCER_EPOCH
+        assert await fetched(client, topic_id, True) == ErrorCode.UNSTABLE_OFFSET_COMMIT
+    assert await end(broker, True, Producer(7, 3)) == 0
+    assert await fetched(client, topic_id, True) == 42
+
+
 @pytest.mark.parametrize(
     ("version", "fields", "code"),
     [

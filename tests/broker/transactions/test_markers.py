@@ -181,14 +181,24 @@ async def test_a_deleted_topic_ends_the_wait(scene: Scene) -> None:
     assert scene.told() == [(1, [[0]])]
 
 
-@pytest.mark.parametrize("code", [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED])
-async def test_some_refusals_are_for_good(scene: Scene, code: int) -> None:
-    scene.codes["a", 0] = [code]
+async def test_a_partition_that_refuses_for_good_holds_up_no_other(scene: Scene) -> None:
+    scene.codes["a", 0] = [ErrorCode.INVALID_PRODUCER_EPOCH] * 9
+    scene.codes["a", 1] = [ErrorCode.NOT_LEADER_OR_FOLLOWER]
     scene.markers.send(prepared("t", ("a", 0), ("a", 1)))
-    scene.markers.send(prepared("u", ("a", 0)))
+    await until(lambda: scene.completed == ["t"])
+    assert scene.told() == [(1, [[0]]), (2, [[1]]), (2, [[1]])]
+
+
+async def test_a_partition_that_knows_a_newer_coordinator_holds_up_no_other(scene: Scene) -> None:
+    """This coordinator learns soon that it was replaced, or somebody has written a marker by hand."""
+    scene.codes["a", 0] = [ErrorCode.TRANSACTION_COORDINATOR_FENCED] * 2
+    scene.markers.send(prepared("t", ("a", 0), ("a", 1)))
+    scene.markers.send(prepared("u", ("a", 1)))
     await until(lambda: scene.completed == ["u"])
-    await turns()
+    scene.cluster.coordinating[0].leader_epoch += 1
+    await until(lambda: not scene.markers._owed)
     assert scene.completed == ["u"]
+    assert [indexes for _, indexes in scene.told()].count([[1], [1]]) == 1
 
 
 async def test_a_coordinator_that_was_replaced_drops_its_transactions(scene: Scene) -> None:

@@ -191,9 +191,29 @@ async def test_a_bug_stops_the_node(scene: Scene) -> None:
 
 async def test_a_broker_that_stops_asks_nobody(scene: Scene) -> None:
     scene.gate.clear()
-    scene.verify()
+    scene.verify("under way")
     await turns()
+    scene.verify("waits")
+    await turns()
+    scene.verify("comes now")
     scene.verifier.close()
+    scene.verify("comes later")
+    await turns()
     scene.gate.set()
     await turns()
-    assert (scene.answers, scene.cluster.failures) == ([], [])
+    assert {name: code for name, _, code in scene.answers} == dict.fromkeys(
+        ("under way", "waits", "comes now", "comes later"), ErrorCode.NETWORK_EXCEPTION
+    )
+    assert len(scene.answers) == 4
+    assert (len(scene.asked), scene.cluster.failures) == (1, [])
+
+
+async def test_a_broker_that_stops_does_not_ask_again() -> None:
+    scene = Scene(retry_max_s=60)
+    scene.codes = {"t": [ErrorCode.CONCURRENT_TRANSACTIONS] * 99}
+    scene.verify()
+    await until(lambda: scene.verifier._retrying)
+    asked = len(scene.asked)
+    scene.verifier.close()
+    await until(lambda: scene.answers == [("t", A0, ErrorCode.NETWORK_EXCEPTION)])
+    assert len(scene.asked) == asked

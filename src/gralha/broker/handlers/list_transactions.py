@@ -2,7 +2,7 @@
 
 They can be filtered by state, by producer id, by the age of the transaction (KIP-994) and by a regular
 expression (KIP-1152). While a partition of `__transaction_state` is being loaded, the whole answer is
-COORDINATOR_LOAD_IN_PROGRESS, as in Kafka.
+COORDINATOR_LOAD_IN_PROGRESS, as in Kafka. There may be very many ids, so the list is made in steps.
 """
 
 from gralha.broker.broker import Broker
@@ -26,7 +26,7 @@ async def handle(
     except KafkaError as error:
         return ListTransactionsResponse(error_code=error.code)
     lists = await broker.transactions.call_in_turns(
-        lambda shard, _reply, now_ms: shard.list(filters, now_ms), _failed
+        lambda shard, now_ms: shard.list(filters, now_ms), _failed
     )
     for one in lists:
         if one.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:

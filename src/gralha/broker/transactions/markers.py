@@ -6,7 +6,10 @@ broker is under way at a time. Meanwhile the markers for that broker collect, so
 a request.
 
 A partition that cannot take its marker now is tried again, until it can or until its topic is deleted. A
-transaction is dropped if this broker does not coordinate it any more: the next coordinator finds it in its
+partition that knows a newer epoch of the producer never takes the marker. The transaction is completed
+without it: otherwise its other partitions and the transactional id would wait for ever. In Kafka they do.
+
+A transaction is dropped if this broker does not coordinate it any more: the next coordinator finds it in its
 log. Its markers have the leader epoch of the coordinator's partition, and partitions refuse older ones.
 
 A transactional id owes one transaction at a time. If the coordinator has loaded its log again, the
@@ -49,11 +52,6 @@ PARTITIONS_AT_ONCE: Final = 500
 # while leaders move.
 COMMON_REFUSALS: Final = 6
 REFUSALS_BETWEEN_LINES: Final = 60
-
-# The coordinator was replaced, or the partition knows a newer producer. More tries would change nothing.
-_REFUSED_FOR_GOOD: Final = frozenset(
-    {ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED}
-)
 
 
 class _Owed:
@@ -199,10 +197,9 @@ class Markers:
             code = codes.get((owed.transaction.producer_id, topic, index), ErrorCode.UNKNOWN_SERVER_ERROR)
             if code == ErrorCode.NONE:
                 owed.partitions.discard((topic, index))
-            elif code in _REFUSED_FOR_GOOD:
+            elif code == ErrorCode.INVALID_PRODUCER_EPOCH:
                 _log_refusal(owed, (topic, index), code)
-                self._give_up(owed)
-                return
+                owed.partitions.discard((topic, index))
             else:
                 if owed.refusals % REFUSALS_BETWEEN_LINES == COMMON_REFUSALS:
                     _log_refusal(owed, (topic, index), code)

@@ -120,6 +120,7 @@ class Verifier:
 
     def _dispatch(self, question: Question, asked: _Asked) -> None:
         if self._is_closed:
+            asked.answer_all(ErrorCode.NETWORK_EXCEPTION)
             return
         broker_id = self._coordinator_of(question.transactional_id)
         if broker_id is None:
@@ -151,6 +152,9 @@ class Verifier:
                 log.info("broker %d does not verify transactions: %s", broker_id, error)
                 _fail(batch, ErrorCode.NETWORK_EXCEPTION)
                 continue
+            except asyncio.CancelledError:
+                _fail(batch, ErrorCode.NETWORK_EXCEPTION)
+                raise
             if response.error_code:
                 _fail(batch, response.error_code)
                 continue
@@ -177,9 +181,12 @@ class Verifier:
         return True
 
     def close(self) -> None:
-        """The broker stops."""
+        """The broker stops. Every question gets an answer."""
         self._is_closed = True
         self._senders.close()
+        waiting, self._waiting = self._waiting, {}
+        for batch in waiting.values():
+            _fail(batch, ErrorCode.NETWORK_EXCEPTION)
 
 
 def _fail(batch: _Batch, code: int) -> None:
