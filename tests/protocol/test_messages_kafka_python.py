@@ -34,6 +34,9 @@ def kafka_python_class(name: str) -> Any:
     raise LookupError(name)
 
 
+THEIR_NAMES = {"enable_2pc": "enable2_pc"}
+
+
 def has_version(case: Case) -> bool:
     if case.definition.api_name in UNKNOWN_APIS or "broker" not in case.definition.listeners:
         return False
@@ -47,7 +50,7 @@ def fields_of(case: Case, struct: Struct, value: Any) -> list[Any]:
         # kafka-python has other names for these and makes sets of their bits; the bytes are compared anyway.
         if case.version not in field.versions or field.name in OPERATION_BITS:
             continue
-        part = getattr(value, field.name)
+        part = getattr(value, field.name if hasattr(value, field.name) else THEIR_NAMES[field.name])
         if field.is_struct and part is not None:
             inner = case.definition.structs[field.type]
             parts = [fields_of(case, inner, element) for element in (part if field.is_array else [part])]

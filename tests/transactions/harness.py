@@ -60,6 +60,13 @@ class Answer:
         return ProducerIdentity(self.response.producer_id, self.response.producer_epoch)
 
     @property
+    def ongoing(self) -> ProducerIdentity:
+        """The id and the epoch of the transaction that was kept."""
+        return ProducerIdentity(
+            self.response.ongoing_txn_producer_id, self.response.ongoing_txn_producer_epoch
+        )
+
+    @property
     def codes(self) -> dict[Partition, int]:
         """The codes in an answer to AddPartitionsToTxn."""
         return {
@@ -104,9 +111,17 @@ class Machine:
         return answer
 
     def init(
-        self, expected: ProducerIdentity | None = None, timeout_ms: int = TIMEOUT_MS, name: str = "t"
+        self,
+        expected: ProducerIdentity | None = None,
+        timeout_ms: int = TIMEOUT_MS,
+        name: str = "t",
+        enables_2pc: bool = False,
     ) -> Answer:
-        return self.ask(lambda shard: shard.begin(name, timeout_ms, expected, self.now_ms))
+        return self.ask(lambda shard: shard.begin(name, timeout_ms, expected, self.now_ms, enables_2pc))
+
+    def keep(self, name: str = "t") -> Answer:
+        """A producer takes over an open transaction (KIP-939)."""
+        return self.ask(lambda shard: shard.begin(name, TIMEOUT_MS, None, self.now_ms, keeps_prepared=True))
 
     def begin(self, timeout_ms: int = TIMEOUT_MS, name: str = "t") -> ProducerIdentity:
         """A new producer, whose request must succeed."""

@@ -10,7 +10,8 @@ The model is a partition of a topic, as readers of committed records see it, and
 - One producer epoch at a time can add partitions, commit and abort.
 - While markers are owed, a producer is only told to come back, also with the epoch or the id of after that.
 - The live state equals the state that is loaded from the log.
-- No transaction is open for longer than its timeout.
+- No transaction is open for longer than its timeout. Those of a two-phase commit have none (KIP-939).
+- A producer that takes over an open transaction leaves it as it is, and is the only one to end it.
 """
 
 from collections.abc import Callable
@@ -28,7 +29,14 @@ from gralha.protocol.errors import ErrorCode, KafkaStorageError, NotEnoughReplic
 from gralha.transactions.config import TransactionsConfig
 from gralha.transactions.deciding import ProducerIdentity
 from gralha.transactions.records import TransactionRecord, decode_record
-from gralha.transactions.transaction import COMPLETE, LAST_EPOCH, PREPARED, State, Transaction
+from gralha.transactions.transaction import (
+    COMPLETE,
+    LAST_EPOCH,
+    NO_TIMEOUT_MS,
+    PREPARED,
+    State,
+    Transaction,
+)
 
 CLIENTS = 3
 COORDINATOR_ERRORS = {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE}
@@ -77,7 +85,10 @@ class Client:
 class TransactionsModel(RuleBasedStateMachine):
     @initialize(level=st.sampled_from([1, 2, 2]), first_epoch=st.sampled_from([0, LAST_EPOCH - 1]))
     def start(self, level: int, first_epoch: int) -> None:
-        self.machine = Machine(TransactionsConfig(transactional_id_expiration_ms=10**12), version=level)
+        config = TransactionsConfig(
+            transactional_id_expiration_ms=10**12, transaction_two_phase_commit_enable=True
+        )
+        self.machine = Machine(config, version=level)
         self.clients = [Client(2 if level == 2 and index else 0) for index in range(CLIENTS)]
         self.newest = self.clients[-1]
         self.machine.begin()
@@ -113,12 +124,12 @@ class TransactionsModel(RuleBasedStateMachine):
 
     # Producers
 
-    @rule(number=CLIENT_NUMBERS, goes_on=st.booleans(), fate=FATES)
-    def begin(self, number: int, goes_on: bool, fate: Fate) -> None:
+    @rule(number=CLIENT_NUMBERS, goes_on=st.booleans(), enables_2pc=st.booleans(), fate=FATES)
+    def begin(self, number: int, goes_on: bool, enables_2pc: bool, fate: Fate) -> None:
         client = self._client(number)
         expected = client.producer if goes_on and client.producer.id >= 0 else None
         before = self.machine.state()
-        answer = self._meets(fate, lambda: self.machine.init(expected))
+        answer = self._meets(fate, lambda: self.machine.init(expected, enables_2pc=enables_2pc))
         self.is_told_to_come_back(before, fate, 2)
         if answer is None:
             return
@@ -133,6 +144,29 @@ class TransactionsModel(RuleBasedStateMachine):
         client.producer, client.ended = now, None
         self.newest = client
 
+    @rule(number=CLIENT_NUMBERS, fate=FATES)
+    def keep(self, number: int, fate: Fate) -> None:
+        """A producer takes over what is open. Clients of transactions v1 cannot ask for it."""
+        client = self._client(number)
+        if client.version != 2:
+            return
+        before = self.machine.state()
+        answer = self._meets(fate, self.machine.keep)
+        self.is_told_to_come_back(before, fate, 2)
+        if answer is None:
+            return
+        now = self.machine.state()
+        assert now.owner == answer.producer
+        assert now.owner > before.owner
+        assert now.owner[1] <= LAST_EPOCH
+        if before.state is State.ONGOING:
+            assert answer.ongoing == (before.producer_id, before.epoch)
+            assert (now.producer_id, now.epoch, now.partitions) == (*answer.ongoing, before.partitions)
+        else:
+            assert answer.ongoing == (-1, -1)
+        client.producer, client.ended = answer.producer, None
+        self.newest = client
+
     @rule(number=CLIENT_NUMBERS, partitions=PARTITIONS, fate=FATES)
     def add(self, number: int, partitions: tuple[tuple[str, int], ...], fate: Fate) -> None:
         client = self._client(number)
@@ -142,8 +176,9 @@ class TransactionsModel(RuleBasedStateMachine):
         )
         self.is_told_to_come_back(before, fate, 2)
         if answer is not None:
-            # Only the newest producer adds partitions.
+            # Only the newest producer adds partitions, and not to a transaction that it took over.
             assert client.producer == (before.producer_id, before.epoch)
+            assert not before.is_kept
             assert set(answer.codes) == set(partitions) <= self.machine.state().partitions
 
     @rule(number=CLIENT_NUMBERS, is_commit=st.booleans(), fate=FATES)
@@ -160,7 +195,7 @@ class TransactionsModel(RuleBasedStateMachine):
             assert before.state is (State.COMPLETE_COMMIT if is_commit else State.COMPLETE_ABORT)
         else:
             # Only the newest producer ends transactions.
-            assert producer == (before.producer_id, before.epoch)
+            assert producer == before.owner
             assert before.state is State.ONGOING or (client.version == 2 and not is_commit)
         client.ended = Ended(producer, is_commit, answer.producer)
         if client.version == 2:
@@ -181,7 +216,7 @@ class TransactionsModel(RuleBasedStateMachine):
             assert self.machine.state() == before
         elif before.state is State.ONGOING:
             return  # with v1 nothing tells a late request from one that is wanted
-        is_newest = (before.producer_id, before.epoch) == after
+        is_newest = before.owner == after
         is_ended = before.state is (State.COMPLETE_COMMIT if is_commit else State.COMPLETE_ABORT)
         if flips:
             assert answer.code != 0 or not is_newest or not is_ended
@@ -295,6 +330,9 @@ class TransactionsModel(RuleBasedStateMachine):
         self.machine.write_markers()
         self.machine.advance(TIMEOUT_MS)
         self.machine.write_markers()
+        if self.machine.state().timeout_ms == NO_TIMEOUT_MS:
+            self.machine.init()
+            self.machine.write_markers()
         assert self.machine.state().state in COMPLETE | {State.EMPTY}
         assert self.machine.init().code == 0
 

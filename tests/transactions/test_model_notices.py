@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.transactions import test_model
+from tests.transactions import harness, test_model
 from tests.transactions.harness import A0, TIMEOUT_MS
 from tests.transactions.test_model import Fate, TransactionsModel
 
 from gralha.coordination.decision import Decision
-from gralha.transactions import deciding
+from gralha.transactions import deciding, records
 from gralha.transactions.deciding import ProducerIdentity
 from gralha.transactions.shard import TransactionShard
 from gralha.transactions.transaction import PREPARED, State, Transaction
@@ -24,7 +24,15 @@ OLD, NEWEST = 2, -1  # the producers of the model: the first one, and the one th
 
 
 def begin(model: TransactionsModel) -> None:
-    model.begin(0, False, Fate.ANSWERED)
+    model.begin(0, False, False, Fate.ANSWERED)
+
+
+def keep(model: TransactionsModel) -> None:
+    model.keep(1, Fate.ANSWERED)
+
+
+def begin_with_two_phases(model: TransactionsModel) -> None:
+    model.begin(1, False, True, Fate.ANSWERED)
 
 
 def add(model: TransactionsModel, number: int = NEWEST) -> None:
@@ -199,6 +207,22 @@ def forget_timeouts_in_a_move(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TransactionShard, "replay", replay_silently)
 
 
+def keep_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A producer that takes over a transaction gets the epoch of the earlier one, which is not fenced."""
+    monkeypatch.setattr(Transaction, "kept", lambda self, new_producer_id, now_ms: self)
+
+
+def forget_the_owner_in_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next coordinator does not know that the transaction was taken over."""
+    encode = records.encode_record
+
+    def encode_without(record: Any) -> Any:
+        known = record.transaction
+        return encode(record if known is None else record._replace(transaction=known._replace(next_epoch=-1)))
+
+    monkeypatch.setattr(harness, "encode_record", encode_without)
+
+
 @pytest.mark.parametrize(
     ("put_back", "steps", "notices"),
     [
@@ -207,6 +231,8 @@ def forget_timeouts_in_a_move(monkeypatch: pytest.MonkeyPatch) -> None:
         (let_zombies_write, [begin, zombie(add)], "add"),
         (let_zombies_end, [begin, add, zombie(commit)], "end"),
         (keep_the_epoch, [*DONE, add, commit_again], "end_again"),
+        (keep_the_owner, [add, keep], "keep"),
+        (forget_the_owner_in_records, [begin_with_two_phases, add, keep, commit], "the_log_has_the_state"),
         (abort_what_is_decided, [add, commit, begin], "decisions_stand"),
         (fence_who_is_early, [add, commit, add], "is_told_to_come_back"),
         (

@@ -88,6 +88,27 @@ WRITTEN = [
         ),
     ),
     (
+        Transaction(
+            ID,
+            7,
+            3,
+            NO_TIMEOUT_MS,
+            TIME_MS + 9,
+            State.ONGOING,
+            frozenset({("a", 0)}),
+            TIME_MS,
+            7,
+            8,
+            2,
+            next_epoch=1,
+        ),
+        1,
+        (
+            "0001000000000000000700037fffffff010202610200000000000000018bcfe568090000018bcfe56800040008000000"
+            "0000000007010800000000000000080202000203020001"
+        ),
+    ),
+    (
         Transaction(ID, 7, 4, 60_000, TIME_MS + 9, State.COMPLETE_ABORT, frozenset(), TIME_MS, 7),
         1,
         "0001000000000000000700040000ea6005010000018bcfe568090000018bcfe568000100080000000000000007",
@@ -98,7 +119,9 @@ WRITTEN = [
 def stored(transaction: Transaction, version: int) -> Transaction:
     """What a record of this version keeps of a transaction."""
     kept = transaction._replace(last_epoch=-1)
-    return kept if version else kept._replace(previous_producer_id=-1, next_producer_id=-1, version=0)
+    if version:
+        return kept
+    return kept._replace(previous_producer_id=-1, next_producer_id=-1, version=0, next_epoch=-1)
 
 
 @pytest.mark.parametrize(("transaction", "version", "value"), WRITTEN)
@@ -132,6 +155,7 @@ def test_records_of_later_versions_are_left_alone() -> None:
         st.integers(-1, 2**63 - 1),
         st.integers(-1, 2**63 - 1),
         st.integers(0, 2),
+        st.integers(-1, 32_767),
         st.integers(-1, 32_767),
     ),
     st.integers(0, 1),

@@ -20,7 +20,7 @@ from gralha.broker.broker import Broker
 from gralha.broker.config import Listener, NodeConfig
 from gralha.broker.controller_channel import ControllerChannel
 from gralha.broker.folders import NodeFolders
-from gralha.broker.handlers import APIS, CONTROLLER_APIS
+from gralha.broker.handlers import CONTROLLER_APIS, client_apis
 from gralha.broker.lifecycle import Lifecycle, RegistrationRefusedError
 from gralha.broker.metrics.node_metrics import NodeMetrics
 from gralha.broker.metrics.process import ProcessUsage
@@ -37,6 +37,7 @@ from gralha.broker.part_settings import (
 from gralha.broker.pipeline import Api, Peer, RequestContext
 from gralha.broker.server import Server
 from gralha.broker.start_error import HOST, METRICS, PORT, StartError
+from gralha.broker.transactions.coordination import TWO_PHASE_COMMIT_ENABLE
 from gralha.metadata.config_keys import broker_config_value
 from gralha.metadata.features import SUPPORTED_FEATURES
 from gralha.metadata.formatting import (
@@ -169,7 +170,8 @@ class Node:
     async def _start(self) -> None:
         loop = asyncio.get_running_loop()
         config = self.config
-        await self._bind(self._server, config.client_listeners, APIS, self.addresses)
+        served = client_apis(config.flag(TWO_PHASE_COMMIT_ENABLE))
+        await self._bind(self._server, config.client_listeners, served, self.addresses)
         await self._bind(
             self._controller_server, config.controller_listeners, CONTROLLER_APIS, self.controller_addresses
         )

@@ -76,7 +76,7 @@ class BulkWriter:
 
     With `waits_for_first_answer` it waits up to delivery.timeout.ms for a cluster that does not answer, even
     if the cluster was never reached. Transactions get `transaction_timeout_ms`, or the longest timeout that
-    the brokers allow.
+    the brokers allow. With `two_phase_commit` they have none (KIP-939).
     """
 
     def __init__(
@@ -87,6 +87,7 @@ class BulkWriter:
         waits_for_first_answer: bool = False,
         transactional_id: str | None = None,
         transaction_timeout_ms: int | None = None,
+        two_phase_commit: bool = False,
         chooser: random.Random | None = None,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
@@ -99,6 +100,7 @@ class BulkWriter:
         self._topic = topic
         self._transactional_id = transactional_id
         self._transaction_timeout_ms = transaction_timeout_ms
+        self._two_phase_commit = two_phase_commit
         self._transaction: TransactionState | None = None
         self._chooser = chooser or random.Random()
         self._clock = clock
@@ -151,6 +153,15 @@ class BulkWriter:
         """The producer id and the epoch of the transactional id, also without an open transaction."""
         assert self._transaction is not None
         return self._transaction.handle
+
+    def prepare(self) -> TransactionHandle | None:
+        """Flushes. Returns the handle with which the transaction can be ended later, also by another process.
+
+        A transaction of a two-phase commit waits for that without a timeout. Returns None if nothing was
+        written. Write nothing more before the transaction has ended.
+        """
+        self._guarded(self._flush)
+        return self.transaction
 
     def commit(self) -> None:
         """Flushes and commits. All rows since the last commit become visible together."""
@@ -357,7 +368,9 @@ class BulkWriter:
         calls = TransactionalCalls(self._cluster)
         is_v2 = calls.uses_v2()
         timeout_ms = self._transaction_timeout_ms or calls.max_timeout_ms()
-        identity = calls.init_producer_id(transactional_id, timeout_ms)
+        identity = calls.init_producer_id(
+            transactional_id, timeout_ms, enables_two_phase_commit=self._two_phase_commit
+        )
         self._transaction = TransactionState(transactional_id, identity, is_v2=is_v2)
         self._sender.use_transactions(transactional_id, None if is_v2 else LAST_V1_PRODUCE)
         self._producer_id, self._producer_epoch = identity

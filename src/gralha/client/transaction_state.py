@@ -23,6 +23,15 @@ class TransactionHandle(NamedTuple):
     is_v2: bool
 
 
+class KeptTransaction(NamedTuple):
+    """What a producer learns that takes over a transactional id and keeps its open transaction (KIP-939)."""
+
+    # Commits or aborts the transaction that was kept.
+    handle: TransactionHandle
+    # The producer that wrote the transaction. None if there was no open transaction.
+    written_by: ProducerIdentity | None
+
+
 class TransactionState:
     """The state of one producer."""
 

@@ -5,7 +5,10 @@ left open, and fences it. `end_transactions` needs no ownership. It names the pr
 can only end that one transaction. It can be repeated: a transaction that has ended in the same way already
 counts as success.
 
-The place for two-phase commit (KIP-939) is here: a field of InitProducerId, and no timeout.
+Two-phase commit (KIP-939) needs brokers with `transaction.two.phase.commit.enable`. A producer that enables
+it has transactions without a timeout. Such a transaction is prepared when all its records are flushed: then
+it stays open until somebody ends it. `keep_transaction` becomes the owner of a transactional id and leaves
+the transaction as it is.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,7 +20,7 @@ from gralha.client.coordinator_calls import TRANSACTION, Answers, CoordinatorCal
 from gralha.client.errors import TransactionError
 from gralha.client.leader_calls import by_topic
 from gralha.client.transaction_errors import transaction_error
-from gralha.client.transaction_state import TransactionHandle
+from gralha.client.transaction_state import KeptTransaction, TransactionHandle
 from gralha.client.transaction_values import ProducerIdentity
 from gralha.client.values import ConfigResource, ResourceType, TopicPartition
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
@@ -38,6 +41,8 @@ _ADD_VERSION: Final = 3
 # The last versions for transactions v1.
 LAST_V1_PRODUCE: Final = 11
 _LAST_V1_END: Final = 4
+# The first version of InitProducerId with two-phase commit.
+_TWO_PHASE_VERSION: Final = 6
 # So many requests wait on one connection at the same time.
 _PIPELINED: Final = 100
 
@@ -50,6 +55,12 @@ class TransactionalCalls(CoordinatorCalls):
         answer = self.cluster.once(lambda: self.cluster.any_connection().api_versions)
         return any(one.name == FEATURE and one.max_version_level >= 2 for one in answer.finalized_features)
 
+    def supports_two_phase_commit(self) -> bool:
+        """Returns True if a broker of the cluster allows two-phase commit. All brokers should agree on it."""
+        answer = self.cluster.once(lambda: self.cluster.any_connection().api_versions)
+        key = InitProducerIdRequest.API_KEY
+        return any(one.api_key == key and one.max_version >= _TWO_PHASE_VERSION for one in answer.api_keys)
+
     def max_timeout_ms(self) -> int:
         """The longest timeout that the brokers allow. Kafka's default if they do not tell."""
         broker = min(self.cluster.once(self.cluster.brokers))
@@ -61,23 +72,30 @@ class TransactionalCalls(CoordinatorCalls):
         return int(values[0]) if values and values[0] else DEFAULT_MAX_TIMEOUT_MS
 
     def init_producer_id(
-        self, transactional_id: str, timeout_ms: int, *, expected: TransactionHandle | None = None
+        self,
+        transactional_id: str,
+        timeout_ms: int,
+        *,
+        expected: TransactionHandle | None = None,
+        enables_two_phase_commit: bool = False,
     ) -> ProducerIdentity:
         """Becomes the owner of a transactional id. Waits until its last transaction has ended.
 
         Brokers may allow only shorter timeouts. Then the longest one that they accept of half, a quarter and
         so on is used. With `expected` the call fails if the id has another producer id or a newer epoch; the
-        id must not have an open transaction then (KIP-360).
+        id must not have an open transaction then (KIP-360). With `enables_two_phase_commit` the transactions
+        have no timeout, whatever `timeout_ms` is.
         """
 
         def ask(broker: int) -> ProducerIdentity:
             request = InitProducerIdRequest(
-                transactional_id=transactional_id, transaction_timeout_ms=timeout_ms
+                transactional_id=transactional_id,
+                transaction_timeout_ms=timeout_ms,
+                enable_2pc=enables_two_phase_commit,
             )
             if expected is not None:
                 request.producer_id, request.producer_epoch = expected.producer_id, expected.producer_epoch
-            response = self.cluster.send_to(broker, request, InitProducerIdResponse)
-            raise_for(response.error_code)
+            response = self._init_on(broker, request)
             return ProducerIdentity(response.producer_id, response.producer_epoch)
 
         while True:
@@ -88,6 +106,47 @@ class TransactionalCalls(CoordinatorCalls):
                 if not is_too_long or timeout_ms <= _SHORTEST_TIMEOUT_MS:
                     raise transaction_error(transactional_id, "get a producer id", error) from error
                 timeout_ms //= 2
+
+    def keep_transaction(self, transactional_id: str, timeout_ms: int) -> KeptTransaction:
+        """Becomes the owner of a transactional id, and leaves its open transaction as it is (KIP-939).
+
+        The earlier owner is fenced. End the transaction with the handle in the answer. Nothing can be added
+        to it. `timeout_ms` counts for later transactions, if there is none to keep.
+        """
+        request = InitProducerIdRequest(
+            transactional_id=transactional_id, transaction_timeout_ms=timeout_ms, keep_prepared_txn=True
+        )
+
+        def ask(broker: int) -> KeptTransaction:
+            response = self._init_on(broker, request)
+            written_by = None
+            if response.ongoing_txn_producer_id >= 0:
+                written_by = ProducerIdentity(
+                    response.ongoing_txn_producer_id, response.ongoing_txn_producer_epoch
+                )
+            handle = TransactionHandle(
+                transactional_id, response.producer_id, response.producer_epoch, is_v2=True
+            )
+            return KeptTransaction(handle, written_by)
+
+        try:
+            return self._ask_coordinator(transactional_id, ask, key_type=TRANSACTION)
+        except KafkaError as error:
+            raise transaction_error(transactional_id, "keep its transaction", error) from error
+
+    def _init_on(self, broker: int, request: InitProducerIdRequest) -> InitProducerIdResponse:
+        """Raises UNSUPPORTED_VERSION if the broker does not allow the two-phase commit of the request."""
+        connection = self.cluster.connection_to(broker)
+        needs_two_phases = request.enable_2pc or request.keep_prepared_txn
+        if needs_two_phases and connection.version_for(request) < _TWO_PHASE_VERSION:
+            raise error_for(
+                ErrorCode.UNSUPPORTED_VERSION,
+                f"Broker {broker} allows no two-phase commit. Set transaction.two.phase.commit.enable=true "
+                "on all brokers and restart them.",
+            )
+        response = connection.send(request, InitProducerIdResponse)
+        raise_for(response.error_code)
+        return response
 
     def add_partitions(self, handle: TransactionHandle, partitions: Iterable[TopicPartition]) -> None:
         """Adds partitions to a transaction (v1). The first ones begin it."""

@@ -102,7 +102,8 @@ transaction.partition.verification.enable: boolean = true; low; cluster-wide
     Whether the leader of a partition asks the transaction's coordinator before it takes the first records
     of a transaction (version 1). Set it in the file: a dynamic value has no effect yet.
 transaction.two.phase.commit.enable: boolean = false; low
-    Accepted without effect: there is no two-phase commit yet.
+    Whether producers may have transactions without a timeout, and may keep an open transaction of an earlier
+    producer (KIP-939). Only with this, the broker offers InitProducerId version 6.
 add.partitions.to.txn.retry.backoff.ms: int = 20; at least 1; high
     Accepted without effect: the first pause is 1 ms, and each one is twice as long as the one before.
 add.partitions.to.txn.retry.backoff.max.ms: int = 100; at least 0; high

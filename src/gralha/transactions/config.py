@@ -10,4 +10,5 @@ class TransactionsConfig:
     transaction_max_timeout_ms: int = 15 * 60 * 1000
     transactional_id_expiration_ms: int = 7 * 24 * 3600 * 1000
     transaction_remove_expired_transaction_cleanup_interval_ms: int = 3600 * 1000
+    # Whether producers may have transactions without a timeout (KIP-939).
     transaction_two_phase_commit_enable: bool = False

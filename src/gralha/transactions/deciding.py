@@ -9,11 +9,12 @@ have the epoch, or the producer id, of after the completion.
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from gralha.protocol.errors import ErrorCode, InvalidTxnStateError, KafkaError
 from gralha.transactions.transaction import (
     COMPLETE,
+    EPOCH_PER_TRANSACTION,
     LAST_EPOCH,
     NO_EPOCH,
     NO_PRODUCER_ID,
@@ -22,9 +23,6 @@ from gralha.transactions.transaction import (
     State,
     Transaction,
 )
-
-# Version 2: the epoch changes with every transaction (KIP-890).
-EPOCH_PER_TRANSACTION: Final = 2
 
 NewProducerId = Callable[[], int]
 
@@ -60,7 +58,7 @@ def begin(
     if expected is not None and not _may_go_on(known, expected):
         raise fenced(known)
     if known.state is State.ONGOING:
-        if expected is not None and expected != (known.producer_id, known.epoch):
+        if expected is not None and expected != known.owner:
             # Only a producer that has the newest epoch begins a transaction. So this is another one.
             raise fenced(known)
         return Begun(abort(known, fence_version, new_producer_id, now_ms), True)
@@ -71,9 +69,22 @@ def begin(
     return Begun(known.initialised(epoch, last_epoch, timeout_ms, now_ms), False)
 
 
+def keep(known: Transaction, fence_version: int, new_producer_id: NewProducerId, now_ms: int) -> Transaction:
+    """A producer takes over the open transaction, and will decide on it (KIP-939).
+
+    The earlier producer is fenced. The transaction keeps the producer id and the epoch of its records.
+    """
+    if fence_version < EPOCH_PER_TRANSACTION:
+        raise KafkaError(
+            f"A transaction can only be kept with the feature transaction.version={EPOCH_PER_TRANSACTION}",
+            ErrorCode.UNSUPPORTED_VERSION,
+        )
+    return known.kept(_next_id(known, new_producer_id), now_ms)
+
+
 def _may_go_on(known: Transaction, expected: ProducerIdentity) -> bool:
     """Whether the producer is the newest one, or the one before a change of the producer id."""
-    if known.epoch == NO_EPOCH or expected.id == known.producer_id:
+    if known.epoch == NO_EPOCH or expected.id == known.owner[0]:
         return True
     return expected.id == known.previous_producer_id and expected.epoch >= LAST_EPOCH
 
@@ -91,7 +102,7 @@ def _next_epoch(known: Transaction, expected: ProducerIdentity | None) -> tuple[
 
 def abort(known: Transaction, fence_version: int, new_producer_id: NewProducerId, now_ms: int) -> Transaction:
     """Abort an open transaction that its producer did not end: a time-out, or a new producer."""
-    if fence_version < EPOCH_PER_TRANSACTION:
+    if fence_version < EPOCH_PER_TRANSACTION and not known.is_kept:
         return known.fenced(now_ms)
     return known.prepared(False, fence_version, _next_id(known, new_producer_id), now_ms)
 
@@ -110,6 +121,10 @@ def add(
     if known.state in PREPARED:
         raise concurrent(known)
     _check_producer(known, producer)
+    if known.is_kept:
+        raise InvalidTxnStateError(
+            f"The transaction of {known.transactional_id} was kept: it can only be committed or aborted"
+        )
     if known.state is State.ONGOING and partitions <= known.partitions:
         return None
     return known.with_partitions(partitions, version, now_ms)
@@ -124,9 +139,10 @@ def verify(known: Transaction, producer: ProducerIdentity) -> frozenset[Partitio
 
 
 def _check_producer(known: Transaction, producer: ProducerIdentity) -> None:
-    if known.producer_id != producer.id:
+    producer_id, epoch = known.owner
+    if producer_id != producer.id:
         raise other_producer(known.transactional_id)
-    if known.epoch != producer.epoch:
+    if epoch != producer.epoch:
         raise fenced(known)
 
 
@@ -142,14 +158,15 @@ def end(
     now_ms: int,
 ) -> Transaction | None:
     """Commit or abort. Returns None if the producer repeats a request that has taken effect."""
-    if version < EPOCH_PER_TRANSACTION:
+    if version < EPOCH_PER_TRANSACTION and not known.is_kept:
         return _end_with_epoch_kept(known, producer, is_commit, now_ms)
     if known.state in PREPARED:
         raise concurrent(known)
-    is_repeated = _is_repeated_end(known, producer)
-    if known.producer_id != producer.id and not is_repeated:
+    is_repeated = producer != known.owner and _is_repeated_end(known, producer)
+    producer_id, epoch = known.owner
+    if producer_id != producer.id and not is_repeated:
         raise other_producer(known.transactional_id)
-    if known.epoch != producer.epoch and not (is_repeated and known.state in COMPLETE):
+    if epoch != producer.epoch and not (is_repeated and known.state in COMPLETE):
         raise fenced(known)
     if is_repeated:
         _check_repeated(known, is_commit)
@@ -202,7 +219,7 @@ def other_producer(transactional_id: str) -> KafkaError:
 
 def fenced(known: Transaction) -> KafkaError:
     return KafkaError(
-        f"Another producer with the transactional id {known.transactional_id} has the epoch {known.epoch}",
+        f"Another producer with the transactional id {known.transactional_id} has the epoch {known.owner[1]}",
         ErrorCode.PRODUCER_FENCED,
     )
 

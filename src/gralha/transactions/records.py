@@ -50,6 +50,7 @@ def encode_record(record: TransactionRecord) -> tuple[bytes, bytes | None]:
         value.previous_producer_id = transaction.previous_producer_id
         value.next_producer_id = transaction.next_producer_id
         value.client_transaction_version = transaction.version
+        value.next_producer_epoch = transaction.next_epoch
     return key, coordinator_records.encode_value(value, record.version)
 
 
@@ -82,6 +83,7 @@ def decode_record(key: bytes, value: bytes | None) -> TransactionRecord | None:
             stored.previous_producer_id,
             stored.next_producer_id,
             stored.client_transaction_version,
+            next_epoch=stored.next_producer_epoch,
         ),
     )
 

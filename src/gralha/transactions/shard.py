@@ -72,20 +72,29 @@ class TransactionShard:
     # Requests
 
     def begin(
-        self, transactional_id: str, timeout_ms: int, expected: ProducerIdentity | None, now_ms: int
+        self,
+        transactional_id: str,
+        timeout_ms: int,
+        expected: ProducerIdentity | None,
+        now_ms: int,
+        enables_2pc: bool = False,
+        keeps_prepared: bool = False,
     ) -> TransactionDecision:
-        """InitProducerId: a producer begins, and all earlier producers of the id are fenced."""
+        """InitProducerId: a producer begins, and all earlier producers of the id are fenced.
+
+        With `enables_2pc` the transactions have no timeout. With `keeps_prepared` an open transaction is not
+        aborted (KIP-939).
+        """
         if not transactional_id:
             raise InvalidRequestError("The transactional id is empty")
-        if not 0 < timeout_ms <= self._config.transaction_max_timeout_ms:
-            raise KafkaError(
-                f"The transaction timeout must be between 1 and {self._config.transaction_max_timeout_ms} ms "
-                "(transaction.max.timeout.ms)",
-                ErrorCode.INVALID_TRANSACTION_TIMEOUT,
-            )
+        timeout_ms = self._timeout_ms(timeout_ms, enables_2pc)
+        if keeps_prepared and expected is not None:
+            raise InvalidRequestError("A producer that keeps a transaction must not name an earlier one")
         known = self.transactions.get(transactional_id)
         if known is None:
             known = Transaction(transactional_id, self._new_producer_id(), NO_EPOCH, timeout_ms, now_ms)
+        if keeps_prepared and known.state is State.ONGOING:
+            return self._keep(known, now_ms)
         begun = deciding.begin(known, expected, timeout_ms, self._version(), self._new_producer_id, now_ms)
         if begun.is_abort:
             waiting = InitProducerIdResponse(
@@ -96,6 +105,34 @@ class TransactionShard:
             producer_id=begun.transaction.producer_id, producer_epoch=begun.transaction.epoch
         )
         return Decision(response, [self._record(begun.transaction)])
+
+    def _timeout_ms(self, timeout_ms: int, enables_2pc: bool) -> int:
+        """The timeout of a producer's transactions."""
+        if enables_2pc:
+            if not self._config.transaction_two_phase_commit_enable:
+                raise KafkaError(
+                    "This broker allows no two-phase commit (transaction.two.phase.commit.enable)",
+                    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+                )
+            return NO_TIMEOUT_MS
+        if not 0 < timeout_ms <= self._config.transaction_max_timeout_ms:
+            raise KafkaError(
+                f"The transaction timeout must be between 1 and {self._config.transaction_max_timeout_ms} ms "
+                "(transaction.max.timeout.ms)",
+                ErrorCode.INVALID_TRANSACTION_TIMEOUT,
+            )
+        return timeout_ms
+
+    def _keep(self, known: Transaction, now_ms: int) -> TransactionDecision:
+        kept = deciding.keep(known, self._version(), self._new_producer_id, now_ms)
+        producer_id, epoch = kept.owner
+        response = InitProducerIdResponse(
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            ongoing_txn_producer_id=kept.producer_id,
+            ongoing_txn_producer_epoch=kept.epoch,
+        )
+        return Decision(response, [self._record(kept)])
 
     def add_partitions(
         self,
@@ -299,7 +336,9 @@ class TransactionShard:
         return known
 
     def _record(self, transaction: Transaction) -> TransactionRecord:
-        return TransactionRecord(transaction.transactional_id, transaction, min(self._version(), 1))
+        # Version 0 has no place for the producer of a kept transaction.
+        version = 1 if transaction.is_kept else min(self._version(), 1)
+        return TransactionRecord(transaction.transactional_id, transaction, version)
 
 
 def _time_out_of(transactional_id: str) -> tuple[str, str]:

@@ -13,9 +13,10 @@ import pytest
 
 from gralha.broker.broker import Broker
 from gralha.broker.config import NodeConfig
-from gralha.broker.handlers import APIS
+from gralha.broker.handlers import client_apis
 from gralha.broker.pipeline import Peer, Pipeline
 from gralha.broker.request_meters import RequestMeters
+from gralha.broker.transactions.coordination import TWO_PHASE_COMMIT_ENABLE
 from gralha.metadata.config_keys import BrokerConfigLayers, effective_topic_values
 from gralha.metadata.controller.decision import ControllerContext
 from gralha.metadata.controller.producer_ids import allocate_producer_ids
@@ -120,12 +121,14 @@ class Client:
 
     def __init__(self, broker, listener="PLAINTEXT", max_request_bytes=1 << 20):
         self.broker = broker
+        self.apis = client_apis(broker.config.flag(TWO_PHASE_COMMIT_ENABLE))
         self.listener = listener
         self.max_request_bytes = max_request_bytes
 
     async def ask(self, request, version=None):
         api = apis.APIS[request.API_KEY]
-        version = api.max_version if version is None else version
+        served = self.apis.get(request.API_KEY, api)
+        version = served.max_version if version is None else version
         answer = await self.send(frame(request, version))
         reader = Reader(answer, 8)
         if apis.response_header_version(api.key, version) == 1:
@@ -161,7 +164,7 @@ class Client:
         return pipeline
 
     def _pipeline(self, on_ready, on_broken):
-        peer = Peer("127.0.0.1", 50000, self.listener, "User:ANONYMOUS", APIS)
+        peer = Peer("127.0.0.1", 50000, self.listener, "User:ANONYMOUS", self.apis)
         meters = RequestMeters(time.monotonic)
         return Pipeline(self.broker, peer, self.max_request_bytes, on_ready, on_broken, meters)
 

@@ -56,7 +56,7 @@ def requests(draw, key):
 
 
 async def ask_all(folder, several):
-    broker = make_broker(folder)
+    broker = make_broker(folder, transaction_two_phase_commit_enable="true")
     await create_topic(broker, "a", 2)
     append(broker, "a", NOW_MS, producer_id=7, producer_epoch=0, base_sequence=0)
     client = Client(broker)

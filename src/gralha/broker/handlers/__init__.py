@@ -128,10 +128,13 @@ WHO_LEADS: Final = (
     ApiKey.FIND_COORDINATOR,
 )
 
+# The last version for clients, where a later one has to be enabled (transaction.two.phase.commit.enable).
+LAST_STABLE_VERSIONS: Final = {ApiKey.INIT_PRODUCER_ID: 5}
+
 Answer = Message | Awaitable[Message | None] | None
 
 
-def _row(key: ApiKey, listener: str) -> Api:
+def _row(key: ApiKey, listener: str, max_version: int | None = None) -> Api:
     """An API that imports its handler when it is used for the first time."""
     definition = apis.APIS[key]
 
@@ -151,7 +154,7 @@ def _row(key: ApiKey, listener: str) -> Api:
         int(key),
         definition.name,
         definition.min_version,
-        definition.max_version,
+        definition.max_version if max_version is None else max_version,
         definition.flexible_from,
         decode,
         handle,
@@ -186,8 +189,19 @@ def decided_api(key: ApiKey) -> Decided:
 
 
 def _table(listener: str) -> dict[int, Api]:
-    return {int(key): _row(key, listener) for key in SERVED if listener in apis.APIS[key].listeners}
+    return {
+        int(key): _row(key, listener, LAST_STABLE_VERSIONS.get(key))
+        for key in SERVED
+        if listener in apis.APIS[key].listeners
+    }
 
 
 APIS: Final = _table("broker")
 CONTROLLER_APIS: Final = _table("controller")
+
+
+def client_apis(has_two_phase_commit: bool) -> dict[int, Api]:
+    """The APIs of a broker with this setting."""
+    if not has_two_phase_commit:
+        return APIS
+    return APIS | {int(ApiKey.INIT_PRODUCER_ID): _row(ApiKey.INIT_PRODUCER_ID, "broker")}

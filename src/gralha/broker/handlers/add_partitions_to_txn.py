@@ -19,9 +19,9 @@ from gralha.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTransaction,
 )
-from gralha.transactions.deciding import EPOCH_PER_TRANSACTION, ProducerIdentity
+from gralha.transactions.deciding import ProducerIdentity
 from gralha.transactions.partitions import partition_results, partitions_of
-from gralha.transactions.transaction import Partition
+from gralha.transactions.transaction import EPOCH_PER_TRANSACTION, Partition
 
 FROM_BROKERS_FROM_VERSION: Final = 4
 KEPT_EPOCH: Final = 0

@@ -13,7 +13,8 @@ from gralha.broker.handlers.transaction_errors import TRANSACTION_FENCED, fenced
 from gralha.broker.pipeline import RequestContext
 from gralha.protocol.errors import KafkaError
 from gralha.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-from gralha.transactions.deciding import EPOCH_PER_TRANSACTION, ProducerIdentity
+from gralha.transactions.deciding import ProducerIdentity
+from gralha.transactions.transaction import EPOCH_PER_TRANSACTION
 
 NEW_EPOCH_FROM_VERSION: Final = 5
 

@@ -1,4 +1,4 @@
-"""InitProducerId (versions 0 to 5): a producer id and an epoch, so that retries write no record twice.
+"""InitProducerId (versions 0 to 6): a producer id and an epoch, so that retries write no record twice.
 
 An idempotent producer (null transactional id) gets a new id with epoch 0 for each request. Its earlier id
 does not matter, but an id without an epoch, or an epoch without an id, is refused.
@@ -6,6 +6,10 @@ does not matter, but an id without an epoch, or an epoch without an id, is refus
 A transactional producer asks the coordinator of its transactional id. It gets the next epoch, which fences
 all earlier producers with that id. If one of them has left a transaction open, that is aborted first, and the
 answer is CONCURRENT_TRANSACTIONS until this is done.
+
+Version 6 is served only with `transaction.two.phase.commit.enable` (KIP-939). With `enable_2pc` the
+transactions of the producer have no timeout. With `keep_prepared_txn` an open transaction is not aborted. The
+producer learns the producer id and the epoch of that transaction, and ends it with its own.
 """
 
 from collections.abc import Awaitable
@@ -32,6 +36,8 @@ async def handle(
     if request.transactional_id == "":
         return _refuse(ErrorCode.INVALID_REQUEST)
     transactional_id = request.transactional_id
+    # Rights: WRITE to the transactional id, and TWO_PHASE_COMMIT to it with `enable_2pc`. Refused are both as
+    # TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
     try:
         if transactional_id is None:
             return InitProducerIdResponse(producer_id=await broker.producer_ids.next(), producer_epoch=0)
@@ -64,7 +70,12 @@ async def _begin(
     begun: InitProducerIdResponse | Awaitable[InitProducerIdResponse] = broker.transactions.call(
         transactional_id,
         lambda shard, _reply, now_ms: shard.begin(
-            transactional_id, request.transaction_timeout_ms, expected, now_ms
+            transactional_id,
+            request.transaction_timeout_ms,
+            expected,
+            now_ms,
+            request.enable_2pc,
+            request.keep_prepared_txn,
         ),
         failed,
     )

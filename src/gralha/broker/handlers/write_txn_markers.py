@@ -26,7 +26,7 @@ from gralha.protocol.messages.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 from gralha.replication.commits import committed
-from gralha.transactions.deciding import EPOCH_PER_TRANSACTION
+from gralha.transactions.transaction import EPOCH_PER_TRANSACTION
 
 TIMEOUT_MS: Final = 5_000
 

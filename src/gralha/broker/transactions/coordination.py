@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gralha.transactions.shard import TransactionShard
     from gralha.transactions.transaction import Transaction
 
+TWO_PHASE_COMMIT_ENABLE: Final = "transaction.two.phase.commit.enable"
+
 # The code of the shards is imported with the first transactional id, so that a broker starts faster.
 TransactionCoordinator = Coordinator["TransactionShard"]
 
@@ -35,6 +37,7 @@ def transactions_config(config: NodeConfig) -> TransactionsConfig:
         transaction_remove_expired_transaction_cleanup_interval_ms=config.number(
             "transaction.remove.expired.transaction.cleanup.interval.ms"
         ),
+        transaction_two_phase_commit_enable=config.flag(TWO_PHASE_COMMIT_ENABLE),
     )
 
 

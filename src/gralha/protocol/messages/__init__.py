@@ -25,7 +25,7 @@ APIS: Final[dict[int, tuple[str, str, int, int, int, tuple[str, ...]]]] = {
     19: ("CreateTopics", "create_topics", 2, 7, 5, ("broker", "controller")),
     20: ("DeleteTopics", "delete_topics", 1, 6, 4, ("broker", "controller")),
     21: ("DeleteRecords", "delete_records", 0, 2, 2, ("broker",)),
-    22: ("InitProducerId", "init_producer_id", 0, 5, 2, ("broker",)),
+    22: ("InitProducerId", "init_producer_id", 0, 6, 2, ("broker",)),
     23: ("OffsetForLeaderEpoch", "offset_for_leader_epoch", 2, 4, 4, ("broker",)),
     24: ("AddPartitionsToTxn", "add_partitions_to_txn", 0, 5, 3, ("broker",)),
     25: ("AddOffsetsToTxn", "add_offsets_to_txn", 0, 4, 3, ("broker",)),
