@@ -32,6 +32,8 @@ logger = logging.getLogger(__name__)
 
 # How much of its timeout a transaction may have used when it is decided. The rest is for its commit.
 USABLE: Final = 0.5
+# The timeout of a transaction with two-phase commit (KIP-939), as coordinators tell it.
+NO_TIMEOUT_MS: Final = 2**31 - 1
 
 
 class Log(Protocol):
@@ -141,7 +143,7 @@ class BatchCommit:
                     f"its timeout ({state.timeout_ms} ms), or by another driver."
                 )
             states.append((one, state))
-        for timeout_ms in sorted({state.timeout_ms for _one, state in states}):
+        for timeout_ms in sorted({state.timeout_ms for _one, state in states} - {NO_TIMEOUT_MS}):
             self._check_age(timeout_ms, [pair for pair in states if pair[1].timeout_ms == timeout_ms])
 
     def _check_age(

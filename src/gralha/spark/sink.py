@@ -17,12 +17,13 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StructType
 
 from gralha.client.cluster import Cluster
+from gralha.client.transactional_calls import TransactionalCalls
 from gralha.spark.batch_commit import BatchCommit, written_batch
 from gralha.spark.checkpoint_files import file_of_query
 from gralha.spark.decision_log import DecisionLog
 from gralha.spark.decisions import ExactlyOnceError, TaskWritten, Verdict
 from gralha.spark.input_progress import progress_of, to_option
-from gralha.spark.option_values import OptionError
+from gralha.spark.option_values import OptionError, boolean
 from gralha.spark.secrets import client_settings, has_reference
 from gralha.spark.sink_options import ExactlyOnceOptions, exactly_once_options, kafka_settings
 from gralha.spark.sink_transactions import SinkTransactions
@@ -202,8 +203,9 @@ def stream_writer(
 
 
 def check_reachable(options: Mapping[str, str]) -> None:
-    """Fails before any task runs if the cluster cannot be reached. Secrets are known only to workers, so with
-    references this does nothing.
+    """Fails before any task runs if the cluster cannot be reached, or lacks what an option needs.
+
+    Secrets are known only to workers, so with references this does nothing.
     """
     kafka = kafka_settings(options)
     if any(map(has_reference, kafka.values())):
@@ -211,6 +213,13 @@ def check_reachable(options: Mapping[str, str]) -> None:
     settings = client_settings(kafka)
     with Cluster.of(settings, api_timeout_ms=settings.default_api_timeout_ms) as cluster:
         cluster.brokers()
+        needs_it = boolean(options, "twoPhaseCommit", default=False)
+        if needs_it and not TransactionalCalls(cluster).supports_two_phase_commit():
+            raise OptionError(
+                "Option 'twoPhaseCommit' needs brokers that allow two-phase commit (KIP-939): set "
+                "transaction.two.phase.commit.enable=true on all of them and restart them. Apache Kafka 4.3 "
+                "needs unstable.api.versions.enable=true, too."
+            )
 
 
 def write_each_batch(options: Mapping[str, str]) -> "Callable[[DataFrame, int], None]":

@@ -11,7 +11,7 @@ from gralha.spark.checkpoint_files import is_on_this_machine, local_file_of
 from gralha.spark.decision_log import DEFAULT_TOPIC
 from gralha.spark.decisions import ExactlyOnceError
 from gralha.spark.input_progress import InputProgress, NoProgressError, from_option, progress_of
-from gralha.spark.option_values import OptionError, integer
+from gralha.spark.option_values import OptionError, boolean, integer
 from gralha.spark.secrets import without_references
 
 logger = logging.getLogger(__name__)
@@ -29,6 +29,7 @@ OPTIONS: Final = (
     "txnVersion",
     "groupId",
     "groupOffsets",
+    "twoPhaseCommit",
 )
 
 
@@ -47,6 +48,8 @@ class ExactlyOnceOptions:
     group: str | None = None
     checkpoint: str | None = None
     offsets: str | None = None
+    # Transactions of tasks have no timeout (KIP-939).
+    two_phase_commit: bool = False
 
     def progress(self, batch: int) -> InputProgress | None:
         """The input of a batch. None without a group."""
@@ -83,6 +86,8 @@ def exactly_once_options(options: Mapping[str, str], *, streaming: bool) -> Exac
             f"{' or '.join(GUARANTEES)}."
         )
     if guarantee == AT_LEAST_ONCE:
+        if boolean(options, "twoPhaseCommit", default=False):
+            raise OptionError("Option 'twoPhaseCommit' needs deliveryGuarantee=exactly-once.")
         if options.get("groupId") is not None:
             raise OptionError(
                 "Option 'groupId' of a sink needs deliveryGuarantee=exactly-once. The groupId of the source "
@@ -111,6 +116,7 @@ def exactly_once_options(options: Mapping[str, str], *, streaming: bool) -> Exac
         decision_topic=options.get("decisionTopic") or DEFAULT_TOPIC,
         application=application,
         version=version,
+        two_phase_commit=boolean(options, "twoPhaseCommit", default=False),
         **_group(options, streaming),
     )
 

@@ -60,19 +60,22 @@ class TaskWriter:
             for batch in iterator:
                 if batch.num_rows:
                     # A task without rows does not connect.
-                    writer = writer or self._connected(None)
+                    writer = writer or self._connected()
                     writer.write(batch.select(self._columns))
             return TaskWritten() if writer is None else _finish(writer)
         finally:
             if writer is not None:
                 writer.close()
 
-    def _connected(self, transactional_id: str | None) -> BulkWriter:
+    def _connected(
+        self, transactional_id: str | None = None, *, two_phase_commit: bool = False
+    ) -> BulkWriter:
         return BulkWriter(
             client_settings(self._kafka),
             topic=self._topic,
             waits_for_first_answer=True,
             transactional_id=transactional_id,
+            two_phase_commit=two_phase_commit,
         )
 
 
@@ -111,7 +114,9 @@ class TransactionalTaskWriter(TaskWriter):
         self, first: pa.RecordBatch, others: Iterator[pa.RecordBatch], identity: BatchIdentity, task: int
     ) -> TaskWritten:
         started_ms = int(time.time() * 1000)
-        writer = self._connected(self._take_id(identity))
+        writer = self._connected(
+            self._take_id(identity), two_phase_commit=self._exactly_once.two_phase_commit
+        )
         try:
             writer.begin()
             if identity.is_batch_write:
