@@ -180,19 +180,14 @@ class DecisionLog:
             ) from error
 
     def _in_sync_replicas(self) -> dict[str, str]:
-        """With three replicas, two must have a decision. Then it survives the loss of any broker.
-
-        With two, the loss of either broker would stop all sinks, so the cluster's setting stays. So it does
-        if the brokers do not tell their settings.
-        """
+        """The setting of a new topic. If the brokers do not tell their settings, it is the cluster's."""
         broker = min(self._cluster.once(self._cluster.brokers))
         resource = ConfigResource(ResourceType.BROKER, str(broker))
         found = ConfigCalls(self._cluster).describe_configs([resource])[resource]
         if isinstance(found, KafkaError):
             return {}
         settings = {entry.name: int(entry.value) for entry in found if entry.name in _COUNTS and entry.value}
-        replicas, in_sync = (settings.get(name, 1) for name in _COUNTS)
-        return {MIN_IN_SYNC: "2"} if replicas > 2 > in_sync else {}
+        return in_sync_setting(*(settings.get(name, 1) for name in _COUNTS))
 
     @property
     def _name(self) -> tuple[str, str, SinkKey]:
@@ -204,6 +199,14 @@ class DecisionLog:
         newest = _known.pop(self._name, None) or NewestValue(key_to_json(self._key))
         newest = _known[self._name] = self._reader.read(newest, up_to)
         return newest
+
+
+def in_sync_setting(replicas: int, in_sync: int) -> dict[str, str]:
+    """With three replicas, two must have a decision. Then it survives the loss of any broker.
+
+    With two, the loss of either broker would stop all sinks, so the cluster's setting stays.
+    """
+    return {MIN_IN_SYNC: "2"} if replicas > 2 > in_sync else {}
 
 
 def _decision(newest: NewestValue) -> Decision | None:
