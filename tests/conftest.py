@@ -13,17 +13,17 @@ from hypothesis import HealthCheck, settings
 
 from tests.one_session import (
     pytest_collection_modifyitems,
-    pytest_terminal_summary,
     pytest_xdist_make_scheduler,
+    write_seconds_of_the_session,
 )
 from tests.quick_groups import QUICK_GROUPS
+from tests.said import write_lines_said
 from tests.spark.clusters import cluster_of
 from tests.spark.shared_session import spark, spark_session, start_spark_quickly
 
 __all__ = [
     "cluster_of",
     "pytest_collection_modifyitems",
-    "pytest_terminal_summary",
     "pytest_xdist_make_scheduler",
     "spark",
     "spark_session",
@@ -41,6 +41,11 @@ settings.load_profile(os.environ.get("GRALHA_EXAMPLES", "same examples"))
 def gralha_cluster_config() -> Mapping[str, str]:
     """Settings of the broker that many tests share."""
     return QUICK_GROUPS
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    write_seconds_of_the_session(terminalreporter)
+    write_lines_said(terminalreporter)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -91,7 +91,7 @@ def _spark() -> tuple[int, int]:
     return spark_version()
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def write_seconds_of_the_session(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how long the session was needed: five minutes are its limit, and nobody else adds them up."""
     reports = (report for several in terminalreporter.stats.values() for report in several)
     seconds = sum(

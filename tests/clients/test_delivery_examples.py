@@ -12,7 +12,7 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from tests.clients.conftest import Cluster
 from tests.clients.driver import TIMEOUT_S, Driver
 from tests.clients.scenarios.stage import eventually
 from tests.received import value_of
+from tests.said import SAID
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "delivery"
 ORDERS = 40
@@ -53,6 +54,9 @@ class Outcome:
     lost: list[str]
     doubled: list[str]
 
+    def __str__(self) -> str:
+        return f"lost {', '.join(self.lost) or 'nothing'}; doubled {', '.join(self.doubled) or 'nothing'}"
+
     @classmethod
     def of(cls, receipts: list[str]) -> Outcome:
         counts = Counter(receipts)
@@ -70,7 +74,7 @@ class Shop:
     def __init__(self, broker: Cluster, reference: Driver, example: str, folder: Path) -> None:
         self.orders, self.receipts = (f"{example}.{name}.{uuid.uuid4().hex[:8]}" for name in ("in", "out"))
         self._bootstrap = broker.bootstrap
-        self._example = example
+        self.example = example
         self._folder = folder
         for topic in (self.orders, self.receipts):
             reference.create_topic(topic)
@@ -128,7 +132,7 @@ class Shop:
         return offset
 
     def _command(self, killed_at: str) -> list[str]:
-        arguments = [self._example, killed_at, self._bootstrap, self.orders, self.receipts]
+        arguments = [self.example, killed_at, self._bootstrap, self.orders, self.receipts]
         return [sys.executable, "-c", PROGRAM, *arguments]
 
 
@@ -145,10 +149,16 @@ def shop(request: pytest.FixtureRequest, broker: Cluster, reference: Driver, tmp
     return shop
 
 
-def outcome(shop: Shop, isolation_level: str = "read_committed") -> Outcome:
-    found = Outcome.of(shop.read(isolation_level))
-    sys.stdout.write(f"{shop.orders}, {isolation_level}: {found}\n")
-    return found
+@pytest.fixture
+def outcome(shop: Shop, record_property: Callable[[str, object], None]) -> Callable[[str], Outcome]:
+    """The receipts that a reader gets, compared with the orders. The summary of the run says it, too."""
+
+    def read(isolation_level: str) -> Outcome:
+        found = Outcome.of(shop.read(isolation_level))
+        record_property(SAID, f"{shop.example}, killed at order {KILLED_AT}, {isolation_level}: {found}")
+        return found
+
+    return read
 
 
 def numbers(first: int, last: int) -> list[str]:
@@ -156,17 +166,17 @@ def numbers(first: int, last: int) -> list[str]:
 
 
 @pytest.mark.parametrize("shop", ["at_most_once"], indirect=True)
-def test_at_most_once_loses_and_never_doubles(shop: Shop) -> None:
-    assert outcome(shop) == Outcome(lost=numbers(KILLED_AT, 19), doubled=[])
+def test_at_most_once_loses_and_never_doubles(outcome: Callable[[str], Outcome]) -> None:
+    assert outcome("read_committed") == Outcome(lost=numbers(KILLED_AT, 19), doubled=[])
 
 
 @pytest.mark.parametrize("shop", ["at_least_once"], indirect=True)
-def test_at_least_once_doubles_and_never_loses(shop: Shop) -> None:
-    assert outcome(shop) == Outcome(lost=[], doubled=numbers(10, KILLED_AT - 1))
+def test_at_least_once_doubles_and_never_loses(outcome: Callable[[str], Outcome]) -> None:
+    assert outcome("read_committed") == Outcome(lost=[], doubled=numbers(10, KILLED_AT - 1))
 
 
 @pytest.mark.parametrize("shop", ["exactly_once"], indirect=True)
-def test_exactly_once_neither_loses_nor_doubles(shop: Shop) -> None:
-    assert outcome(shop) == Outcome(lost=[], doubled=[])
+def test_exactly_once_neither_loses_nor_doubles(outcome: Callable[[str], Outcome]) -> None:
+    assert outcome("read_committed") == Outcome(lost=[], doubled=[])
     # Those who do not ask for committed records see the receipts of the aborted transaction, too.
-    assert outcome(shop, "read_uncommitted") == Outcome(lost=[], doubled=numbers(10, KILLED_AT - 1))
+    assert outcome("read_uncommitted") == Outcome(lost=[], doubled=numbers(10, KILLED_AT - 1))

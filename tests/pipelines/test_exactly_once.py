@@ -8,14 +8,20 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka import Producer
 
-from gralha.pipelines import Pipeline, from_topic, pipeline, to_table, to_topic
+from gralha.client.admin import Admin
+from gralha.client.cluster import Cluster
+from gralha.client.values import TopicPartition
+from gralha.pipelines import Pipeline, from_topic, pipeline, starting, to_table, to_topic
 from gralha.pipelines.errors import DeclarationError
+from gralha.pipelines.group_progress import GroupProgress, rides_with_decisions
+from tests.client.live import eventually
 from tests.pipelines.runner import Runner
 from tests.pipelines.topics import create
 from tests.spark.exactly_once import committed
@@ -132,6 +138,83 @@ def test_a_stream_waits_where_a_transaction_is_open(
     write_transaction(bootstrap, source, 2.0)
     assert [outcome.error for outcome in runner(copy(source, target))] == [None]
     assert amounts(bootstrap, target) == [1.0, 2.0]
+
+
+def group_offset(bootstrap: str, group: str, topic: str) -> int | None:
+    """The offset that Kafka's tools show."""
+    with Admin(Cluster(bootstrap)) as admin:
+        found = admin.group_offsets([group])[group]
+    assert isinstance(found, dict)
+    place = TopicPartition(topic, 0)
+    return found[place].offset if place in found else None
+
+
+def test_the_group_is_committed_with_the_decision(
+    runner: Runner, bootstrap: str, new_name: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else commits it, neither the source nor the run."""
+    source, target = new_name("sales"), new_name("copy")
+    create(bootstrap, source)
+    write_transaction(bootstrap, source, 1.0, 2.0)
+    monkeypatch.setattr(GroupProgress, "_commit", None)
+    assert [outcome.error for outcome in runner(copy(source, target))] == [None]
+    assert eventually(lambda: group_offset(bootstrap, target, source) == 3)
+    forget_that_batches_are_committed(runner.checkpoints)
+    write_transaction(bootstrap, source, 3.0)
+    assert [outcome.error for outcome in runner(copy(source, target))] == [None]
+    assert eventually(lambda: group_offset(bootstrap, target, source) == 5)
+    assert amounts(bootstrap, target) == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_the_group_is_committed_after_all_outputs(
+    runner: Runner,
+    bootstrap: str,
+    new_name: Callable[[str], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    is_empty: bool,
+) -> None:
+    """Also if no row of the batch is written."""
+    source, target = new_name("sales"), new_name("totals")
+    create(bootstrap, source)
+    write_transaction(bootstrap, source, 1.0, 2.0)
+    table = to_table(str(tmp_path / "table"))
+    monkeypatch.setattr(GroupProgress, "_commit", None)
+
+    @pipeline(
+        inputs={"sales": from_topic(source, schema=SALES)},
+        output=[to_topic(target), table],
+        guarantee="exactly once",
+        name=target,
+    )
+    def totals(sales: DataFrame) -> DataFrame:
+        return sales.select("product", "amount").filter("amount > 5" if is_empty else "amount > 0")
+
+    assert [outcome.error for outcome in runner(totals)] == [None]
+    assert eventually(lambda: group_offset(bootstrap, target, source) == 3)
+    assert amounts(bootstrap, target) == ([] if is_empty else [1.0, 2.0])
+
+
+def test_a_checkpoint_that_only_spark_can_read(
+    runner: Runner, bootstrap: str, new_name: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = new_name("sales"), new_name("copy")
+    create(bootstrap, source)
+    write_transaction(bootstrap, source, 1.0)
+    monkeypatch.setattr(starting, "is_on_this_machine", lambda path: False)
+    for _ in range(2):
+        assert [outcome.error for outcome in runner(copy(source, target))] == [None]
+        forget_that_batches_are_committed(runner.checkpoints)
+    assert eventually(lambda: group_offset(bootstrap, target, source) == 2)
+    assert amounts(bootstrap, target) == [1.0]
+
+
+def test_an_input_in_another_cluster_is_committed_as_before() -> None:
+    there = {"kafka.bootstrap.servers": "elsewhere:9092"}
+    assert rides_with_decisions(copy("sales", "copy"))
+    assert not rides_with_decisions(copy("sales", "copy", **there))
+    assert not rides_with_decisions(replace(copy("sales", "copy"), guarantee="at least once"))
 
 
 def test_another_guarantee() -> None:

@@ -18,8 +18,8 @@ from gralha.client.settings import ClientSettings
 from gralha.client.transaction_values import TransactionDescription
 from gralha.client.values import LATEST, ListedOffset, OffsetRange, TopicPartition
 from gralha.spark import decision_log, transactional_ids
-from gralha.spark.decisions import Decision, TaskTransaction, TaskWritten
-from gralha.spark.sink import ExactlyOnceStreamWriter, stream_writer
+from gralha.spark.decisions import Decision, TaskTransaction, TaskWritten, first_records
+from gralha.spark.sink import ExactlyOnceStreamWriter, ExactlyOnceWriter, batch_writer, stream_writer
 from gralha.spark.task_writers import BATCH_PROPERTY, QUERY_PROPERTY, RUN_PROPERTY
 from gralha.spark.transactional_ids import SinkKey
 
@@ -49,26 +49,35 @@ class Run:
     query: str
     reached: Callable[[str], None] = lambda step: None
     run: str = field(default_factory=lambda: uuid.uuid4().hex)
+    # More options of the sink.
+    options: dict[str, str] = field(default_factory=dict)
+    # True if all tasks run in one worker process.
+    keeps_worker: bool = False
 
     @property
     def key(self) -> SinkKey:
         return SinkKey(self.query, self.topic)
 
-    def writer(self) -> ExactlyOnceStreamWriter:
-        options = {
+    def sink_options(self) -> dict[str, str]:
+        return {
             "kafka.bootstrap.servers": self.bootstrap,
             "kafka.delivery.timeout.ms": "20000",
             "kafka.default.api.timeout.ms": "20000",
             "topic": self.topic,
             "deliveryGuarantee": "exactly-once",
+            **self.options,
         }
-        writer = stream_writer(options, VALUE, False, self.reached)
+
+    def writer(self, batch: int) -> ExactlyOnceStreamWriter | ExactlyOnceWriter:
+        """The writer of a batch."""
+        writer = stream_writer(self.sink_options(), VALUE, False, self.reached)
         assert isinstance(writer, ExactlyOnceStreamWriter)
         return writer
 
     def task(self, batch: int, task: int, *values: str) -> TaskWritten:
         """A task in a worker process of its own."""
-        transactional_ids._slots.clear()
+        if not self.keeps_worker:
+            transactional_ids._ids.clear()
         context = TaskContext._getOrCreate()
         context._partitionId = task
         context._localProperties = {
@@ -78,7 +87,7 @@ class Run:
         }
         try:
             rows = pa.record_batch({"value": pa.array(values, pa.string())})
-            written = self.writer().write(iter([rows.slice(0, 1), rows.slice(1)]))
+            written = self.writer(batch).write(iter([rows.slice(0, 1), rows.slice(1)]))
         finally:
             TaskContext._setTaskContext(None)
         assert isinstance(written, TaskWritten)
@@ -91,11 +100,15 @@ class Run:
 
     def commit(self, batch: int, written: list[TaskWritten]) -> None:
         decision_log._known.clear()
-        self.writer().commit(list(written), batch)
+        writer = self.writer(batch)
+        assert isinstance(writer, ExactlyOnceStreamWriter)
+        writer.commit(list(written), batch)
 
     def abort(self, batch: int, written: list[TaskWritten | None]) -> None:
         decision_log._known.clear()
-        self.writer().abort(list(written), batch)
+        writer = self.writer(batch)
+        assert isinstance(writer, ExactlyOnceStreamWriter)
+        writer.abort(list(written), batch)
 
     def batch(self, batch: int) -> None:
         """A whole batch, as Spark runs it."""
@@ -160,10 +173,30 @@ def with_short_timeout(run: Run, written: TaskWritten, *values: str) -> TaskWrit
     ) as writer:
         writer.write(pa.record_batch({"value": pa.array(values, pa.string())}))
         writer.flush()
-        handle = writer.transaction
+        handle, offsets = writer.transaction, writer.report.offsets
     assert handle is not None
-    transaction = written.transaction
-    return TaskWritten(
-        identity=written.identity,
-        transaction=TaskTransaction(handle, transaction.task, transaction.started_ms, transaction.partitions),
-    )
+    before = written.transaction
+    partitions = tuple(sorted(map(str, offsets)))
+    transaction = TaskTransaction(handle, before.task, before.started_ms, partitions, first_records(offsets))
+    return TaskWritten(identity=written.identity, transaction=transaction)
+
+
+@dataclass
+class Program(Run):
+    """One run of a program that writes batches with a version. Its tasks run in one worker process."""
+
+    keeps_worker: bool = True
+
+    def writer(self, batch: int) -> ExactlyOnceWriter:
+        names = {"txnAppId": self.query, "txnVersion": str(batch)}
+        writer = batch_writer({**self.sink_options(), **names}, VALUE, False, self.reached)
+        assert isinstance(writer, ExactlyOnceWriter)
+        return writer
+
+    def commit(self, batch: int, written: list[TaskWritten]) -> None:
+        decision_log._known.clear()
+        self.writer(batch).commit(list(written))
+
+    def abort(self, batch: int, written: list[TaskWritten | None]) -> None:
+        decision_log._known.clear()
+        self.writer(batch).abort(list(written))

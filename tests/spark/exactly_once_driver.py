@@ -13,6 +13,7 @@ from pathlib import Path
 from pyspark.sql.datasource import DataSourceStreamArrowWriter
 from pyspark.sql.types import StructType
 
+from gralha.client.transactional_calls import TransactionalCalls
 from gralha.spark.data_source import GralhaDataSource
 from gralha.spark.session import session
 from gralha.spark.sink import stream_writer
@@ -41,6 +42,23 @@ class Points:
             time.sleep(0.01)
 
 
+def end_one_by_one(points: Points) -> None:
+    """Commits transactions one after another, with a step in between, not all at the same time."""
+    if hasattr(TransactionalCalls, "sends"):
+        return
+    TransactionalCalls.sends = sends = TransactionalCalls._end_on  # type: ignore[attr-defined]
+
+    def end_on(calls, broker, handles, committed):
+        answers = {}
+        for handle in handles:
+            answers.update(sends(calls, broker, [handle], committed))
+            if committed and not handle.transactional_id.endswith(".driver"):
+                points("has committed one task")
+        return answers
+
+    TransactionalCalls._end_on = end_on  # type: ignore[method-assign]
+
+
 class PointedSource(GralhaDataSource):
     """`format("gralha")` with the option `points`, a folder."""
 
@@ -49,7 +67,9 @@ class PointedSource(GralhaDataSource):
         return "gralha-with-points"
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802
-        return stream_writer(self.options, schema, overwrite, Points(self.options["points"]))
+        points = Points(self.options["points"])
+        end_one_by_one(points)
+        return stream_writer(self.options, schema, overwrite, points)
 
 
 def main(master: str, bootstrap: str, folder: str, rows_per_batch: str) -> None:

@@ -37,7 +37,17 @@ WHOLE_RUN_S = 1800.0
 POLL_INTERVAL_S = 0.01
 DRIVER = Path(__file__).with_name("exactly_once_driver.py")
 IN_A_TASK = ("began to write", "has written")
-IN_THE_DRIVER = ("owns the log", "has read the log", "has decided", "has committed")
+IN_THE_DRIVER = (
+    "owns the log",
+    "has read the log",
+    "has prepared the decision",
+    "has decided",
+    "has committed one task",
+    "has committed",
+    "has announced the sweep",
+)
+
+NEXT_BATCH = "owns the log"
 
 Driver = subprocess.Popen[bytes]
 
@@ -95,6 +105,10 @@ class Stage:
     def release(self, point: str) -> None:
         (self._points / point).with_suffix(".reached").unlink()
 
+    def disarm(self, point: str) -> None:
+        for file in self._points.glob(f"{point}*"):
+            file.unlink()
+
     # Kills
 
     def kill_executor_at(self, point: str, driver: Driver) -> None:
@@ -128,6 +142,39 @@ class Stage:
             self.wait_for(point, driver)
             kill_driver(driver)
         self.release(point)
+
+    def overtake_at(self, point: str) -> None:
+        """A driver stops at a point. A second one commits a batch and dies, then the first one goes on."""
+        self.arm(point)
+        with self.driver() as first:
+            self.wait_for(point, first)
+            self.kill_driver_at("has committed" if point != "has committed" else "has announced the sweep")
+            assert first.poll() is None, "the first driver did not live on"
+            # It may fail, or go on to its next batch.
+            self.arm(NEXT_BATCH)
+            self.release(point)
+            self.wait_for_the_end(first)
+        self.disarm(NEXT_BATCH)
+
+    def wait_for_the_end(self, driver: Driver) -> None:
+        """Waits until a driver has failed, or has come to its next batch."""
+        deadline = time.monotonic() + PATIENCE_S
+        while driver.poll() is None and (self._points / NEXT_BATCH).exists():
+            assert time.monotonic() < deadline, f"the driver does not go on:\n{self.log()[-4000:]}"
+            time.sleep(POLL_INTERVAL_S)
+
+    def revoke(self) -> None:
+        """An administrator terminates the transactions of a batch right after its decision."""
+        self.arm("has decided")
+        with self.driver() as driver:
+            self.wait_for("has decided", driver)
+            with Admin(Cluster(self.bootstrap)) as admin:
+                for listing in admin.list_transactions(states=["Ongoing"]).values():
+                    for one in listing:
+                        admin.fence_producer(one.transactional_id)
+            self.release("has decided")
+            assert driver.wait(PATIENCE_S) != 0
+        assert "The decision is revoked" in self.log()
 
     def two_drivers_at(self, point: str) -> None:
         """The first driver stops at a point. The second one does all the work, then the first one goes on."""
@@ -189,18 +236,31 @@ def stage(bootstrap: str, folder: Path, *, rows: int, batches: int) -> Iterator[
 
 def large_run(bootstrap: str, folder: Path, rows: int) -> str:
     """Kills at every step. Returns the differences between input and output."""
-    with stage(bootstrap, folder, rows=rows, batches=40) as running:
+    with stage(bootstrap, folder, rows=rows, batches=60) as running:
         for point in IN_A_TASK:
             with running.driver() as driver:
                 running.kill_executor_at(point, driver)
                 running.kill_executor_at(point, driver)
-        for point in IN_THE_DRIVER:
-            running.kill_driver_at(point)
-            say(f"killed the driver when it {point}")
+            say(f"killed executors when a task {point}")
         with running.driver() as driver:
             running.kill_worker_at("has written", driver)
         say("killed a worker")
+        for point in IN_THE_DRIVER:
+            running.kill_driver_at(point)
+            say(f"killed the driver when it {point}")
+        running.kill_driver_at("has decided")
+        running.kill_driver_at("finishes")
+        say("killed the driver when it finishes the batch of another one")
+        for point in IN_THE_DRIVER:
+            running.overtake_at(point)
+            say(f"another driver overtook the driver when it {point}")
+        running.kill_driver_at("has decided")
+        running.overtake_at("finishes")
+        say("another driver overtook the driver when it finishes the batch of another one")
+        running.revoke()
+        say("terminated the transactions of a decided batch")
         running.two_drivers_at("has read the log")
+        say("two drivers were alive until the end")
         running.finish()
         return running.differences()
 

@@ -7,9 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gralha.client.transaction_state import TransactionHandle
+from gralha.client.transaction_values import TransactionDescription
+from gralha.client.values import TopicPartition
+from gralha.protocol.errors import ErrorCode, error_for
 from gralha.spark.decisions import (
     Decision,
     ExactlyOnceError,
+    FirstRecord,
     TaskTransaction,
     TaskWritten,
     Verdict,
@@ -17,7 +21,16 @@ from gralha.spark.decisions import (
     is_decided,
     judge,
 )
-from gralha.spark.transactional_ids import BatchIdentity, LateTaskError, SinkKey, Slots, run_of_version
+from gralha.spark.input_progress import InputProgress
+from gralha.spark.sink_transactions import has_ended
+from gralha.spark.transactional_ids import (
+    VERSIONS,
+    BatchIdentity,
+    EndedIds,
+    LateTaskError,
+    SinkKey,
+    Slots,
+)
 
 KEY = SinkKey("query", "totals")
 
@@ -76,13 +89,45 @@ def test_no_prefix_of_a_sink_begins_an_id_of_another_one(
     assert first == second or not second.driver_id.startswith(first.prefix)
 
 
-def test_batch_writes_sweep_only_versions_that_are_not_newer() -> None:
-    identity = batch(5, run_of_version(5, "a"))
-    ids = {
-        version: Slots("p").take(batch(version, run_of_version(version, "b"))) for version in (4, 5, 6, 50)
-    }
-    assert [version for version, one in ids.items() if identity.may_sweep(one)] == [4, 5]
-    assert batch(5).may_sweep(Slots("p").take(batch(9, "another-run")))
+def test_batch_writes_use_an_id_again_when_its_transaction_has_ended() -> None:
+    ids, identity = EndedIds("p"), batch(3, VERSIONS)
+    assert identity.is_batch_write
+    assert not batch(3).is_batch_write
+
+    def take(*ended: str) -> str:
+        chosen = ids.take(identity, lambda last: {one.transactional_id for one in last} & set(ended))
+        ids.used(KEY, TransactionHandle(chosen, 1, 0, True))
+        return chosen
+
+    first, second = take(), take()
+    assert [first, second] == ["gralha.query.totals.versions.p.0", "gralha.query.totals.versions.p.1"]
+    assert take(second) == second
+    assert take() == "gralha.query.totals.versions.p.2"
+
+
+HANDLE = TransactionHandle("id", producer_id=7, producer_epoch=3, is_v2=True)
+
+
+@pytest.mark.parametrize(
+    ("producer_id", "epoch", "state", "is_over"),
+    [
+        (7, 3, "CompleteCommit", True),
+        (7, 4, "CompleteAbort", True),
+        (7, 4, "Empty", True),
+        (7, 3, "Ongoing", False),
+        (7, 3, "PrepareCommit", False),
+        # An old coordinator that does not know of the transaction yet.
+        (7, 3, "Empty", False),
+        (7, 2, "CompleteCommit", False),
+        (6, 9, "CompleteCommit", False),
+    ],
+)
+def test_a_transaction_has_ended_if_the_coordinator_knows_it(
+    producer_id: int, epoch: int, state: str, is_over: bool
+) -> None:
+    found = TransactionDescription(1, "id", producer_id, epoch, state, 1000, None, [])
+    assert has_ended(HANDLE, found) is is_over
+    assert not has_ended(HANDLE, error_for(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND))
 
 
 # Decisions
@@ -90,17 +135,30 @@ def test_batch_writes_sweep_only_versions_that_are_not_newer() -> None:
 
 def transaction(task: int) -> TaskTransaction:
     return TaskTransaction(
-        TransactionHandle(f"id-{task}", 7, 3, True), task, 1_700_000_000_000, ("t-0", "t-1")
+        TransactionHandle(f"id-{task}", 7, 3, True),
+        task,
+        1_700_000_000_000,
+        ("t-0", "t-1"),
+        (FirstRecord(TopicPartition("t", 0), 12),),
     )
 
 
-DECISION = Decision(3, "run", (transaction(0), transaction(4)))
+PROGRESS = InputProgress("group", {TopicPartition("s", 0): 5}, {TopicPartition("s", 0): 9})
+
+
+DECISION = Decision(3, "run", (transaction(0), transaction(4)), progress=PROGRESS)
 
 
 def test_a_decision_survives_its_record() -> None:
-    for decision in (DECISION, DECISION.revoked(), Decision(0, "run", ())):
+    for decision in (DECISION, DECISION.revoked(), DECISION.done([HANDLE]), Decision(0, "run", ())):
         assert Decision.from_json(decision.to_json()) == decision
     assert str(transaction(4)) == "task 4 (t-0, t-1)"
+
+
+def test_the_group_moves_with_a_decision_and_back_if_it_is_revoked() -> None:
+    assert DECISION.group_offsets == PROGRESS.end
+    assert DECISION.revoked().group_offsets == PROGRESS.begin
+    assert DECISION.done(()).group_offsets == {}
 
 
 @pytest.mark.parametrize(
@@ -109,6 +167,7 @@ def test_a_decision_survives_its_record() -> None:
         (None, Verdict.DECIDE),
         (Decision(2, "run", ()), Verdict.DECIDE),
         (DECISION, Verdict.FINISH),
+        (DECISION.done(()), Verdict.FINISH),
         (DECISION.revoked(), Verdict.DECIDE),
         (Decision(4, "run", ()), Verdict.LEAVE),
         (Decision(4, "run", (), "revoked"), Verdict.LEAVE),

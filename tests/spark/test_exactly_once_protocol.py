@@ -9,65 +9,48 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterator
+import uuid
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from gralha.client.admin import Admin
-from gralha.client.cluster import Cluster
-from gralha.client.errors import ClientError
+from gralha.client.cluster import Broker, Cluster
+from gralha.client.errors import ClientError, ConnectionFailedError
 from gralha.client.settings import ClientSettings
+from gralha.client.transaction_calls import TransactionCalls
+from gralha.client.transaction_state import TransactionHandle
 from gralha.client.transactional_calls import TransactionalCalls
-from gralha.client.values import NewTopic
-from gralha.spark import sink
+from gralha.protocol.messages.list_transactions import ListTransactionsRequest
+from gralha.spark import batch_commit, sink, transactional_ids
 from gralha.spark.batch_commit import BatchCommit
 from gralha.spark.decision_log import DecisionLog
-from gralha.spark.decisions import REVOKED, Decision, ExactlyOnceError, TaskWritten, transactions_of
+from gralha.spark.decisions import (
+    DONE,
+    REVOKED,
+    Decision,
+    ExactlyOnceError,
+    TaskTransaction,
+    TaskWritten,
+    transactions_of,
+)
 from gralha.spark.sink_transactions import SinkTransactions
-from gralha.spark.task_writers import nothing
+from gralha.spark.sweep import Sweep
+from gralha.spark.transactional_ids import SinkKey
 from tests.client.live import eventually
-from tests.client.test_transactional_writer import CLUSTERS, VERSIONS, downgrade
 from tests.spark.exactly_once import (
     Died,
     Run,
-    committed,
     dies_when,
     newest_decision,
     rows_of,
     states,
     with_short_timeout,
 )
+from tests.spark.protocol_stage import POINTS, NewRun, cluster, decide, new_program, new_run, seen
 
-QUICK_TIMEOUTS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "50"}
-NewRun = Callable[..., Run]
-
-
-@pytest.fixture(
-    scope="module", params=[(kind, version) for kind in CLUSTERS for version in VERSIONS], ids=str
-)
-def cluster(request: pytest.FixtureRequest) -> Iterator[str]:
-    kind, version = request.param
-    with CLUSTERS[kind](config=QUICK_TIMEOUTS) as running:
-        if version == 1:
-            downgrade(running.bootstrap)
-        yield running.bootstrap
-
-
-@pytest.fixture
-def new_run(cluster: str, new_name: Callable[[str], str]) -> NewRun:
-    """Runs of one query that writes to a topic of this test."""
-    topic, query = new_name("output"), new_name("query")
-    with Admin(Cluster(cluster)) as admin:
-        assert admin.create_topics([NewTopic(topic, 2, 1)]) == {topic: None}
-
-    def run(reached: Callable[[str], None] = nothing) -> Run:
-        return Run(cluster, topic, query, reached)
-
-    return run
-
-
-def seen(run: Run) -> list[str]:
-    return committed(run.bootstrap, run.topic)
+__all__ = ["cluster", "new_program", "new_run"]
 
 
 def test_batches_without_a_failure(new_run: NewRun) -> None:
@@ -106,7 +89,7 @@ def test_a_failed_task_leaves_no_row(new_run: NewRun) -> None:
     assert seen(failing) == rows_of(0)
 
 
-@pytest.mark.parametrize("point", ["owns the log", "has read the log", "has decided", "has committed"])
+@pytest.mark.parametrize("point", POINTS)
 def test_a_driver_dies(new_run: NewRun, point: str) -> None:
     first, second = new_run(dies_when(point)), new_run()
     lost = first.tasks(0)
@@ -116,6 +99,25 @@ def test_a_driver_dies(new_run: NewRun, point: str) -> None:
     second.batch(1)
     assert seen(second) == rows_of(0) + rows_of(1)
     assert not {"Ongoing"} & set(states(second.bootstrap, lost))
+
+
+def test_a_driver_dies_while_it_finishes_the_batch_of_another_one(new_run: NewRun) -> None:
+    first, second, third = new_run(dies_when("has decided")), new_run(dies_when("finishes")), new_run()
+    with pytest.raises(Died):
+        first.batch(0)
+    with pytest.raises(Died):
+        second.batch(0)
+    third.batch(0)
+    assert seen(third) == rows_of(0)
+
+
+def test_a_decision_is_finished_before_the_next_one(new_run: NewRun) -> None:
+    """A program that does not repeat its last write must not leave it invisible."""
+    first, second = new_run(dies_when("has decided")), new_run()
+    with pytest.raises(Died):
+        first.batch(0)
+    second.batch(1)
+    assert seen(second) == rows_of(0) + rows_of(1)
 
 
 def test_a_driver_dies_between_two_commits(new_run: NewRun) -> None:
@@ -180,9 +182,9 @@ def test_drivers_that_race(new_run: NewRun) -> None:
     def drive(run: Run) -> None:
         for batch in range(2):
             try:
-                run.writer().commit(list(written[run.run, batch]), batch)
+                run.commit(batch, written[run.run, batch])
             except ClientError:
-                run.writer().abort(list(written[run.run, batch]), batch)
+                run.abort(batch, [*written[run.run, batch]])
                 return
         done.append(run)
 
@@ -264,15 +266,34 @@ def test_a_transaction_that_timed_out_is_not_decided(new_run: NewRun) -> None:
 def test_a_batch_that_took_half_of_the_timeout_is_not_decided(
     new_run: NewRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The coordinators know by their clocks how long a transaction is open. The driver's clock is wrong."""
     run = new_run()
     written = run.tasks(0)
-    an_hour_later = functools.partial(BatchCommit, clock=lambda: time.time() + 3600)
-    monkeypatch.setattr(sink, "BatchCommit", an_hour_later)
-    with pytest.raises(
-        ExactlyOnceError, match=r"is open for 3\d+ ms, more than half of its timeout of 900000 ms"
-    ):
+    monkeypatch.setattr(batch_commit, "USABLE", 0.0)
+    assert eventually(lambda: too_old(run) != [])
+    monkeypatch.setattr(sink, "BatchCommit", functools.partial(BatchCommit, clock=lambda: 0.0))
+    with pytest.raises(ExactlyOnceError, match=r"transaction of task 0 \(.*\) is open for more than 0 ms"):
         run.commit(0, written)
     assert newest_decision(run) is None
+
+
+def too_old(run: Run) -> list[str]:
+    """The ids whose transactions are open for longer than a millisecond."""
+    transactions = SinkTransactions(ClientSettings(run.bootstrap), run.key)
+    with Admin(Cluster(run.bootstrap)) as admin:
+        brokers = admin.cluster.brokers()
+    try:
+        return sorted(transactions.open_for_longer(1, brokers) or ())
+    finally:
+        transactions.close()
+
+
+def test_clocks_that_differ_do_not_matter(new_run: NewRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = new_run()
+    an_hour_later = functools.partial(BatchCommit, clock=lambda: time.time() + 3600)
+    monkeypatch.setattr(sink, "BatchCommit", an_hour_later)
+    run.batch(0)
+    assert seen(run) == rows_of(0)
 
 
 def decided_too_late(run: Run, *, all_of_them: bool) -> list[TaskWritten]:
@@ -289,12 +310,7 @@ def decided_too_late(run: Run, *, all_of_them: bool) -> list[TaskWritten]:
         short.append(written[1])
     identity = written[0].identity
     assert identity is not None
-    decision = Decision(0, run.run, transactions_of(short))
-    log = DecisionLog(ClientSettings(run.bootstrap), run.key)
-    log.own()
-    log.prepare(decision, log.read())
-    log.commit()
-    log.close()
+    decide(run, 0, transactions_of(short))
     assert ended(run, short[:1])
     return short
 
@@ -327,6 +343,124 @@ def test_a_decision_of_which_a_part_timed_out_is_an_error_that_names_it(new_run:
     assert seen(first) == rows_of(0)[2:]
 
 
+def test_a_decided_batch_that_was_terminated_by_force_is_revoked(new_run: NewRun) -> None:
+    """As kafka-transactions does it: the ids are empty afterwards, with newer epochs."""
+    first, second, third = new_run(dies_when("has decided")), new_run(), new_run()
+    written = first.tasks(0)
+    with pytest.raises(Died):
+        first.commit(0, written)
+    with Admin(Cluster(first.bootstrap)) as admin:
+        for one in transactions_of(written):
+            admin.fence_producer(one.handle.transactional_id)
+    with pytest.raises(ExactlyOnceError, match="The decision is revoked"):
+        second.batch(0)
+    third.batch(0)
+    assert seen(third) == rows_of(0)
+
+
+def test_a_decision_is_revoked_by_the_driver_that_made_it(new_run: NewRun) -> None:
+    """Its transactions are terminated between the decision and their commit."""
+    written: list[TaskWritten] = []
+
+    def terminate(step: str) -> None:
+        if step == "has decided":
+            with Admin(Cluster(first.bootstrap)) as admin:
+                for one in transactions_of(written):
+                    admin.fence_producer(one.handle.transactional_id)
+
+    first, second = new_run(terminate), new_run()
+    written += first.tasks(0)
+    with pytest.raises(ExactlyOnceError, match="The decision is revoked"):
+        first.commit(0, written)
+    first.abort(0, [*written])
+    second.batch(0)
+    assert seen(second) == rows_of(0)
+
+
+def forgotten(written: list[TaskWritten], **changes: Any) -> tuple[TaskTransaction, ...]:
+    """The same transactions under ids that no coordinator knows, as if the real ones had expired."""
+    return tuple(
+        replace(one, handle=one.handle._replace(transactional_id=f"gone-{uuid.uuid4().hex}"), **changes)
+        for one in transactions_of(written)
+    )
+
+
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_the_partitions_know_the_end_of_transactions_whose_ids_have_expired(
+    new_run: NewRun, is_committed: bool
+) -> None:
+    first, second, third = new_run(), new_run(), new_run()
+    written = first.tasks(0)
+    calls = TransactionalCalls(Cluster(first.bootstrap))
+    calls.end_transactions([one.handle for one in transactions_of(written)], committed=is_committed)
+    calls.cluster.close()
+    decide(first, 0, forgotten(written))
+    if not is_committed:
+        with pytest.raises(ExactlyOnceError, match="The decision is revoked"):
+            second.batch(0)
+    third.batch(0)
+    assert seen(third) == rows_of(0)
+
+
+def test_nobody_knows_the_end_of_a_transaction(new_run: NewRun) -> None:
+    first, second = new_run(), new_run()
+    written = first.tasks(0)
+    decide(first, 0, forgotten(written, first_records=()))
+    with pytest.raises(ExactlyOnceError, match=r"Nobody knows how .* of batch 0 ended.*Not known: task 0 \("):
+        second.batch(0)
+
+
+def test_a_batch_that_is_done_needs_no_coordinator(new_run: NewRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, again = new_run(), new_run()
+    run.batch(0)
+    newest = newest_decision(run)
+    assert newest is not None
+    assert (newest.state, newest.transactions) == (DONE, ())
+    monkeypatch.setattr(TransactionalCalls, "end_transactions", None)
+    again.commit(0, [again.task(0, 0)])
+    assert seen(run) == rows_of(0)
+
+
+# Batch writes
+
+
+def ids_of(bootstrap: str, key: SinkKey) -> list[str]:
+    with Admin(Cluster(bootstrap)) as admin:
+        found = admin.list_transactions()
+    return [
+        one.transactional_id
+        for listing in found.values()
+        for one in listing
+        if one.transactional_id.startswith(key.prefix) and one.transactional_id != key.driver_id
+    ]
+
+
+def test_batch_writes_use_their_ids_again(new_program: NewRun) -> None:
+    transactional_ids._ids.clear()
+    program = new_program()
+    for version in range(6):
+        program.batch(version)
+    assert seen(program) == sorted(row for version in range(6) for row in rows_of(version))
+    assert len(ids_of(program.bootstrap, program.key)) == 2
+
+
+def test_a_batch_write_that_dies_is_finished_by_the_next_version(new_program: NewRun) -> None:
+    first, second = new_program(dies_when("has decided")), new_program()
+    with pytest.raises(Died):
+        first.commit(1, first.tasks(1))
+    second.batch(2)
+    assert seen(second) == rows_of(1) + rows_of(2)
+
+
+def test_a_task_of_a_batch_write_that_is_lost_is_swept(new_program: NewRun) -> None:
+    transactional_ids._ids.clear()
+    dead, program = new_program(), new_program()
+    lost = dead.task(1, 0, "lost")
+    program.batch(2)
+    assert set(states(program.bootstrap, [lost])) <= {"PrepareAbort", "CompleteAbort"}
+    assert seen(program) == rows_of(2)
+
+
 # Sweeps
 
 
@@ -338,6 +472,42 @@ def test_lost_tasks_are_swept(new_run: NewRun) -> None:
     assert set(states(run.bootstrap, [speculative])) == {"Empty"}  # fenced
     assert set(states(run.bootstrap, of_a_dead_run)) <= {"PrepareAbort", "CompleteAbort"}
     assert seen(run) == rows_of(0)
+
+
+def test_a_sweep_that_was_announced_comes_late(new_run: NewRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has announced the transactions of a batch that is written at the same time, and then it hangs."""
+    slow, other, last = new_run(), new_run(), new_run()
+    written = other.tasks(1)
+    late: list[list[TransactionHandle]] = []
+    monkeypatch.setattr(Sweep, "of_others", lambda _self, announced: late.append(announced))
+    slow.batch(0)
+    monkeypatch.undo()
+    assert len(late[0]) == 2
+    # If this were decided, the late sweep would abort it.
+    with pytest.raises(ExactlyOnceError, match=r"by its timeout .* or by another driver"):
+        other.commit(1, written)
+    last.batch(1)
+    assert seen(last) == rows_of(0) + rows_of(1)
+
+
+def test_a_broker_that_does_not_answer_does_not_stop_the_sweep(
+    new_run: NewRun, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = new_run()
+    speculative = run.task(0, 1, "speculative")
+    asking = TransactionCalls._list_transactions_on
+
+    def ask(self: TransactionCalls, broker: int, request: ListTransactionsRequest) -> Any:
+        if broker == 77:
+            raise ConnectionFailedError("gone")
+        return asking(self, broker, request)
+
+    monkeypatch.setattr(TransactionCalls, "_list_transactions_on", ask)
+    brokers = Cluster.brokers
+    monkeypatch.setattr(Cluster, "brokers", lambda self: {**brokers(self), 77: Broker(77, "localhost", 1)})
+    run.batch(0)
+    assert set(states(run.bootstrap, [speculative])) == {"Empty"}
+    assert "Broker 77 does not list its transactions" in caplog.text
 
 
 def test_a_driver_that_lost_the_log_does_not_sweep_other_runs(

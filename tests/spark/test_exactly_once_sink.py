@@ -5,6 +5,7 @@ On our own brokers and on Apache Kafka 4.3.
 
 from __future__ import annotations
 
+import functools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +14,12 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.sql.types import StringType, StructField, StructType
 
+from gralha.client.admin import Admin
+from gralha.client.cluster import Cluster
 from gralha.client.errors import ClientError
+from gralha.client.values import TopicPartition
 from gralha.spark.sink import batch_writer, stream_writer, write_each_batch
+from tests.client.live import eventually
 from tests.spark.exactly_once import committed
 from tests.spark.test_sink import create, sink
 
@@ -36,9 +41,10 @@ def numbers(*parts: range) -> list[str]:
     return sorted(str(number) for part in parts for number in part)
 
 
-def run_stream(frame: DataFrame, kafka: str, topic: str, folder: Path) -> None:
+def run_stream(frame: DataFrame, kafka: str, topic: str, folder: Path, **options: str) -> None:
     query = (
         frame.writeStream.format("gralha")
+        .options(**options)
         .option("kafka.bootstrap.servers", kafka)
         .option("topic", topic)
         .option("deliveryGuarantee", "exactly-once")
@@ -122,6 +128,65 @@ def test_each_batch_of_a_stream_in_update_mode(
     assert committed(kafka, topic) == ["0 5", "1 5"]
 
 
+def stream_of(spark: SparkSession, kafka: str, topic: str) -> DataFrame:
+    return (
+        spark.readStream.format("gralha")
+        .option("kafka.bootstrap.servers", kafka)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .load()
+    )
+
+
+def group_offset(kafka: str, group: str, topic: str) -> int | None:
+    with Admin(Cluster(kafka)) as admin:
+        found = admin.group_offsets([group])[group]
+    assert isinstance(found, dict)
+    place = TopicPartition(topic, 0)
+    return found[place].offset if place in found else None
+
+
+def is_at(kafka: str, group: str, topic: str, offset: int) -> bool:
+    return group_offset(kafka, group, topic) == offset
+
+
+def test_a_stream_commits_the_offsets_of_its_input(
+    spark: SparkSession, kafka: str, new_name: Callable[[str], str], tmp_path: Path
+) -> None:
+    source, topic, group = new_name("source"), new_name("target"), new_name("group")
+    create(kafka, source)
+    create(kafka, topic)
+    for part in range(2):
+        rows = spark.range(part * 5, part * 5 + 5).selectExpr("CAST(id AS STRING) AS value")
+        sink(rows, kafka, topic=source).save()
+        for _ in range(2):
+            run_stream(stream_of(spark, kafka, source), kafka, topic, tmp_path, groupId=group)
+            assert eventually(functools.partial(is_at, kafka, group, source, part * 5 + 5))
+            shutil.rmtree(tmp_path / "checkpoint" / "commits")
+    assert committed(kafka, topic) == numbers(range(10))
+
+
+def test_each_batch_commits_the_offsets_of_its_input(
+    spark: SparkSession, kafka: str, new_name: Callable[[str], str], tmp_path: Path
+) -> None:
+    source, topic, group = new_name("source"), new_name("target"), new_name("group")
+    create(kafka, source)
+    create(kafka, topic)
+    sink(spark.range(5).selectExpr("CAST(id AS STRING) AS value"), kafka, topic=source).save()
+    options = {"kafka.bootstrap.servers": kafka, "topic": topic, "groupId": group, **EXACTLY_ONCE}
+    query = (
+        stream_of(spark, kafka, source)
+        .select("value")
+        .writeStream.foreachBatch(write_each_batch(options))
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(PATIENCE_S)
+    assert eventually(functools.partial(is_at, kafka, group, source, 5))
+    assert committed(kafka, topic) == numbers(range(5))
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -138,6 +203,19 @@ def test_each_batch_of_a_stream_in_update_mode(
             {**EXACTLY_ONCE, "txnAppId": "a", "txnVersion": "-1"},
             "Option 'txnVersion' is -1: it must be 0 or more",
         ),
+        ({"groupId": "g"}, "Option 'groupId' of a sink needs deliveryGuarantee=exactly-once"),
+        (
+            {**EXACTLY_ONCE, "txnAppId": "a", "txnVersion": "1", "groupId": "g"},
+            "Option 'groupId' of a batch write needs 'groupOffsets'",
+        ),
+        (
+            {**EXACTLY_ONCE, "txnAppId": "a", "txnVersion": "1", "groupId": "g", "groupOffsets": "7"},
+            "Option 'groupOffsets' is wrong: '7' is not JSON",
+        ),
+        (
+            {**EXACTLY_ONCE, "txnAppId": "a", "txnVersion": "1", "groupOffsets": "{}"},
+            "Option 'groupOffsets' needs the option 'groupId'",
+        ),
         ({**EXACTLY_ONCE, "kafka.transactional.id": "a"}, "Option 'kafka.transactional.id' cannot be set"),
     ],
 )
@@ -150,3 +228,10 @@ def test_a_stream_has_its_own_versions() -> None:
     options = {"kafka.bootstrap.servers": "localhost:1", "topic": "t", "txnAppId": "a", **EXACTLY_ONCE}
     with pytest.raises(ClientError, match="are for batch writes: a streaming query has an id"):
         stream_writer(options, VALUE, False)
+
+
+@pytest.mark.parametrize("checkpoint", [{}, {"checkpointLocation": "s3a://bucket/checkpoint"}])
+def test_the_group_of_a_stream_needs_a_checkpoint_that_can_be_read(checkpoint: dict[str, str]) -> None:
+    options = {"kafka.bootstrap.servers": "localhost:1", "topic": "t", "groupId": "g", **EXACTLY_ONCE}
+    with pytest.raises(ClientError, match="needs the option 'checkpointLocation' with a folder on the dri"):
+        stream_writer({**options, **checkpoint}, VALUE, False)

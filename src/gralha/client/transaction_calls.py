@@ -10,6 +10,7 @@ from typing import Final
 from gralha.client.calls import error_or_none
 from gralha.client.coordinator_calls import TRANSACTION, CoordinatorCalls
 from gralha.client.coordinator_calls import Answers as IdAnswers
+from gralha.client.errors import ConnectionFailedError, UnansweredError
 from gralha.client.leader_calls import Answers, LeaderCalls, by_topic
 from gralha.client.transaction_values import (
     ProducerIdentity,
@@ -61,16 +62,12 @@ class TransactionCalls(LeaderCalls, CoordinatorCalls):
 
         `duration_ms`: only transactions that run for longer. `pattern` is a regular expression for brokers.
         """
-        request = ListTransactionsRequest(
-            state_filters=list(states),
-            producer_id_filters=list(producer_ids),
-            duration_filter=duration_ms,
-            transactional_id_pattern=pattern or None,
-        )
-        brokers = sorted(self.cluster.once(self.cluster.brokers))
-        answers = self.cluster.each(
-            brokers,
-            lambda pending: {broker: self._list_transactions_on(broker, request) for broker in pending},
+        answers = self.list_transactions_on(
+            sorted(self.cluster.once(self.cluster.brokers)),
+            states=states,
+            producer_ids=producer_ids,
+            duration_ms=duration_ms,
+            pattern=pattern,
         )
         listings: dict[int, list[TransactionListing]] = {}
         for broker, answer in answers.items():
@@ -78,6 +75,39 @@ class TransactionCalls(LeaderCalls, CoordinatorCalls):
                 raise answer
             listings[broker] = answer
         return listings
+
+    def list_transactions_on(
+        self,
+        brokers: Iterable[int],
+        *,
+        states: Iterable[str] = (),
+        producer_ids: Iterable[int] = (),
+        duration_ms: int = -1,
+        pattern: str | None = None,
+        is_patient: bool = True,
+    ) -> dict[int, list[TransactionListing] | KafkaError]:
+        """The transactional ids of some brokers, or the error of each broker that fails.
+
+        A broker that is too old for a filter answers with UNSUPPORTED_VERSION. Without patience a broker that
+        cannot be reached is asked only once.
+        """
+        request = ListTransactionsRequest(
+            state_filters=list(states),
+            producer_id_filters=list(producer_ids),
+            duration_filter=duration_ms,
+            transactional_id_pattern=pattern or None,
+        )
+
+        def attempt(pending: list[int]) -> dict[int, list[TransactionListing] | KafkaError]:
+            found: dict[int, list[TransactionListing] | KafkaError] = {}
+            for broker in pending:
+                try:
+                    found[broker] = self._list_transactions_on(broker, request)
+                except (ConnectionFailedError, UnansweredError) as lost:
+                    found[broker] = error_for(ErrorCode.NETWORK_EXCEPTION, str(lost))
+            return found
+
+        return self.cluster.each(brokers, attempt, is_change=not is_patient)
 
     def _list_transactions_on(
         self, broker: int, request: ListTransactionsRequest

@@ -17,6 +17,7 @@ from gralha.pipelines.dead_letters import Counter, DeadLetters, sorter
 from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.errors import PipelineError
 from gralha.pipelines.explanations import NO_SUCH_ATTRIBUTE, no_column
+from gralha.pipelines.group_progress import rides_with_decisions
 from gralha.pipelines.loading import where
 from gralha.pipelines.spark_errors import short
 
@@ -44,13 +45,14 @@ class Built:
 def build(pipeline: Pipeline, session: SparkSession, kafka: Mapping[str, str]) -> Built:
     """Builds a pipeline. Raises PipelineError with file and line if Spark cannot run it."""
     unfit = Counter(session)
+    group = None if rides_with_decisions(pipeline) else pipeline.name
     schemas: dict[str, StructType] = {}
     frames: dict[str, DataFrame] = {}
     for name, declared in pipeline.inputs.items():
         try:
             schemas[name] = inputs.value_schema(declared, session)
             letters = _letters(pipeline, schemas[name], kafka)
-            stream = inputs.read(declared, session, group=pipeline.name, kafka=kafka)
+            stream = inputs.read(declared, session, group=group, kafka=kafka)
             frames[name] = inputs.typed(stream, declared, session, sorter(unfit, letters))
         except (PySparkException, PipelineError) as error:
             raise complaint(pipeline, f"input {name}: {short(error)}") from error

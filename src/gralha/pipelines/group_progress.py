@@ -1,5 +1,8 @@
 """Commits the progress of a pipeline to its consumer group.
 
+With the guarantee "exactly once" the group's offsets ride in the transactions in which the sink decides about
+its batches (`spark/input_progress.py`), and nothing here is used. The rest is for all other pipelines.
+
 The source itself commits when Spark asks it for the next batch. With a long trigger that is much later than
 the end of the previous batch, and after a stop it never happens. Until then the lag of the group would be
 wrong. The run sees at once that a batch is done, and commits its offsets here.
@@ -10,6 +13,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gralha.client.errors import ClientError, KafkaError
+from gralha.pipelines.declaration import EXACTLY_ONCE, Pipeline, TopicOutput
 from gralha.spark.progress_commits import commit_progress
 
 logger = logging.getLogger(__name__)
@@ -18,7 +22,18 @@ INTERVAL_SECONDS: Final = 1.0
 # If the cluster is away, each attempt takes seconds and blocks the run.
 RETRY_SECONDS: Final = 30.0
 
+SERVERS: Final = "kafka.bootstrap.servers"
+
 Offsets = Mapping[str, Mapping[str, int]]
+
+
+def rides_with_decisions(pipeline: Pipeline) -> bool:
+    """Returns True if the sink commits the group's offsets. Topics and group must be in one cluster."""
+    topics = [one for one in pipeline.outputs if isinstance(one, TopicOutput)]
+    if pipeline.guarantee != EXACTLY_ONCE or not topics:
+        return False
+    options = [one.options for one in pipeline.inputs.values()] + [one.options for one in topics]
+    return not any(name.lower() == SERVERS for one in options for name in one)
 
 
 class GroupProgress:

@@ -78,16 +78,22 @@ def row_schema(declared: TopicInput, session: SparkSession) -> StructType:
     return StructType([*value_schema(declared, session).fields, *RECORD_FIELDS])
 
 
-def read(declared: TopicInput, session: SparkSession, *, group: str, kafka: Mapping[str, str]) -> DataFrame:
-    """The records of the topics as a stream. `kafka` has client settings without "kafka."."""
+def read(
+    declared: TopicInput, session: SparkSession, *, group: str | None, kafka: Mapping[str, str]
+) -> DataFrame:
+    """The records of the topics as a stream. `kafka` has client settings without "kafka.".
+
+    With a group the source commits its progress. Without one the sink does.
+    """
     options = {
         "subscribe": ",".join(declared.topics),
         "startingOffsets": declared.starting_offsets,
-        "groupId": group,
         **{f"kafka.{name}": value for name, value in kafka.items()},
         **declared.options,
         "includeHeaders": "true",
     }
+    if group is not None:
+        options.setdefault("groupId", group)
     names = {name.lower() for name in options}
     if not {"isolationlevel", "kafka.isolation.level"} & names:
         # Rows of an aborted transaction would be rows that nobody meant to write.

@@ -25,6 +25,7 @@ from gralha.pipelines.declaration import (
 )
 from gralha.pipelines.errors import PipelineError
 from gralha.pipelines.explanations import did_you_mean
+from gralha.spark.input_progress import InputProgress, to_option
 
 # Null fields are written as null, so that a reader sees every column of every row.
 JSON_OPTIONS: Final = {"ignoreNullFields": "false"}
@@ -65,14 +66,28 @@ def check(rows: DataFrame, output: Output) -> None:
 
 
 def batch_writer(
-    pipeline: Pipeline, *, checkpoint_id: str, kafka: Mapping[str, str]
+    pipeline: Pipeline,
+    *,
+    checkpoint_id: str,
+    kafka: Mapping[str, str],
+    progress: Callable[[DataFrame, int], InputProgress] | None = None,
 ) -> Callable[[DataFrame, int], None]:
-    """The function for `foreachBatch`. It writes a batch to every output."""
+    """The function for `foreachBatch`. It writes a batch to every output.
+
+    With `progress` the last topic that is written carries the offsets of the consumer group. They count when
+    all other outputs are written.
+    """
     outputs = pipeline.outputs
     is_exactly_once = pipeline.guarantee == EXACTLY_ONCE
+    topics = [place for place, one in enumerate(outputs) if isinstance(one, TopicOutput)]
+    carrier = topics[-1] if topics and progress is not None else None
+    order = sorted(range(len(outputs)), key=lambda place: place == carrier)
 
-    def options_of(place: int, output: TopicOutput, number: int) -> dict[str, str]:
+    def options_of(place: int, output: TopicOutput, batch: DataFrame, number: int) -> dict[str, str]:
         options = topic_options(output, kafka)
+        if progress is not None and place == carrier:
+            found = progress(batch, number)
+            options |= {"groupId": found.group, "groupOffsets": to_option(found)}
         if not is_exactly_once:
             return options
         # Two outputs may be the same topic.
@@ -87,17 +102,20 @@ def batch_writer(
     def write(batch: DataFrame, number: int) -> None:
         name = f"{checkpoint_id}-{number:06d}"
         if len(outputs) == 1 and isinstance(outputs[0], TopicOutput):
-            _write_topic(batch, outputs[0], options_of(0, outputs[0], number))
+            _write_topic(batch, outputs[0], options_of(0, outputs[0], batch, number))
             return
         batch.persist()
         try:
-            # This computes the whole batch once. Empty batches end here.
-            if batch.count():
-                for place, output in enumerate(outputs):
-                    if isinstance(output, TopicOutput):
-                        _write_topic(batch, output, options_of(place, output, number))
-                    else:
-                        _write_table(batch, output, name)
+            # This computes the whole batch once. An empty one is written only for its offsets.
+            is_empty = not batch.count()
+            for place in order:
+                output = outputs[place]
+                if is_empty and place != carrier:
+                    continue
+                if isinstance(output, TopicOutput):
+                    _write_topic(batch, output, options_of(place, output, batch, number))
+                else:
+                    _write_table(batch, output, name)
         finally:
             batch.unpersist()
 

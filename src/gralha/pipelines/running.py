@@ -23,7 +23,7 @@ from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.errors import CannotStartError, PipelineError
 from gralha.pipelines.events import Event, Failed, Progressed, Restarting, Started, Stopped, Warned
 from gralha.pipelines.folders import folder, usable
-from gralha.pipelines.group_progress import GroupProgress
+from gralha.pipelines.group_progress import GroupProgress, rides_with_decisions
 from gralha.pipelines.planning import Plan, plan
 from gralha.pipelines.progress import Progress
 from gralha.pipelines.restarts import BackOff
@@ -122,7 +122,9 @@ class _Watch:
         self._options = options
         self._tell = tell
         self._back_off = back_off
-        self._group = GroupProgress(self.name, kafka_settings(options))
+        self._group = (
+            None if rides_with_decisions(made.pipeline) else GroupProgress(self.name, kafka_settings(options))
+        )
         self._running: Running | None = None
         self._due = 0.0
         self._attempt = 0
@@ -167,12 +169,13 @@ class _Watch:
         is_active = query.isActive  # asked first, so that the last report is not missed
         self._report(running)
         if is_active:
-            self._group.step(now)
+            if self._group is not None:
+                self._group.step(now)
             return
         text = failure(query)
         self._running = None
         if text is None:
-            self._group.finish()
+            self._finish_group()
             self.is_done = True
             self._tell(Stopped(self.name))
         else:
@@ -196,8 +199,13 @@ class _Watch:
                 progress = replace(progress, lag=None)  # the report has the end of the batch instead
             if progress.batch_duration_ms and "addBatch" in (one["durationMs"] or {}):
                 self._back_off.worked()
-            self._group.reached(progress.read_to)
+            if self._group is not None:
+                self._group.reached(progress.read_to)
             self._tell(Progressed(self.name, progress))
+
+    def _finish_group(self) -> None:
+        if self._group is not None:
+            self._group.finish()
 
     def _after_failure(self, text: str, sentence: str, now: float) -> None:
         self._running = None
@@ -232,7 +240,7 @@ class _Watch:
         if self._running is not None:
             self._running.query.stop()
             self._report(self._running)
-            self._group.finish()
+            self._finish_group()
             self._running = None
         self.is_done = True
         self._tell(Stopped(self.name))

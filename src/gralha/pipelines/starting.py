@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,9 +16,11 @@ from gralha.pipelines.checkpoints import MANIFEST, SPARK
 from gralha.pipelines.configuration import conf_of, configured, kafka_settings
 from gralha.pipelines.dead_letters import TOPIC_MESSAGE_BYTES_MAX, Counter
 from gralha.pipelines.declaration import EXACTLY_ONCE, Pipeline, TopicOutput
-from gralha.pipelines.folders import folder
+from gralha.pipelines.folders import folder, is_on_this_machine
+from gralha.pipelines.group_progress import rides_with_decisions
 from gralha.pipelines.planning import Plan, is_available_now
 from gralha.pipelines.topics import topics_of
+from gralha.spark.input_progress import InputProgress, progress_of
 
 if TYPE_CHECKING:
     from gralha.pipelines.running import RunOptions
@@ -73,15 +76,32 @@ def _writer(plan: Plan, rows: DataFrame, kafka: Mapping[str, str]) -> DataStream
     only = plan.pipeline.outputs[0]
     # In Spark a sink in Python can only append. Other modes are written batch by batch.
     appends = plan.pipeline.output_mode == "append" and len(plan.pipeline.outputs) == 1
+    has_offsets = rides_with_decisions(plan.pipeline)
+    if has_offsets and not is_on_this_machine(plan.checkpoint):
+        # The sink cannot read the checkpoint. The driver can, through Spark.
+        appends = False
     if appends and isinstance(only, TopicOutput):
         options = outputs.topic_options(only, kafka)
         if plan.pipeline.guarantee == EXACTLY_ONCE:
             options["deliveryGuarantee"] = outputs.EXACTLY_ONCE_OPTION
+        if has_offsets:
+            options["groupId"] = plan.pipeline.name
         return outputs.records(rows, only).writeStream.format("gralha").options(**options)
     assert plan.manifest is not None
     checkpoint_id = plan.manifest.checkpoint_id
-    write = outputs.batch_writer(plan.pipeline, checkpoint_id=checkpoint_id, kafka=kafka)
+    write = outputs.batch_writer(
+        plan.pipeline,
+        checkpoint_id=checkpoint_id,
+        kafka=kafka,
+        progress=partial(_progress, plan) if has_offsets else None,
+    )
     return rows.writeStream.foreachBatch(write)
+
+
+def _progress(plan: Plan, batch: DataFrame, number: int) -> InputProgress:
+    """The offsets of a batch, for the group of the pipeline."""
+    files = folder(plan.checkpoint, batch.sparkSession)
+    return progress_of(plan.pipeline.name, number, lambda name: files.read(f"{SPARK}/{name}"))
 
 
 def _triggered(writer: DataStreamWriter, pipeline: Pipeline, options: "RunOptions") -> DataStreamWriter:

@@ -5,6 +5,8 @@ a decision any more, and what they have committed is in the log. So a decision t
 the newest one until this driver commits another, or is fenced itself.
 """
 
+import contextlib
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,15 +16,18 @@ import pyarrow as pa
 
 from gralha.client.bulk_writer import BulkWriter
 from gralha.client.cluster import Cluster
-from gralha.client.errors import ClientError, ErrorCode, TransactionError
+from gralha.client.config_calls import ConfigCalls
+from gralha.client.errors import ClientError, ErrorCode, KafkaError
 from gralha.client.fetching import PartitionFetcher
 from gralha.client.newest_value import KeyReader, NewestValue
 from gralha.client.settings import READ_UNCOMMITTED, ClientSettings
 from gralha.client.topic_calls import TopicCalls
-from gralha.client.transactional_calls import TransactionalCalls
-from gralha.client.values import NewTopic, TopicPartition
+from gralha.client.transactional_offsets import TransactionalOffsets
+from gralha.client.values import ConfigResource, NewTopic, ResourceType, TopicPartition
 from gralha.spark.decisions import Decision, key_to_json
 from gralha.spark.transactional_ids import SinkKey
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_TOPIC: Final = "_gralha_decisions"
 # Readers always use this partition, so it does not matter if somebody adds others.
@@ -34,6 +39,8 @@ TOPIC_CONFIGS: Final = {
     "min.cleanable.dirty.ratio": "0.2",
     "max.message.bytes": str(16 * 1024 * 1024),
 }
+MIN_IN_SYNC: Final = "min.insync.replicas"
+_COUNTS: Final = ("default.replication.factor", MIN_IN_SYNC)
 # A driver's transaction takes milliseconds. A driver that dies in it should not be waited for.
 DRIVER_TIMEOUT_MS: Final = 60_000
 # How long to wait for the end of such a transaction: its timeout, and the broker's look at timeouts.
@@ -109,11 +116,35 @@ class DecisionLog:
         self._writer.write(pa.record_batch(columns))
         self._writer.flush()
         written = self._writer.report.offsets[TopicPartition(self._topic, PARTITION)].last
-        if _decision(self._newest(up_to=written + 1)) != after:
-            self._writer.abort()
-            raise ClientError(
-                f"The log of decisions ({self._topic}) was not up to date when batch {decision.batch} was "
-                "about to be decided: repeat the batch."
+        try:
+            if _decision(self._newest(up_to=written + 1)) != after:
+                raise ClientError(
+                    f"The log of decisions ({self._topic}) was not up to date when batch {decision.batch} "
+                    "was about to be decided: repeat the batch."
+                )
+            self._move_group(decision)
+        except BaseException:
+            # If this fails, the next owner ends the transaction.
+            with contextlib.suppress(ClientError, KafkaError, OSError):
+                self._writer.abort()
+            raise
+
+    def _move_group(self, decision: Decision) -> None:
+        """Adds the group's offsets to the transaction. A group that refuses them stays where it is."""
+        assert self._writer is not None
+        handle, offsets = self._writer.transaction, decision.group_offsets
+        if decision.progress is None or handle is None or not offsets:
+            return
+        group = decision.progress.group
+        refused = TransactionalOffsets(self._cluster).commit_offsets(handle, group, offsets)
+        if refused:
+            partition, error = next(iter(sorted(refused.items())))
+            logger.warning(
+                "The consumer group %s refuses the offsets of batch %d, so its lag is not up to date: %s: %s",
+                group,
+                decision.batch,
+                partition,
+                error.message,
             )
 
     def commit(self) -> None:
@@ -123,17 +154,6 @@ class DecisionLog:
         """
         assert self._writer is not None
         self._writer.commit()
-
-    def still_owns(self) -> bool:
-        """Returns True if no other driver has owned the log since `own`. The coordinator writes it down."""
-        assert self._writer is not None
-        try:
-            TransactionalCalls(self._cluster).init_producer_id(
-                self._key.driver_id, DRIVER_TIMEOUT_MS, expected=self._writer.identity
-            )
-        except TransactionError:
-            return False
-        return True
 
     def close(self) -> None:
         """Closes the connections."""
@@ -151,13 +171,23 @@ class DecisionLog:
 
     def _create(self) -> None:
         """Creates the topic. Only the controller knows for sure that it does not exist."""
-        new = NewTopic(self._topic, partitions=1, configs=TOPIC_CONFIGS)
+        new = NewTopic(self._topic, partitions=1, configs={**TOPIC_CONFIGS, **self._in_sync_replicas()})
         error = TopicCalls(self._cluster).create_topics([new])[self._topic]
         if error is not None and error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
             raise ClientError(
                 f"The topic {self._topic}, in which exactly-once sinks store their decisions, could not be "
                 f"created: {error} Create it with one partition and cleanup.policy=compact."
             ) from error
+
+    def _in_sync_replicas(self) -> dict[str, str]:
+        """The setting of a new topic. If the brokers do not tell their settings, it is the cluster's."""
+        broker = min(self._cluster.once(self._cluster.brokers))
+        resource = ConfigResource(ResourceType.BROKER, str(broker))
+        found = ConfigCalls(self._cluster).describe_configs([resource])[resource]
+        if isinstance(found, KafkaError):
+            return {}
+        settings = {entry.name: int(entry.value) for entry in found if entry.name in _COUNTS and entry.value}
+        return in_sync_setting(*(settings.get(name, 1) for name in _COUNTS))
 
     @property
     def _name(self) -> tuple[str, str, SinkKey]:
@@ -169,6 +199,14 @@ class DecisionLog:
         newest = _known.pop(self._name, None) or NewestValue(key_to_json(self._key))
         newest = _known[self._name] = self._reader.read(newest, up_to)
         return newest
+
+
+def in_sync_setting(replicas: int, in_sync: int) -> dict[str, str]:
+    """With three replicas, two must have a decision. Then it survives the loss of any broker.
+
+    With two, the loss of either broker would stop all sinks, so the cluster's setting stays.
+    """
+    return {MIN_IN_SYNC: "2"} if replicas > 2 > in_sync else {}
 
 
 def _decision(newest: NewestValue) -> Decision | None:

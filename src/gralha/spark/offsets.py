@@ -102,19 +102,27 @@ def is_recreated(topic: str, before: Mapping[str, str], now: Mapping[str, str]) 
     return topic in before and topic in now and before[topic] != now[topic]
 
 
-def batch_ranges(start: StreamOffset, end: StreamOffset) -> list[OffsetRange]:
-    """The ranges of a batch. They depend only on the two positions, so a repeated batch reads the same.
+def begin_of_batch(start: StreamOffset, end: StreamOffset) -> PartitionOffsets:
+    """Where a batch begins to read each partition. A new query without records so far begins nowhere.
 
     A new partition is read from the offset in `end`, otherwise from offset 0. A partition of a topic that was
     created again is read from offset 0.
     """
     if start.is_initial and end.batch_start is None:
-        return []
+        return {}
     before = {**(end.batch_start or {}), **({} if start.is_initial else start.offsets)}
+    return {
+        partition: 0
+        if is_recreated(partition.topic, start.topic_ids, end.topic_ids)
+        else before.get(partition, 0)
+        for partition in sorted(end.offsets)
+    }
+
+
+def batch_ranges(start: StreamOffset, end: StreamOffset) -> list[OffsetRange]:
+    """The ranges of a batch. They depend only on the two positions, so a repeated batch reads the same."""
     ranges = []
-    for partition in sorted(end.offsets):
-        recreated = is_recreated(partition.topic, start.topic_ids, end.topic_ids)
-        begin = 0 if recreated else before.get(partition, 0)
+    for partition, begin in begin_of_batch(start, end).items():
         if begin < end.offsets[partition]:
             topic_id = topic_id_bytes(end.topic_ids.get(partition.topic))
             ranges.append(OffsetRange(*partition, begin, end.offsets[partition], topic_id))

@@ -17,10 +17,13 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StructType
 
 from gralha.client.cluster import Cluster
+from gralha.client.transactional_calls import TransactionalCalls
 from gralha.spark.batch_commit import BatchCommit, written_batch
+from gralha.spark.checkpoint_files import file_of_query
 from gralha.spark.decision_log import DecisionLog
 from gralha.spark.decisions import ExactlyOnceError, TaskWritten, Verdict
-from gralha.spark.option_values import OptionError
+from gralha.spark.input_progress import progress_of, to_option
+from gralha.spark.option_values import OptionError, boolean
 from gralha.spark.secrets import client_settings, has_reference
 from gralha.spark.sink_options import ExactlyOnceOptions, exactly_once_options, kafka_settings
 from gralha.spark.sink_transactions import SinkTransactions
@@ -31,7 +34,7 @@ from gralha.spark.task_writers import (
     TransactionalTaskWriter,
     nothing,
 )
-from gralha.spark.transactional_ids import BatchIdentity, run_of_version
+from gralha.spark.transactional_ids import VERSIONS, BatchIdentity
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -115,7 +118,13 @@ class ExactlyOnceSink:
         log = DecisionLog(settings, identity.key, self._exactly_once.decision_topic)
         transactions = SinkTransactions(settings, identity.key)
         try:
-            yield BatchCommit(log, transactions, identity, reached=self._reached)
+            yield BatchCommit(
+                log,
+                transactions,
+                identity,
+                progress=self._exactly_once.progress,
+                reached=self._reached,
+            )
         finally:
             log.close()
             transactions.close()
@@ -174,10 +183,8 @@ def batch_writer(
     exactly_once = exactly_once_options(options, streaming=False)
     if exactly_once is None:
         return TopicWriter(TaskWriter(options, schema))
-    assert exactly_once.version is not None
-    run = run_of_version(exactly_once.version, uuid.uuid4().hex)
     return ExactlyOnceWriter(
-        TransactionalTaskWriter(options, schema, exactly_once, run, reached),
+        TransactionalTaskWriter(options, schema, exactly_once, VERSIONS, reached),
         ExactlyOnceSink(kafka_settings(options), exactly_once, reached),
     )
 
@@ -196,8 +203,9 @@ def stream_writer(
 
 
 def check_reachable(options: Mapping[str, str]) -> None:
-    """Fails before any task runs if the cluster cannot be reached. Secrets are known only to workers, so with
-    references this does nothing.
+    """Fails before any task runs if the cluster cannot be reached, or lacks what an option needs.
+
+    Secrets are known only to workers, so with references this does nothing.
     """
     kafka = kafka_settings(options)
     if any(map(has_reference, kafka.values())):
@@ -205,6 +213,13 @@ def check_reachable(options: Mapping[str, str]) -> None:
     settings = client_settings(kafka)
     with Cluster.of(settings, api_timeout_ms=settings.default_api_timeout_ms) as cluster:
         cluster.brokers()
+        needs_it = boolean(options, "twoPhaseCommit", default=False)
+        if needs_it and not TransactionalCalls(cluster).supports_two_phase_commit():
+            raise OptionError(
+                "Option 'twoPhaseCommit' needs brokers that allow two-phase commit (KIP-939): set "
+                "transaction.two.phase.commit.enable=true on all of them and restart them. Apache Kafka 4.3 "
+                "needs unstable.api.versions.enable=true, too."
+            )
 
 
 def write_each_batch(options: Mapping[str, str]) -> "Callable[[DataFrame, int], None]":
@@ -212,17 +227,23 @@ def write_each_batch(options: Mapping[str, str]) -> "Callable[[DataFrame, int], 
 
     `df.writeStream.outputMode("update").foreachBatch(write_each_batch({"topic": "totals", ...}))`
 
-    With deliveryGuarantee=exactly-once the query and the batch are those of the stream.
+    With deliveryGuarantee=exactly-once the query and the batch are those of the stream. With `groupId`, too,
+    the consumer group gets the offsets of the batch.
     """
+    checked = {"groupOffsets": "{}", **options} if "groupId" in options else options
     is_exactly_once = exactly_once_options(
-        {**options, "txnAppId": "query", "txnVersion": "0"}, streaming=False
+        {**checked, "txnAppId": "query", "txnVersion": "0"}, streaming=False
     )
 
     def write(batch: "DataFrame", number: int) -> None:
         names = {}
         if is_exactly_once:
-            query = batch.sparkSession.sparkContext.getLocalProperty(QUERY_PROPERTY)
+            session = batch.sparkSession
+            query = session.sparkContext.getLocalProperty(QUERY_PROPERTY)
             names = {"txnAppId": query, "txnVersion": str(number)}
+            if is_exactly_once.group is not None and query is not None:
+                read = file_of_query(session, query)
+                names["groupOffsets"] = to_option(progress_of(is_exactly_once.group, number, read))
         batch.write.format("gralha").options(**{**names, **options}).mode("append").save()
 
     return write

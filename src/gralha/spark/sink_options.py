@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from gralha.client.settings import ClientSettings
+from gralha.spark.checkpoint_files import is_on_this_machine, local_file_of
 from gralha.spark.decision_log import DEFAULT_TOPIC
-from gralha.spark.option_values import OptionError, integer
+from gralha.spark.decisions import ExactlyOnceError
+from gralha.spark.input_progress import InputProgress, NoProgressError, from_option, progress_of
+from gralha.spark.option_values import OptionError, boolean, integer
 from gralha.spark.secrets import without_references
 
 logger = logging.getLogger(__name__)
@@ -18,7 +21,16 @@ REFUSED: Final = ("key.serializer", "value.serializer")
 AT_LEAST_ONCE: Final = "at-least-once"
 EXACTLY_ONCE: Final = "exactly-once"
 GUARANTEES: Final = (AT_LEAST_ONCE, EXACTLY_ONCE)
-OPTIONS: Final = ("topic", "deliveryGuarantee", "decisionTopic", "txnAppId", "txnVersion")
+OPTIONS: Final = (
+    "topic",
+    "deliveryGuarantee",
+    "decisionTopic",
+    "txnAppId",
+    "txnVersion",
+    "groupId",
+    "groupOffsets",
+    "twoPhaseCommit",
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +43,28 @@ class ExactlyOnceOptions:
     # A batch query has no number of its own. A program that repeats a write gives it the same one.
     application: str | None = None
     version: int | None = None
+    # The consumer group that shows the progress of the input, and where the offsets of a batch come from: the
+    # checkpoint of a stream, or an option of a batch write.
+    group: str | None = None
+    checkpoint: str | None = None
+    offsets: str | None = None
+    # Transactions of tasks have no timeout (KIP-939).
+    two_phase_commit: bool = False
+
+    def progress(self, batch: int) -> InputProgress | None:
+        """The input of a batch. None without a group."""
+        if self.group is None:
+            return None
+        try:
+            if self.offsets is not None:
+                return from_option(self.group, self.offsets)
+            return progress_of(self.group, batch, local_file_of(self.checkpoint or ""))
+        except NoProgressError as error:
+            where = "groupOffsets" if self.offsets is not None else f"checkpoint {self.checkpoint}"
+            raise ExactlyOnceError(
+                f"The offsets of batch {batch} for the consumer group {self.group} are not in its {where}: "
+                f"{error}."
+            ) from error
 
 
 def check_names(options: Mapping[str, str]) -> None:
@@ -52,6 +86,13 @@ def exactly_once_options(options: Mapping[str, str], *, streaming: bool) -> Exac
             f"{' or '.join(GUARANTEES)}."
         )
     if guarantee == AT_LEAST_ONCE:
+        if boolean(options, "twoPhaseCommit", default=False):
+            raise OptionError("Option 'twoPhaseCommit' needs deliveryGuarantee=exactly-once.")
+        if options.get("groupId") is not None:
+            raise OptionError(
+                "Option 'groupId' of a sink needs deliveryGuarantee=exactly-once. The groupId of the source "
+                "shows the lag of every stream."
+            )
         return None
     for name in ("kafka.transactional.id", "kafka.transaction.timeout.ms"):
         if options.get(name) is not None:
@@ -75,7 +116,39 @@ def exactly_once_options(options: Mapping[str, str], *, streaming: bool) -> Exac
         decision_topic=options.get("decisionTopic") or DEFAULT_TOPIC,
         application=application,
         version=version,
+        two_phase_commit=boolean(options, "twoPhaseCommit", default=False),
+        **_group(options, streaming),
     )
+
+
+def _group(options: Mapping[str, str], streaming: bool) -> dict[str, str | None]:
+    """The options about a consumer group, checked."""
+    group, offsets = options.get("groupId"), options.get("groupOffsets")
+    if group is None:
+        if offsets is not None:
+            raise OptionError("Option 'groupOffsets' needs the option 'groupId'.")
+        return {}
+    if not group.strip():
+        raise OptionError("Option 'groupId' is empty: name a consumer group, or remove it.")
+    if not streaming:
+        if offsets is None:
+            raise OptionError(
+                "Option 'groupId' of a batch write needs 'groupOffsets', the offsets after this batch, for "
+                'example {"sales": {"0": 42}}. write_each_batch finds them itself.'
+            )
+        try:
+            from_option(group, offsets)
+        except NoProgressError as error:
+            raise OptionError(f"Option 'groupOffsets' is wrong: {error}") from error
+        return {"group": group, "offsets": offsets}
+    checkpoint = options.get("checkpointLocation")
+    if offsets is not None or checkpoint is None or not is_on_this_machine(checkpoint):
+        raise OptionError(
+            "Option 'groupId' of a stream's sink needs the option 'checkpointLocation' with a folder on the "
+            "driver's machine: the sink reads the offsets of a batch from it. With another file system use "
+            "foreachBatch(write_each_batch(...)), which reads the checkpoint through Spark."
+        )
+    return {"group": group, "checkpoint": checkpoint}
 
 
 def kafka_settings(options: Mapping[str, str]) -> dict[str, str]:

@@ -1,20 +1,33 @@
 """The transactions of one sink, as its driver sees them: how they stand, and how they end."""
 
+import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Final
 
 from gralha.client.cluster import Cluster
-from gralha.client.errors import ErrorCode, KafkaError, TransactionError, TransactionUnfinishedError
+from gralha.client.errors import (
+    ClientError,
+    ErrorCode,
+    KafkaError,
+    TransactionError,
+    TransactionUnfinishedError,
+)
 from gralha.client.settings import ClientSettings
 from gralha.client.transaction_calls import TransactionCalls
+from gralha.client.transaction_outcomes import LoggedOutcome, OutcomeReader
 from gralha.client.transaction_state import TransactionHandle
-from gralha.client.transaction_values import TransactionDescription
+from gralha.client.transaction_values import TransactionDescription, TransactionListing
 from gralha.client.transactional_calls import TransactionalCalls
+from gralha.spark.decisions import TaskTransaction
 from gralha.spark.transactional_ids import SinkKey
+
+logger = logging.getLogger(__name__)
 
 ONGOING: Final = "Ongoing"
 _ABORTED_STATES: Final = ("PrepareAbort", "CompleteAbort")
+_COMPLETE_STATES: Final = ("CompleteCommit", "CompleteAbort")
 
 
 class Outcome(Enum):
@@ -24,8 +37,15 @@ class Outcome(Enum):
     ABORTED = "aborted"
     # The cluster did not answer in time. Another attempt may tell.
     UNFINISHED = "unfinished"
-    # The coordinator has forgotten the id, or something else has used it.
+    # The coordinator has forgotten the transaction, and the partitions have lost its records.
     UNKNOWN = "unknown"
+
+
+_LOGGED: Final = {
+    LoggedOutcome.COMMITTED: Outcome.COMMITTED,
+    LoggedOutcome.ABORTED: Outcome.ABORTED,
+    LoggedOutcome.OPEN: Outcome.UNFINISHED,
+}
 
 
 class SinkTransactions:
@@ -33,6 +53,7 @@ class SinkTransactions:
 
     def __init__(self, settings: ClientSettings, key: SinkKey) -> None:
         self._key = key
+        self._settings = settings
         self._cluster = Cluster.of(
             settings, api_timeout_ms=settings.default_api_timeout_ms, waits_for_first_answer=True
         )
@@ -43,45 +64,59 @@ class SinkTransactions:
         """Closes the connections."""
         self._cluster.close()
 
+    # Looking
+
     def describe(self, ids: Iterable[str]) -> Mapping[str, TransactionDescription | KafkaError]:
         """What the coordinators know of these ids."""
         return self._looking.describe_transactions(ids)
 
-    def commit(self, handles: Sequence[TransactionHandle]) -> dict[TransactionHandle, Outcome]:
-        """Commits transactions. Those that are committed already stay so."""
-        results = self._ending.end_transactions(handles, committed=True)
-        refused = [
-            handle
-            for handle, result in results.items()
-            if isinstance(result, TransactionError) and not isinstance(result, TransactionUnfinishedError)
-        ]
-        reasons = self.describe([handle.transactional_id for handle in refused]) if refused else {}
-        return {
-            handle: Outcome.COMMITTED
-            if not isinstance(result, TransactionError)
-            else _outcome(handle, reasons[handle.transactional_id])
-            if handle in refused
-            else Outcome.UNFINISHED
-            for handle, result in results.items()
-        }
+    def open_for_longer(self, than_ms: int, coordinators: Iterable[int]) -> set[str] | None:
+        """The ids of the sink whose transaction is open for longer, by the clocks of their coordinators.
 
-    def abort(self, handles: Sequence[TransactionHandle]) -> list[str]:
-        """Aborts transactions. Returns sentences about those that could not be aborted."""
-        results = self._ending.end_transactions(handles, committed=False)
-        # If somebody else has ended one, it needs no end.
-        return [str(result) for result in results.values() if isinstance(result, TransactionUnfinishedError)]
-
-    def fence(self, transactional_id: str) -> None:
-        """Aborts the transaction of an id, and fences the task that writes it."""
-        self._looking.fence_producer(transactional_id)
+        These clocks also decide about timeouts. None if a coordinator is too old to tell.
+        """
+        found = self._listed(sorted(set(coordinators)), duration_ms=than_ms, is_patient=True)
+        for answer in found.values():
+            if isinstance(answer, KafkaError):
+                if answer.code == ErrorCode.UNSUPPORTED_VERSION:
+                    return None
+                raise answer
+        return set(self._tasks(found.values()))
 
     def ongoing(self) -> list[str]:
-        """The ids of the sink's tasks with an open transaction, from all brokers."""
-        listings = self._looking.list_transactions(states=[ONGOING])
+        """The ids of the sink's tasks with an open transaction. Brokers that do not answer are left out."""
+        found = self._listed(sorted(self._cluster.once(self._cluster.brokers)), is_patient=False)
+        for broker, answer in found.items():
+            if isinstance(answer, KafkaError):
+                logger.warning(
+                    "Broker %d does not list its transactions, the next batch asks again: %s", broker, answer
+                )
+        return self._tasks(found.values())
+
+    def _listed(
+        self, brokers: Sequence[int], *, duration_ms: int = -1, is_patient: bool
+    ) -> dict[int, list[TransactionListing] | KafkaError]:
+        """Asks for the ids of the sink only. Brokers without this filter (KIP-1152) list all open ones."""
+
+        def ask(some: Sequence[int], pattern: str | None) -> dict[int, list[TransactionListing] | KafkaError]:
+            return self._looking.list_transactions_on(
+                some, states=[ONGOING], duration_ms=duration_ms, pattern=pattern, is_patient=is_patient
+            )
+
+        found = ask(brokers, re.escape(self._key.prefix) + ".*")
+        older = [
+            broker
+            for broker, answer in found.items()
+            if isinstance(answer, KafkaError) and answer.code == ErrorCode.UNSUPPORTED_VERSION
+        ]
+        return {**found, **(ask(older, None) if older else {})}
+
+    def _tasks(self, answers: Iterable[list[TransactionListing] | KafkaError]) -> list[str]:
         return sorted(
             one.transactional_id
-            for found in listings.values()
-            for one in found
+            for answer in answers
+            if not isinstance(answer, KafkaError)
+            for one in answer
             if one.transactional_id.startswith(self._key.prefix)
             and one.transactional_id != self._key.driver_id
         )
@@ -95,14 +130,83 @@ class SinkTransactions:
             self._ending.uses_v2(),
         )
 
+    # Ending
 
-def _outcome(handle: TransactionHandle, found: TransactionDescription | KafkaError) -> Outcome:
-    """Why a commit was refused. A timeout aborts with the next epoch (v1) or with the one after that (v2)."""
-    if isinstance(found, KafkaError):
-        is_gone = found.code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
-        return Outcome.UNKNOWN if is_gone else Outcome.UNFINISHED
-    is_same = found.producer_id == handle.producer_id
-    newer = found.producer_epoch - handle.producer_epoch
-    if is_same and 0 <= newer <= 2 and found.state in _ABORTED_STATES:
-        return Outcome.ABORTED
-    return Outcome.UNKNOWN
+    def commit(self, tasks: Sequence[TaskTransaction]) -> dict[TaskTransaction, Outcome]:
+        """Commits transactions. Those that are committed already stay so."""
+        results = self._ending.end_transactions([one.handle for one in tasks], committed=True)
+        refused = [
+            one
+            for one in tasks
+            if isinstance(result := results[one.handle], TransactionError)
+            and not isinstance(result, TransactionUnfinishedError)
+        ]
+        outcomes = {
+            one: Outcome.UNFINISHED
+            if isinstance(results[one.handle], TransactionError)
+            else Outcome.COMMITTED
+            for one in tasks
+        }
+        return {**outcomes, **self._looked_up(refused)}
+
+    def _looked_up(self, tasks: Sequence[TaskTransaction]) -> dict[TaskTransaction, Outcome]:
+        """How transactions have ended that cannot be committed, by their partitions.
+
+        The coordinator may know only a later transaction of the id, or nothing. It is asked if no partition
+        can tell.
+        """
+        if not tasks:
+            return {}
+        with OutcomeReader(self._cluster, self._settings) as reader:
+            found = {one: _in_partitions(one, reader) for one in tasks}
+        unknown = [one for one, outcome in found.items() if outcome is Outcome.UNKNOWN]
+        described = self.describe([one.handle.transactional_id for one in unknown]) if unknown else {}
+        for one in unknown:
+            if _is_aborted(one.handle, described[one.handle.transactional_id]):
+                found[one] = Outcome.ABORTED
+        return found
+
+    def abort(self, handles: Sequence[TransactionHandle]) -> list[str]:
+        """Aborts transactions. Returns sentences about those that could not be aborted."""
+        results = self._ending.end_transactions(handles, committed=False)
+        # If somebody else has ended one, it needs no end.
+        return [str(result) for result in results.values() if isinstance(result, TransactionUnfinishedError)]
+
+    def fence(self, transactional_id: str) -> None:
+        """Aborts the transaction of an id, and fences the task that writes it."""
+        self._looking.fence_producer(transactional_id)
+
+
+def has_ended(handle: TransactionHandle, found: TransactionDescription | KafkaError) -> bool:
+    """Returns True if the last transaction of an id is over, so that its only user may use the id again.
+
+    A coordinator that has lost its partition without knowing it may tell an older state. That one has an
+    older epoch, or it is the same epoch before the transaction began.
+    """
+    if isinstance(found, KafkaError) or found.producer_id != handle.producer_id:
+        return False
+    if found.producer_epoch == handle.producer_epoch:
+        return found.state in _COMPLETE_STATES
+    return found.producer_epoch > handle.producer_epoch and found.state in (*_COMPLETE_STATES, "Empty")
+
+
+def _is_aborted(handle: TransactionHandle, found: TransactionDescription | KafkaError) -> bool:
+    """Returns True if the coordinator knows the same transaction. A later one has a newer epoch."""
+    if isinstance(found, KafkaError) or found.state not in _ABORTED_STATES:
+        return False
+    return (found.producer_id, found.producer_epoch) == (handle.producer_id, handle.producer_epoch)
+
+
+def _in_partitions(task: TaskTransaction, reader: OutcomeReader) -> Outcome:
+    """A transaction ends in all of its partitions in the same way, so one that knows is enough."""
+    answer = Outcome.UNKNOWN
+    for first in task.first_records:
+        try:
+            found = reader.outcome(task.handle, first.partition, first.offset)
+        except (ClientError, KafkaError) as error:
+            logger.warning("The end of the transaction of %s cannot be looked up: %s", task, error)
+            answer = Outcome.UNFINISHED
+            continue
+        if found is not LoggedOutcome.FORGOTTEN:
+            return _LOGGED[found]
+    return answer

@@ -2,19 +2,18 @@
 
 A sweep must never end a transaction that a driver has decided on, or may still decide on:
 
-- Those of its own run that are not in the decision are lost: the run has one driver, and it has no other
-  batch to decide. They are fenced, because a task may still be writing.
-- Those of other runs are lost if two things are true: this driver has just decided their batch, and nobody
-  has owned the log since then. (A run of a stream cannot be further: for that it must have owned the log.)
-  They are listed first, and then the ownership is checked. A run whose transactions were in the list before
-  that check can only find that its batch is decided. Each is aborted by its producer id and epoch, so a sweep
-  that is late cannot hit a later transaction.
+- Those of its own run of a stream that are not in the decision are lost: the run has one driver, and it has
+  no other batch to decide. They are fenced, because a task may still be writing.
+- For all others the owner of the log announces what it is about to abort, in the record that says "done".
+  If that record is committed, every later owner reads it before it decides, and aborts the same transactions
+  first. Then it finds that they are not open any more. Each is aborted by its producer id and epoch, so a
+  sweep that is late cannot hit a later transaction.
 """
 
 import logging
-from collections.abc import Callable
 
 from gralha.client.errors import ClientError, KafkaError
+from gralha.client.transaction_state import TransactionHandle
 from gralha.client.transaction_values import TransactionDescription
 from gralha.spark.decisions import Decision
 from gralha.spark.sink_transactions import ONGOING, SinkTransactions
@@ -30,33 +29,44 @@ class Sweep:
         self._transactions = transactions
         self._identity = identity
 
-    def after(self, decision: Decision | None, still_owns: Callable[[], bool] | None) -> None:
-        """Fences the tasks of this run that are not in the decision. With `still_owns`, other runs, too."""
+    def of_own_run(self, decision: Decision | None) -> list[str]:
+        """Fences the tasks of this run that are not in the decision. Returns the open ids of others."""
         try:
-            self._sweep(decision, still_owns)
+            decided = () if decision is None else decision.transactions
+            kept = {one.handle.transactional_id for one in decided}
+            lost = [one for one in self._transactions.ongoing() if one not in kept]
+            own = [one for one in lost if one.startswith(self._identity.run_prefix)]
+            if self._identity.is_batch_write:
+                # All writes of a program have one prefix.
+                return lost
+            for transactional_id in own:
+                self._transactions.fence(transactional_id)
+            return [one for one in lost if one not in own]
         except (ClientError, KafkaError, OSError) as error:
-            logger.warning(
-                "Transactions of lost tasks could not be ended; the next batch tries it: %s", error
-            )
+            _warn(error)
+            return []
 
-    def _sweep(self, decision: Decision | None, still_owns: Callable[[], bool] | None) -> None:
-        decided = () if decision is None else decision.transactions
-        kept = {one.handle.transactional_id for one in decided}
-        lost = [one for one in self._transactions.ongoing() if one not in kept]
-        own = [one for one in lost if one.startswith(self._identity.run_prefix)]
-        for transactional_id in own:
-            self._transactions.fence(transactional_id)
-        others = [one for one in lost if one not in own and self._identity.may_sweep(one)]
-        if still_owns is not None and others:
-            self._abort_others(others, still_owns)
+    def open_handles(self, ids: list[str]) -> list[TransactionHandle]:
+        """The open transactions of these ids."""
+        try:
+            found = self._transactions.describe(ids) if ids else {}
+            return [
+                self._transactions.handle_of(one)
+                for one in found.values()
+                if isinstance(one, TransactionDescription) and one.state == ONGOING
+            ]
+        except (ClientError, KafkaError, OSError) as error:
+            _warn(error)
+            return []
 
-    def _abort_others(self, ids: list[str], still_owns: Callable[[], bool]) -> None:
-        described = self._transactions.describe(ids)
-        handles = [
-            self._transactions.handle_of(found)
-            for found in described.values()
-            if isinstance(found, TransactionDescription) and found.state == ONGOING
-        ]
-        if still_owns():
-            for problem in self._transactions.abort(handles):
+    def of_others(self, announced: list[TransactionHandle]) -> None:
+        """Aborts transactions that a committed record has announced."""
+        try:
+            for problem in self._transactions.abort(announced) if announced else ():
                 logger.warning("%s", problem)
+        except (ClientError, KafkaError, OSError) as error:
+            _warn(error)
+
+
+def _warn(error: Exception) -> None:
+    logger.warning("Transactions of lost tasks could not be ended; the next batch tries it: %s", error)

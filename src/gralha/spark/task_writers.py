@@ -7,7 +7,8 @@ transaction of its own and leaves it open. The driver decides how it ends.
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -15,13 +16,21 @@ from pyspark.sql.types import StructType
 
 from gralha.client.bulk_writer import BulkWriter
 from gralha.client.errors import ClientError, DeliveryError, ErrorCode, KafkaError, ProducerFencedError
+from gralha.client.transaction_state import TransactionHandle
 from gralha.spark import worker_process
 from gralha.spark.decision_log import DecisionLog
-from gralha.spark.decisions import ExactlyOnceError, TaskTransaction, TaskWritten, is_decided
+from gralha.spark.decisions import (
+    ExactlyOnceError,
+    TaskTransaction,
+    TaskWritten,
+    first_records,
+    is_decided,
+)
 from gralha.spark.secrets import client_settings
 from gralha.spark.sink_options import ExactlyOnceOptions, kafka_settings
 from gralha.spark.sink_schema import columns_to_write
-from gralha.spark.transactional_ids import BatchIdentity, SinkKey, slots_of_this_process
+from gralha.spark.sink_transactions import SinkTransactions, has_ended
+from gralha.spark.transactional_ids import VERSIONS, BatchIdentity, SinkKey, ids_of_this_process
 
 # Spark sets these for the tasks of a streaming query. The job group is the id of the run.
 QUERY_PROPERTY = "sql.streaming.queryId"
@@ -51,19 +60,22 @@ class TaskWriter:
             for batch in iterator:
                 if batch.num_rows:
                     # A task without rows does not connect.
-                    writer = writer or self._connected(None)
+                    writer = writer or self._connected()
                     writer.write(batch.select(self._columns))
             return TaskWritten() if writer is None else _finish(writer)
         finally:
             if writer is not None:
                 writer.close()
 
-    def _connected(self, transactional_id: str | None) -> BulkWriter:
+    def _connected(
+        self, transactional_id: str | None = None, *, two_phase_commit: bool = False
+    ) -> BulkWriter:
         return BulkWriter(
             client_settings(self._kafka),
             topic=self._topic,
             waits_for_first_answer=True,
             transactional_id=transactional_id,
+            two_phase_commit=two_phase_commit,
         )
 
 
@@ -91,7 +103,7 @@ class TransactionalTaskWriter(TaskWriter):
         first = next((batch for batch in iterator if batch.num_rows), None)
         if first is None:
             return TaskWritten(identity=identity)
-        if slots_of_this_process().may_repeat(identity) and self._is_decided(identity):
+        if self._may_repeat(identity) and self._is_decided(identity):
             for _ in iterator:
                 pass  # Spark reuses a worker only if it has read all rows.
             return TaskWritten(identity=identity, is_repeated=True)
@@ -102,8 +114,13 @@ class TransactionalTaskWriter(TaskWriter):
         self, first: pa.RecordBatch, others: Iterator[pa.RecordBatch], identity: BatchIdentity, task: int
     ) -> TaskWritten:
         started_ms = int(time.time() * 1000)
-        writer = self._connected(slots_of_this_process().take(identity))
+        writer = self._connected(
+            self._take_id(identity), two_phase_commit=self._exactly_once.two_phase_commit
+        )
         try:
+            writer.begin()
+            if identity.is_batch_write:
+                ids_of_this_process().ended.used(identity.key, writer.identity)
             writer.write(first.select(self._columns))
             self._reached("began to write")
             for batch in others:
@@ -130,8 +147,27 @@ class TransactionalTaskWriter(TaskWriter):
             size_bytes=written.size_bytes,
             offsets=written.offsets,
             identity=identity,
-            transaction=TaskTransaction(handle, task, started_ms, partitions),
+            transaction=TaskTransaction(handle, task, started_ms, partitions, first_records(written.offsets)),
         )
+
+    def _take_id(self, identity: BatchIdentity) -> str:
+        ids = ids_of_this_process()
+        if identity.is_batch_write:
+            return ids.ended.take(identity, partial(self._ended, identity.key))
+        return ids.slots.take(identity)
+
+    def _ended(self, key: SinkKey, handles: Iterable[TransactionHandle]) -> list[str]:
+        """The ids whose last transaction is over."""
+        transactions = SinkTransactions(client_settings(self._kafka), key)
+        try:
+            last = {handle.transactional_id: handle for handle in handles}
+            found = transactions.describe(last)
+            return [one for one, handle in last.items() if has_ended(handle, found[one])]
+        finally:
+            transactions.close()
+
+    def _may_repeat(self, identity: BatchIdentity) -> bool:
+        return identity.is_batch_write or ids_of_this_process().slots.may_repeat(identity)
 
     def _is_decided(self, identity: BatchIdentity) -> bool:
         """A look that saves work. The driver looks again, and then it counts."""
@@ -146,7 +182,7 @@ def batch_identity(exactly_once: ExactlyOnceOptions, run: str, context: TaskCont
     """The batch of a task: by the options, or by the properties that Spark gives to tasks of a stream."""
     if exactly_once.application is not None and exactly_once.version is not None:
         key = SinkKey(exactly_once.application, exactly_once.sink)
-        return BatchIdentity(key, exactly_once.version, run)
+        return BatchIdentity(key, exactly_once.version, VERSIONS)
     query = None if context is None else context.getLocalProperty(QUERY_PROPERTY)
     batch = None if context is None else context.getLocalProperty(BATCH_PROPERTY)
     if context is None or query is None or batch is None:

@@ -1,24 +1,31 @@
 """The transactional ids of the sink: who writes under which name.
 
     gralha.<query>.<sink>.driver                                    the driver's decisions
-    gralha.<query>.<sink>.<run>.<worker process>.<0 or 1>.<slot>    the rows of one task
+    gralha.<query>.<sink>.<run>.<worker process>.<0 or 1>.<slot>    the rows of one task of a stream
+    gralha.<query>.<sink>.versions.<worker process>.<slot>          the rows of one task of a batch write
 
 A worker process numbers its tasks within a batch: these are the slots. In the next batch but one it uses the
 same ids again, so that coordinators do not have to remember an id for each task. Even and odd batches have
 ids of their own, because a new owner of an id aborts its transaction. When batch 6 uses the ids of batch 4
 again, the decision about batch 5 is in the log. So a driver that finds the decision about batch 4 as the
 newest one knows that nobody has used its ids since.
+
+Batch writes have no such order. There a worker uses an id again if the coordinator says that the id's last
+transaction has ended. Only this worker process begins transactions of its ids, so that stays true.
 """
 
 import os
 import uuid
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from gralha.client.errors import ClientError
+from gralha.client.transaction_state import TransactionHandle
 
 PREFIX = "gralha"
 DRIVER = "driver"
-VERSION = "version"
+# The run of all batch writes.
+VERSIONS = "versions"
 
 
 class SinkKey(NamedTuple):
@@ -50,20 +57,10 @@ class BatchIdentity(NamedTuple):
         """The beginning of the transactional ids of the run's tasks."""
         return f"{self.key.prefix}{_escaped(self.run)}."
 
-    def may_sweep(self, transactional_id: str) -> bool:
-        """Returns True if a transaction of another run belongs to a batch up to this one.
-
-        Runs of a stream repeat the batch after the newest decision. Programs may write several versions at
-        the same time, so the runs of batch writes name their version.
-        """
-        run = transactional_id.removeprefix(self.key.prefix).partition(".")[0]
-        version, is_version, _ = run.removeprefix(VERSION).partition("-")
-        return not (run.startswith(VERSION) and is_version) or int(version) <= self.batch
-
-
-def run_of_version(version: int, unique: str) -> str:
-    """The run of a batch write."""
-    return f"{VERSION}{version}-{unique}"
+    @property
+    def is_batch_write(self) -> bool:
+        """Returns True if the batch is a version of a program, and not a batch of a stream."""
+        return self.run == VERSIONS
 
 
 class LateTaskError(ClientError):
@@ -97,16 +94,50 @@ class Slots:
         return self._first.get((identity.key, identity.run), identity.batch) >= identity.batch
 
 
-_slots: dict[int, Slots] = {}
+class EndedIds:
+    """The ids that one worker process has used for batch writes. `take` gives one for each task."""
+
+    def __init__(self, process: str) -> None:
+        self._process = process
+        self._slots: dict[SinkKey, int] = {}
+        self._last: dict[SinkKey, dict[str, TransactionHandle]] = {}
+
+    def take(
+        self, identity: BatchIdentity, ended: Callable[[Iterable[TransactionHandle]], Iterable[str]]
+    ) -> str:
+        """An id without an open transaction. `ended` asks the coordinators."""
+        key = identity.key
+        last = self._last.setdefault(key, {})
+        free = next(iter(sorted(ended(last.values()))), None) if last else None
+        if free is not None:
+            del last[free]
+            return free
+        slot = self._slots[key] = self._slots.get(key, -1) + 1
+        return f"{identity.run_prefix}{self._process}.{slot}"
+
+    def used(self, key: SinkKey, handle: TransactionHandle) -> None:
+        """A task writes with this transaction."""
+        self._last.setdefault(key, {})[handle.transactional_id] = handle
 
 
-def slots_of_this_process() -> Slots:
-    """The slots of this worker. Spark forks its workers, so a child must not use its parent's."""
+class WorkerIds(NamedTuple):
+    """All ids of one worker process."""
+
+    slots: Slots
+    ended: EndedIds
+
+
+_ids: dict[int, WorkerIds] = {}
+
+
+def ids_of_this_process() -> WorkerIds:
+    """The ids of this worker. Spark forks its workers, so a child must not use its parent's."""
     process_id = os.getpid()
-    if process_id not in _slots:
-        _slots.clear()
-        _slots[process_id] = Slots(uuid.uuid4().hex[:12])
-    return _slots[process_id]
+    if process_id not in _ids:
+        _ids.clear()
+        name = uuid.uuid4().hex[:12]
+        _ids[process_id] = WorkerIds(Slots(name), EndedIds(name))
+    return _ids[process_id]
 
 
 def _escaped(part: str) -> str:
