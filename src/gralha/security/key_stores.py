@@ -136,12 +136,12 @@ def _load_key(context: ssl.SSLContext, settings: TlsSettings) -> None:
     elif _is_pem(content := _read(store), store):
         if store.password is not None:
             raise TlsError("ssl.keystore.password", "a PEM file has none; use ssl.key.password for its key")
-        _check_pem(content, store.location_setting, store.location)
-        _load_chain(context, store.location, settings, store.location_setting)
+        _check_pem(content, store.names.location, store.location)
+        _load_chain(context, store.location, settings, store.names.location)
     else:
         chain = _chain_of_pkcs12(content, store)
         with _as_file(chain) as path:
-            _load_chain(context, path, settings, store.location_setting)
+            _load_chain(context, path, settings, store.names.location)
 
 
 def _load_two_files(context: ssl.SSLContext, settings: TlsSettings, certificate: str) -> None:
@@ -215,7 +215,7 @@ def _check_pem(content: bytes, setting: str, place: str) -> None:
 
 def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
     store = settings.trust_store
-    setting = store.location_setting
+    setting = store.names.location
     if settings.trusted_certificates is not None:
         setting, pem = "ssl.truststore.certificates", _with_lines(settings.trusted_certificates)
     elif os.path.isdir(store.location or ""):  # librdkafka's ssl.ca.location may be a folder
@@ -247,7 +247,7 @@ def _certificates(pem: str) -> str:
 
 
 def _read(store: Store) -> bytes:
-    return _read_file(store.location or "", store.location_setting)
+    return _read_file(store.location or "", store.names.location)
 
 
 def _read_file(path: str, setting: str) -> bytes:
@@ -265,7 +265,7 @@ def _is_pem(content: bytes, store: Store) -> bool:
     if java is not None:
         path = store.location or ""
         raise TlsError(
-            store.location_setting,
+            store.names.location,
             f"{path} is a {java} file, which only Java can read. Convert it with: "
             f"keytool -importkeystore -srckeystore {path} -destkeystore {Path(path).stem}.p12 "
             "-deststoretype PKCS12",
@@ -274,7 +274,7 @@ def _is_pem(content: bytes, store: Store) -> bool:
     wanted = store.type
     if (wanted == "PEM" and not is_pem) or (wanted == "PKCS12" and is_pem):
         found = "is PEM" if is_pem else "has no line -----BEGIN ...-----"
-        raise TlsError(f"{store.prefix}.type", f"it is {wanted}, but {store.location} {found}")
+        raise TlsError(store.names.type, f"it is {wanted}, but {store.location} {found}")
     return is_pem
 
 
@@ -306,7 +306,7 @@ def _load_pkcs12(content: bytes, store: Store) -> "PKCS12KeyAndCertificates":
         from cryptography.hazmat.primitives.serialization import pkcs12
     except ImportError:
         raise TlsError(
-            store.location_setting,
+            store.names.location,
             f"{store.location} is a PKCS12 store, which needs the package cryptography: "
             "pip install cryptography. PEM files need no package",
         ) from None
@@ -317,9 +317,9 @@ def _load_pkcs12(content: bytes, store: Store) -> "PKCS12KeyAndCertificates":
         text = str(error).lower()
         if "password" in text:
             why = "it is missing" if password is None else "it is wrong"
-            raise TlsError(f"{store.prefix}.password", f"{why}, or {store.location} is damaged") from None
+            raise TlsError(store.names.password, f"{why}, or {store.location} is damaged") from None
         raise TlsError(
-            store.location_setting, f"{store.location} is neither PEM nor a PKCS12 store ({error})"
+            store.names.location, f"{store.location} is neither PEM nor a PKCS12 store ({error})"
         ) from None
 
 
@@ -329,7 +329,7 @@ def _chain_of_pkcs12(content: bytes, store: Store) -> bytes:
 
     found = _load_pkcs12(content, store)
     if found.key is None or found.cert is None:
-        raise TlsError(store.location_setting, f"{store.location} has no private key with a certificate")
+        raise TlsError(store.names.location, f"{store.location} has no private key with a certificate")
     others = [one.certificate for one in found.additional_certs]
     certificates = [found.cert.certificate]
     while True:

@@ -4,7 +4,7 @@ Nothing is read from files here (`key_stores.py`). A wrong value raises a TlsErr
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 PROTOCOLS: Final = ("TLSv1.2", "TLSv1.3")
 CLIENT_AUTH: Final = ("none", "requested", "required")
@@ -26,18 +26,29 @@ class TlsError(Exception):
         self.setting = setting
 
 
+class StoreNames(NamedTuple):
+    """The settings of a store."""
+
+    type: str
+    location: str
+    password: str
+
+
+KEY_STORE: Final = StoreNames("ssl.keystore.type", "ssl.keystore.location", "ssl.keystore.password")
+TRUST_STORE: Final = StoreNames("ssl.truststore.type", "ssl.truststore.location", "ssl.truststore.password")
+
+
 class Store:
-    """Where keys or certificates come from: a file, or text in the setting itself."""
+    """A file with keys or certificates."""
 
-    def __init__(self, prefix: str, type_: str | None, location: str | None, password: str | None) -> None:
-        self.prefix = prefix  # ssl.keystore or ssl.truststore
-        self.type = type_
-        self.location = location
-        self.password = password
-
-    @property
-    def location_setting(self) -> str:
-        return f"{self.prefix}.location"
+    def __init__(self, names: StoreNames, texts: Mapping[str, str]) -> None:
+        named = texts.get(names.type)
+        self.names = names
+        self.type = named.strip().upper() if named else None
+        self.location = texts.get(names.location)
+        self.password = texts.get(names.password)
+        if self.type is not None and self.type not in STORE_TYPES:
+            raise TlsError(names.type, f"{named} is unknown; use PEM or PKCS12")
 
     def __repr__(self) -> str:
         return f"Store({self.location!r})"
@@ -49,8 +60,8 @@ class TlsSettings:
     def __init__(self, texts: Mapping[str, str]) -> None:
         """`texts` has the settings by name. Other settings may be among them."""
         self._texts = {LIBRDKAFKA_NAMES.get(name, name): text for name, text in texts.items() if text.strip()}
-        self.key_store = self._store("ssl.keystore")
-        self.trust_store = self._store("ssl.truststore")
+        self.key_store = Store(KEY_STORE, self._texts)
+        self.trust_store = Store(TRUST_STORE, self._texts)
         self.key_password = self._texts.get("ssl.key.password")
         self.key = self._texts.get("ssl.keystore.key")
         self.certificate_chain = self._texts.get("ssl.keystore.certificate.chain")
@@ -96,15 +107,6 @@ class TlsSettings:
 
     def __repr__(self) -> str:
         return f"TlsSettings({self.key_store!r}, {self.trust_store!r})"
-
-    def _store(self, prefix: str) -> Store:
-        named = self._texts.get(f"{prefix}.type")
-        type_ = named.strip().upper() if named else None
-        if type_ is not None and type_ not in STORE_TYPES:
-            raise TlsError(f"{prefix}.type", f"{named} is unknown; use PEM or PKCS12")
-        return Store(
-            prefix, type_, self._texts.get(f"{prefix}.location"), self._texts.get(f"{prefix}.password")
-        )
 
     def _protocols(self) -> list[str]:
         self._choice("ssl.protocol", ("tls", "tlsv1.2", "tlsv1.3"), "tlsv1.3")
