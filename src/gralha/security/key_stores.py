@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gralha.security.cipher_suites import TLS_1_3, split_suites
-from gralha.security.tls_settings import Store, TlsError, TlsSettings
+from gralha.security.tls_settings import TRUST_STORE, Store, TlsError, TlsSettings
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates
@@ -161,13 +161,13 @@ def _load_inline(context: ssl.SSLContext, settings: TlsSettings) -> None:
     ):
         if text is None:
             raise TlsError(setting, "it is missing: a key and its certificate chain belong together")
-    content = f"{_with_lines(settings.key or '')}\n{_with_lines(settings.certificate_chain or '')}\n".encode()
+    content = f"{with_lines(settings.key or '')}\n{with_lines(settings.certificate_chain or '')}\n".encode()
     _check_pem(content, "ssl.keystore.key", "the value")
     with _as_file(content) as path:
         _load_chain(context, path, settings, "ssl.keystore.key")
 
 
-def _with_lines(text: str) -> str:
+def with_lines(text: str) -> str:
     """PEM text with its line breaks. In a properties file people replace them by blanks, as Kafka allows."""
     lines = []
     for part in text.split("-----"):
@@ -214,26 +214,40 @@ def _check_pem(content: bytes, setting: str, place: str) -> None:
 
 
 def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
+    location = settings.trust_store.location
+    # librdkafka's ssl.ca.location may be a folder.
+    if settings.trusted_certificates is None and os.path.isdir(location or ""):
+        context.load_verify_locations(capath=location)
+        return
+    try:
+        context.load_verify_locations(cadata=trusted_pem(settings))
+    except (ssl.SSLError, ValueError) as error:
+        raise TlsError(TRUST_STORE.location, f"a certificate cannot be read ({error})") from None
+
+
+def trusted_pem(settings: TlsSettings) -> str:
+    """The trusted certificates as PEM text. Raises TlsError."""
     store = settings.trust_store
     setting = store.names.location
     if settings.trusted_certificates is not None:
-        setting, pem = "ssl.truststore.certificates", _with_lines(settings.trusted_certificates)
-    elif os.path.isdir(store.location or ""):  # librdkafka's ssl.ca.location may be a folder
-        context.load_verify_locations(capath=store.location)
-        return
+        setting, pem = "ssl.truststore.certificates", with_lines(settings.trusted_certificates)
     elif _is_pem(content := _read(store), store):
         if store.password is not None:
-            raise TlsError("ssl.truststore.password", "a PEM file has none; remove the line")
+            raise TlsError(store.names.password, "a PEM file has none; remove the line")
         pem = content.decode("utf-8", "replace")
     else:
         pem = _certificates_of_pkcs12(content, store)
     certificates = _certificates(pem)
     if not certificates:
         raise TlsError(setting, f"it has no certificate ({_CERTIFICATE})")
-    try:
-        context.load_verify_locations(cadata=certificates)
-    except (ssl.SSLError, ValueError) as error:
-        raise TlsError(setting, f"a certificate cannot be read ({error})") from None
+    return certificates
+
+
+def uses_pkcs12(store: Store) -> bool:
+    """Returns True for a PKCS12 file. Raises TlsError if the file cannot be read."""
+    if store.location is None or os.path.isdir(store.location):
+        return False
+    return not _is_pem(_read(store), store)
 
 
 def _certificates(pem: str) -> str:
