@@ -229,8 +229,8 @@ def _security_section() -> str:
     return "\n".join(
         [
             "## Refused\n",
-            "This release has no security. A node does not start with a setting that asks for it, because",
-            "it would let everybody in:\n",
+            "A node does not start with a setting that asks for security which this release does not have,",
+            "because it would let everybody in:\n",
             "| setting | needs |",
             "|---|---|",
             *rows,

@@ -97,7 +97,10 @@ def test_missing_names_are_named() -> None:
             "listeners=FOO://localhost:1",
             "add it to listener.security.protocol.map, for example FOO:PLAINTEXT",
         ),
-        ("listeners=SSL://localhost:9092", "uses SSL, which this release cannot use; supported: PLAINTEXT"),
+        (
+            "listeners=SASL_SSL://localhost:9092",
+            "uses SASL_SSL, which this release cannot use; supported: PLAINTEXT and SSL",
+        ),
         ("controller.quorum.bootstrap.servers=localhost", "not of the form host:port"),
         ("inter.broker.listener.name=INTERNAL", "INTERNAL is not among the listeners"),
         ("controller.quorum.voters=2@localhost:9093", "does not name this node"),
@@ -173,13 +176,11 @@ def test_an_override_replaces_a_line_and_is_named_when_it_is_wrong() -> None:
         ("authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "authorization"),
         ("super.users=User:admin", "authorization"),
         ("allow.everyone.if.no.acl.found=false", "authorization"),
-        ("ssl.keystore.location=/etc/broker.p12", "TLS"),
-        ("ssl.truststore.password=secret", "TLS"),
-        ("ssl.client.auth=required", "TLS"),
+        ("ssl.engine.factory.class=org.example.Factory", "TLS by classes of Java"),
         ("sasl.enabled.mechanisms=SCRAM-SHA-512", "SASL"),
-        ("listener.name.internal.ssl.keystore.location=/etc/broker.p12", "TLS"),
+        ("listener.name.internal.ssl.engine.factory.class=org.example.Factory", "TLS by classes of Java"),
         ("listener.name.internal.scram-sha-256.sasl.jaas.config=Module required;", "SASL"),
-        ("security.inter.broker.protocol=SASL_SSL", "protocol but PLAINTEXT"),
+        ("security.inter.broker.protocol=SASL_SSL", "protocol but PLAINTEXT and SSL"),
     ],
 )
 def test_a_node_does_not_start_open_when_its_file_asks_for_security(line: str, missing: str) -> None:
@@ -207,3 +208,33 @@ def test_settings_that_ask_for_no_security_do_not_stop_a_node(line: str) -> None
 
 def test_a_malformed_escape_is_named() -> None:
     assert "malformed" in complaint(MINIMAL + "log.dirs=\\u00zz\n")
+
+
+def test_listeners_with_tls() -> None:
+    config = parse(
+        MINIMAL + "listeners=EXTERNAL://0.0.0.0:9092,INTERNAL://0.0.0.0:9094,SSL://localhost:9095\n"
+        "listener.security.protocol.map=EXTERNAL:SSL,INTERNAL:SSL,SSL:SSL\n"
+        "inter.broker.listener.name=INTERNAL\n"
+        "ssl.keystore.location=common.pem\n"
+        "ssl.client.auth=requested\n"
+        "listener.name.internal.ssl.keystore.location=internal.pem\n"
+        "listener.name.internal.ssl.client.auth=required\n"
+    )
+    assert [one.protocol_number for one in config.listeners] == [1, 1, 1]
+    assert config.inter_broker_listener == "INTERNAL"
+    locations = [config.listener_texts(one.name)["ssl.keystore.location"] for one in config.listeners]
+    assert locations == ["common.pem", "internal.pem", "common.pem"]
+    # Only the clients of this listener must have a certificate.
+    assert [one.name for one in config.open_listeners] == ["EXTERNAL"]
+
+
+def test_brokers_use_the_listener_of_their_protocol() -> None:
+    listeners = "listeners=PLAINTEXT://localhost:9092,SSL://localhost:9093\n"
+    assert parse(MINIMAL + listeners).inter_broker_listener == "PLAINTEXT"
+    secured = MINIMAL + listeners + "security.inter.broker.protocol=SSL\n"
+    assert parse(secured).inter_broker_listener == "SSL"
+
+
+def test_wrong_settings_of_tls_are_named_with_their_listener() -> None:
+    text = MINIMAL + "listener.name.external.ssl.client.auth=maybe\n"
+    assert "line 3: listener.name.external.ssl.client.auth=maybe: String must be one of" in complaint(text)

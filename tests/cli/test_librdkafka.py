@@ -1,8 +1,12 @@
+from pathlib import Path
+
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer
 
 from gralha.cli.librdkafka import create, quiet_settings, reason_of, to_librdkafka
 from gralha.cli.program import CommandError
+from gralha.client.errors import SettingsError
+from tests.certificates import Authority
 
 
 def test_names_that_differ_are_translated() -> None:
@@ -42,6 +46,54 @@ def test_new_partitions_are_looked_for_as_often_as_the_metadata_ages() -> None:
 def test_a_jaas_line_gives_user_and_password() -> None:
     jaas = "org.apache.kafka.PlainLoginModule required username=\"ana\" password='s3 cret';"
     assert to_librdkafka({"sasl.jaas.config": jaas}) == {"sasl.username": "ana", "sasl.password": "s3 cret"}
+
+
+def test_pem_stores_become_files(tmp_path: Path) -> None:
+    authority = Authority()
+    key = authority.issue("alice", ()).write_pem(tmp_path / "alice.pem")
+    trust = authority.write_pem(tmp_path / "ca.pem")
+    assert to_librdkafka(
+        {
+            "security.protocol": "SSL",
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": key,
+            "ssl.key.password": "secret",
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": trust,
+            "ssl.endpoint.identification.algorithm": "",
+            "ssl.cipher.suites": "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,TLS_AES_128_GCM_SHA256",
+        }
+    ) == {
+        "security.protocol": "SSL",
+        "ssl.certificate.location": key,
+        "ssl.key.location": key,
+        "ssl.key.password": "secret",
+        "ssl.ca.location": trust,
+        "ssl.endpoint.identification.algorithm": "none",
+        "ssl.cipher.suites": "TLS_AES_128_GCM_SHA256:ECDHE-RSA-AES256-GCM-SHA384",
+    }
+
+
+def test_pkcs12_stores(tmp_path: Path) -> None:
+    authority = Authority()
+    key = authority.issue("alice", ()).write_pkcs12(tmp_path / "alice.p12", "secret")
+    assert to_librdkafka(
+        {
+            "ssl.keystore.location": key,
+            "ssl.keystore.password": "secret",
+            "ssl.truststore.location": authority.write_pkcs12(tmp_path / "trust.p12", "other"),
+            "ssl.truststore.password": "other",
+        }
+    ) == {
+        "ssl.keystore.location": key,
+        "ssl.keystore.password": "secret",
+        "ssl.ca.pem": authority.pem(),
+    }
+
+
+def test_a_store_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"^ssl\.truststore\.location: there is no file"):
+        to_librdkafka({"ssl.truststore.location": str(tmp_path / "gone.pem")})
 
 
 def test_a_number_must_be_one() -> None:

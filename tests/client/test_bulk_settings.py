@@ -82,7 +82,10 @@ def test_idempotence_gives_way_as_in_kafka(options: dict[str, str], idempotent: 
         ({"batch.size": "many"}, "batch.size=many is not allowed: it must be a whole number"),
         ({"fetch.max.bytes": "-1"}, r"fetch\.max\.bytes=-1 is not allowed: it must be from 1 to"),
         ({"check.crcs": "yes"}, r"check\.crcs=yes is not allowed: use true or false"),
-        ({"security.protocol": "SASL_SSL"}, r"security\.protocol=SASL_SSL is not supported yet"),
+        (
+            {"security.protocol": "SASL_SSL"},
+            r"security\.protocol=SASL_SSL is not supported yet: use PLAINTEXT or SSL",
+        ),
         ({"acks": "1", "enable.idempotence": "true"}, "needs acks=all, not acks=1"),
         (
             {"max.in.flight.requests.per.connection": "9", "enable.idempotence": "true"},

@@ -6,13 +6,14 @@ from contextlib import contextmanager
 import pytest
 
 from gralha.client.addresses import Address
-from gralha.client.connection import Connection, check_tls, open_socket
+from gralha.client.connection import Connection, open_socket
 from gralha.client.errors import (
     ConnectionFailedError,
     RequestTimeoutError,
     UnansweredError,
     UnsupportedApiError,
 )
+from gralha.client.security import ClientSecurity
 from gralha.protocol.apis import ApiKey
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.message import Message
@@ -207,10 +208,16 @@ def test_an_unknown_host_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 TLS_ALERT = bytes([21, 3, 3, 0, 2, 2, 40])
 
 
-def test_tls_is_told_from_other_answers() -> None:
-    with server_that_says(TLS_ALERT) as address, open_socket(address, 5000) as connected:
-        check_tls(address, connected)
-    for answer in (b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(20)):
-        with server_that_says(answer) as address, open_socket(address, 5000) as connected:  # noqa: SIM117
-            with pytest.raises(ConnectionFailedError, match="does not use TLS"):
-                check_tls(address, connected)
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (TLS_ALERT, "refused the TLS handshake"),
+        (b"", "does not use TLS. Check the port and security.protocol"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "does not use TLS"),
+        (bytes(20), "does not use TLS"),
+    ],
+)
+def test_tls_is_told_from_other_answers(answer: bytes, reason: str) -> None:
+    security = ClientSecurity("SSL", (("enable.ssl.certificate.verification", "false"),))
+    with server_that_says(answer) as address, pytest.raises(ConnectionFailedError, match=reason):
+        open_socket(address, 5000, security)

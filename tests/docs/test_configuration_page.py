@@ -19,7 +19,7 @@ DEFINITIONS = {
     "org.apache.kafka.coordinator.group.GroupConfig": GROUP_CONFIGS,
 }
 # Rooms whose code may use a setting of a node.
-ROOMS = ("broker", "coordination", "groups", "metadata", "raft", "replication", "storage")
+ROOMS = ("broker", "coordination", "groups", "metadata", "raft", "replication", "security", "storage")
 # `config_keys` puts the names of these together: they limit what a group may set.
 LIMITS = re.compile(r"group\.consumer\.(min|max)\..*\.ms")
 

@@ -320,6 +320,28 @@ def test_dynamic_broker_settings_are_checked():
     )
 
 
+def test_settings_of_tls_change_for_one_listener_only():
+    name = "listener.name.external.ssl.keystore.location"
+    assert validate_broker_configs({name: "new.pem"}, per_broker=True) is None
+    assert "broker id must be specified" in (validate_broker_configs({name: "new.pem"}, False) or "")
+    refused = validate_broker_configs({"ssl.keystore.location": "new.pem"}, per_broker=True)
+    assert refused is not None
+    assert refused.startswith("These security configs can be dynamically updated only per-listener")
+    wrong = {"listener.name.external.ssl.client.auth": "perhaps"}
+    assert "must be one of: required, requested, none" in (validate_broker_configs(wrong, True) or "")
+
+
+def test_a_setting_of_one_listener_is_described_like_the_common_one():
+    values = {
+        "listener.name.external.ssl.keystore.location": "key.pem",
+        "listener.name.external.ssl.key.password": "secret",
+    }
+    location, password = (effective_broker_config(name, BrokerConfigLayers(static=values)) for name in values)
+    assert (location.value, location.sensitive, location.type) == ("key.pem", False, ConfigType.STRING)
+    assert (password.value, password.sensitive, password.type) == (None, True, ConfigType.PASSWORD)
+    assert "secret" not in repr(password)
+
+
 def test_group_settings_are_checked():
     layers = BrokerConfigLayers()
     assert validate_group_configs({"consumer.session.timeout.ms": "50000"}, layers) is None

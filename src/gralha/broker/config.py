@@ -10,30 +10,32 @@ from typing import Final, NamedTuple
 
 from gralha.metadata.broker_configs import BROKER_CONFIGS
 from gralha.metadata.config_types import ConfigError, ConfigValue, parse_value
+from gralha.metadata.listener_configs import broker_config_key, listener_texts, without_listener
 from gralha.metadata.units import advice
 from gralha.protocol.properties import parse_properties
 
 DEFAULT_LISTENER: Final = "PLAINTEXT://localhost:9092"
 # Kafka also requires a listener of the controller, but nobody would use it in a quorum of one.
 REQUIRED: Final = ("process.roles", "node.id")
-SERVED_PROTOCOLS: Final = ("PLAINTEXT",)
+SERVED_PROTOCOLS: Final = ("PLAINTEXT", "SSL")
+# In the order of Kafka's numbers.
 SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 ANY_ADDRESS: Final = ("", "0.0.0.0", "::")
 # Names of settings, or their beginnings, that need something which this release does not have.
 MISSING_SECURITY: Final = {
-    "ssl.": "TLS",
+    "ssl.engine.factory.class": "TLS by classes of Java",
     "sasl.": "SASL",
     "authorizer.class.name": "authorization",
     "super.users": "authorization",
     "allow.everyone.if.no.acl.found": "authorization",
     "principal.builder.class": "authentication",
-    "security.inter.broker.protocol": "protocol but PLAINTEXT",
+    "security.inter.broker.protocol": "protocol but PLAINTEXT and SSL",
     "delegation.token.secret.key": "delegation tokens",
     "delegation.token.master.key": "delegation tokens",
 }
 HARMLESS_SECURITY: Final = (
-    ("ssl.client.auth", "none"),
     ("security.inter.broker.protocol", "plaintext"),
+    ("security.inter.broker.protocol", "ssl"),
     ("allow.everyone.if.no.acl.found", "true"),
 )
 METRICS_LISTENER: Final = "gralha.metrics.listener"
@@ -53,6 +55,20 @@ class Listener(NamedTuple):
     @property
     def is_loopback(self) -> bool:
         return self.host in LOOPBACK or self.host.startswith("127.")
+
+    @property
+    def uses_tls(self) -> bool:
+        return uses_tls(self.protocol)
+
+    @property
+    def protocol_number(self) -> int:
+        """The number of the security protocol in metadata."""
+        return SECURITY_PROTOCOLS.index(self.protocol)
+
+
+def uses_tls(protocol: str) -> bool:
+    """Returns True if connections with this security protocol are encrypted."""
+    return protocol in ("SSL", "SASL_SSL")
 
 
 class Voter(NamedTuple):
@@ -127,7 +143,8 @@ class NodeConfig:
         names = [one.name for one in self.client_listeners]
         if wanted:
             return wanted.upper() if wanted.upper() in names else None
-        return next((one.name for one in self.client_listeners if one.protocol == "PLAINTEXT"), None)
+        protocol = self.text("security.inter.broker.protocol")
+        return next((one.name for one in self.client_listeners if one.protocol == protocol), None)
 
     @property
     def is_broker(self) -> bool:
@@ -142,7 +159,20 @@ class NodeConfig:
     @property
     def open_listeners(self) -> list[Listener]:
         """Listeners beyond this machine without authentication."""
-        return [one for one in self.client_listeners if not one.is_loopback and one.protocol == "PLAINTEXT"]
+        return [one for one in self.client_listeners if not one.is_loopback and not self._authenticates(one)]
+
+    def listener_texts(self, listener: str) -> dict[str, str]:
+        """The settings that count for a listener. Those with its prefix are stronger than those without."""
+        return listener_texts(listener, self.texts)
+
+    def protocol_of(self, listener: str) -> str:
+        """The security protocol of a listener, which may be one that only other nodes have."""
+        return self._protocols().get(listener.upper(), "PLAINTEXT")
+
+    def _authenticates(self, listener: Listener) -> bool:
+        if listener.protocol == "SSL":
+            return self.listener_texts(listener.name).get("ssl.client.auth", "").strip() == "required"
+        return listener.protocol != "PLAINTEXT"
 
     def _protocols(self) -> dict[str, str]:
         """The security protocol of each listener name."""
@@ -223,7 +253,7 @@ class _Settings:
         ]
 
     def _check_one(self, name: str, value: str) -> None:
-        key = BROKER_CONFIGS.get(name)
+        key = broker_config_key(name)
         missing = missing_security(name, value)
         if missing is not None:
             self.problem(
@@ -238,6 +268,7 @@ class _Settings:
             try:
                 self.values[name] = parse_value(key, value)
             except ConfigError as error:
+                error.name = name
                 self.refuse(error)
 
     def problem(self, name: str, text: str) -> None:
@@ -255,22 +286,14 @@ class _Settings:
 
 def is_harmless_security(name: str, value: str) -> bool:
     """Returns True if a security setting asks for what this release does anyway."""
-    return (_without_listener(name), value.strip().lower()) in HARMLESS_SECURITY
-
-
-def _without_listener(name: str) -> str:
-    """The setting in `listener.name.<listener>.<setting>`. A SASL mechanism may come before the setting."""
-    if not name.startswith("listener.name."):
-        return name
-    own_name = name.removeprefix("listener.name.").partition(".")[2]
-    return "sasl." + own_name.partition(".sasl.")[2] if ".sasl." in own_name else own_name
+    return (without_listener(name), value.strip().lower()) in HARMLESS_SECURITY
 
 
 def missing_security(name: str, value: str) -> str | None:
     """What a setting needs and this release does not have. None for all other settings."""
     if not value.strip() or is_harmless_security(name, value):
         return None
-    own_name = _without_listener(name)
+    own_name = without_listener(name)
     if own_name in MISSING_SECURITY:
         return MISSING_SECURITY[own_name]
     return MISSING_SECURITY.get(own_name.partition(".")[0] + ".")
@@ -331,7 +354,8 @@ def _wrong_listeners(config: NodeConfig) -> Iterator[str]:
         yield f"{misplaced} is for clients, but this node is not a broker; see controller.listener.names"
     for one in config.listeners:
         if one.protocol not in SERVED_PROTOCOLS:
-            yield f"{one.name} uses {one.protocol}, which this release cannot use; supported: PLAINTEXT"
+            supported = " and ".join(SERVED_PROTOCOLS)
+            yield f"{one.name} uses {one.protocol}, which this release cannot use; supported: {supported}"
     names = [one.name for one in config.listeners]
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f"{name} occurs twice"

@@ -14,7 +14,7 @@ import logging
 from collections import Counter
 from typing import Final, cast
 
-from gralha.broker.other_protocols import PREFIX_BYTES, what_to_do
+from gralha.broker.other_protocols import PREFIX_BYTES, what_to_do, why_tls_failed
 from gralha.broker.pipeline import Api, Peer, Pipeline
 from gralha.broker.presence import Presence
 from gralha.broker.receive_buffer import SIZE_BYTES, ReceiveBuffer
@@ -22,6 +22,7 @@ from gralha.broker.request_meters import RequestMeters
 from gralha.broker.sending import Outbox
 from gralha.broker.warnings_once import WarningsOnce
 from gralha.protocol.primitives import ProtocolError
+from gralha.security.tls_stream import TlsStream
 
 # A part of a frame up to this size is kept, and copied at the next read. A larger part gets its own buffer.
 # Otherwise a client that sends single bytes would make the broker copy it every time.
@@ -30,6 +31,7 @@ FIRST_LARGE_BUFFER_BYTES: Final = 64 * 1024
 # How long a frame may take: this long, and longer the more of it has arrived.
 FRAME_DEADLINE_SECONDS: Final = 30.0
 FRAME_BYTES_PER_SECOND_MIN: Final = 16 * 1024
+HANDSHAKE_DEADLINE_SECONDS: Final = 10.0
 
 log = logging.getLogger("gralha.broker")
 
@@ -103,6 +105,29 @@ class Connection(asyncio.BufferedProtocol):
         self.active_at = loop.time()
         self.frame_since: float | None = None
         self.closing_since: float | None = None
+        # When the client connected, until its TLS handshake is finished.
+        self._handshake_since: float | None = None
+
+    def expect_handshake(self) -> None:
+        """The client must finish a TLS handshake in time."""
+        self._handshake_since = self._loop.time()
+
+    def secured(self, principal: str) -> None:
+        """The TLS handshake is finished."""
+        self._handshake_since = None
+        self.peer.principal = principal
+
+    def handshake_failed(self, error: Exception, beginning: bytes) -> None:
+        """TLS has ended the connection."""
+        if self._closed:
+            return
+        host, port = self.peer.host, self.peer.port
+        advice = why_tls_failed(error, beginning, self._settings.listener)
+        if advice is None:
+            log.info("closing the connection of %s:%s: TLS failed: %s", host, port, error)
+        else:
+            self._settings.warnings.warn(f"{host} {advice}", "%s:%s %s", host, port, advice)
+        self._stop_reading()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -118,7 +143,7 @@ class Connection(asyncio.BufferedProtocol):
             self.close_because,
             settings.meters,
         )
-        self._outbox = Outbox(self._transport, self._resume, self._broken)
+        self._outbox = Outbox(self._transport, self._resume, self._broken, isinstance(transport, TlsStream))
         settings.connections[self] = None
         settings.created += 1
         if not self._limits.enter(host):
@@ -156,6 +181,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def overdue(self, now: float, max_idle_seconds: float) -> str | None:
         """The reason to close the connection now, or None."""
+        since = self._handshake_since
+        if since is not None and now - since > HANDSHAKE_DEADLINE_SECONDS:
+            return f"its TLS handshake took longer than {HANDSHAKE_DEADLINE_SECONDS:.0f} s"
         if self.frame_since is not None:
             received_bytes = len(self._partial) + self._large_filled
             allowed_s = FRAME_DEADLINE_SECONDS + received_bytes / FRAME_BYTES_PER_SECOND_MIN

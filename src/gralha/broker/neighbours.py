@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from gralha.broker.config import NodeConfig
+from gralha.broker.node_tls import NodeTls
 from gralha.broker.peers import PeerConnections, look_for_life
 from gralha.broker.presence import Address, Life, Presence
 from gralha.metadata.image import BrokerRegistration
@@ -18,6 +19,7 @@ class Neighbours:
     def __init__(
         self,
         config: NodeConfig,
+        tls: NodeTls,
         controller: Callable[[], ControllerService | None],
         on_lost: Callable[[int], None],
         on_death: Callable[[int], None],
@@ -25,10 +27,16 @@ class Neighbours:
     ) -> None:
         """`controller` returns None until this node has opened its metadata log."""
         self._config = config
+        self._tls = tls
+        self._is_of_controller: dict[Address, bool] = {}  # the addresses that were looked at
         self._controller = controller
         self.presence = Presence(self._addresses, self._look, on_lost, on_death, on_failure)
-        self.controllers = PeerConnections(f"node-{config.node_id}", self._controller_address, self.presence)
-        self.brokers = PeerConnections(f"broker-{config.node_id}", self._broker_address, self.presence)
+        self.controllers = PeerConnections(
+            f"node-{config.node_id}", self._controller_address, self.presence, lambda: tls.controllers
+        )
+        self.brokers = PeerConnections(
+            f"broker-{config.node_id}", self._broker_address, self.presence, lambda: tls.brokers
+        )
 
     def registration(self, broker_id: int) -> BrokerRegistration | None:
         """A broker's registration in the newest metadata."""
@@ -54,11 +62,14 @@ class Neighbours:
 
     def _addresses(self, node_id: int) -> list[Address]:
         """The addresses where a live process of the node answers. A fenced broker may not listen yet."""
-        found = [self._controller_address(node_id)]
+        found = {self._controller_address(node_id): True}
         registration = self.registration(node_id)
         if registration is not None and not registration.fenced:
-            found.append(self._broker_address(node_id))
-        return [address for address in found if address is not None]
+            found.setdefault(self._broker_address(node_id), False)
+        known = {address: kind for address, kind in found.items() if address is not None}
+        self._is_of_controller.update(known)
+        return list(known)
 
     async def _look(self, address: Address) -> Life:
-        return await look_for_life(f"node-{self._config.node_id}", address, LOOK_TIMEOUT_S)
+        tls = self._tls.controllers if self._is_of_controller.get(address) else self._tls.brokers
+        return await look_for_life(f"node-{self._config.node_id}", address, LOOK_TIMEOUT_S, tls)

@@ -25,6 +25,7 @@ from gralha.broker.lifecycle import Lifecycle, RegistrationRefusedError
 from gralha.broker.metrics.node_metrics import NodeMetrics
 from gralha.broker.metrics.process import ProcessUsage
 from gralha.broker.neighbours import Neighbours
+from gralha.broker.node_tls import NodeTls
 from gralha.broker.part_settings import (
     cleaner_settings,
     configured_voters,
@@ -68,7 +69,6 @@ from gralha.transactions.producer_ids import Block, ProducerIds
 
 log = logging.getLogger("gralha.broker")
 
-PLAINTEXT: Final = 0
 CONTROLLED_SHUTDOWN_S: Final = 30.0
 
 
@@ -108,8 +108,9 @@ class Node:
             cleaning_worker=cleaning_worker,
         )
         self._folders = NodeFolders(config, disk, self._logs, clock, random)
+        self._tls = NodeTls(config)
         self._neighbours = Neighbours(
-            config, lambda: self._controller, self._peer_lost, self._peer_died, self._fail
+            config, self._tls, lambda: self._controller, self._peer_lost, self._peer_died, self._fail
         )
         self._replicas = ReplicaManager(
             config.node_id, self._logs, self._log_config, clock, self._fail, self._replication_ports()
@@ -170,6 +171,8 @@ class Node:
     async def _start(self) -> None:
         loop = asyncio.get_running_loop()
         config = self.config
+        if self._tls.is_wanted:
+            await loop.run_in_executor(None, self._tls.load)
         served = client_apis(config.flag(TWO_PHASE_COMMIT_ENABLE))
         await self._bind(self._server, config.client_listeners, served, self.addresses)
         await self._bind(
@@ -192,6 +195,8 @@ class Node:
         if self.metrics.address is not None:
             self._watch(self.metrics.run())
         self._watch(self._controller_server.sweep())
+        if self._tls.is_wanted:
+            self._watch(self._tls.follow_files())
         if config.is_broker:
             await self._join(self._controller, self._broker, folders)
 
@@ -250,7 +255,8 @@ class Node:
     ) -> None:
         for listener in listeners:
             try:
-                port = await server.bind(listener.name, listener.host, listener.port, apis)
+                tls = self._tls.listeners.get(listener.name)
+                port = await server.bind(listener.name, listener.host, listener.port, apis, tls)
             except OSError as error:
                 is_used = error.errno == errno.EADDRINUSE
                 raise _not_bound(listener, error, PORT if is_used else HOST) from None
@@ -317,7 +323,10 @@ class Node:
             broker_id=self.config.node_id,
             cluster_id=cluster_id,
             incarnation_id=self._random.randbytes(16),
-            listeners=[RegisteredListener(one.name, one.host, one.port, PLAINTEXT) for one in self.addresses],
+            listeners=[
+                RegisteredListener(one.name, one.host, one.port, one.protocol_number)
+                for one in self.addresses
+            ],
             features=[Feature(name, low, high) for name, (low, high) in SUPPORTED_FEATURES.items()],
             rack=self.config.rack,
             log_dirs=sorted({folders[folder].directory_id for folder in self.config.log_dirs}),
@@ -393,6 +402,7 @@ class Node:
         )
         self._logs.expire_producers_after(int(broker_config_value("producer.id.expiration.ms", layers) or 0))
         self._cordon(broker_config_value("cordoned.log.dirs", layers) or "")
+        self._tls.configure(layers)
         limits = self._server.limits
         limits.max_connections = int(broker_config_value("max.connections", layers) or 0)
         limits.max_connections_per_ip = int(broker_config_value("max.connections.per.ip", layers) or 0)

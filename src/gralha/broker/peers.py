@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, cast
 
+from gralha.broker.node_tls import PeerTls
 from gralha.broker.presence import Life, Presence
 from gralha.broker.receive_buffer import ReceiveBuffer, writable
 from gralha.protocol import apis
@@ -22,6 +23,7 @@ from gralha.protocol.message import Message
 from gralha.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from gralha.protocol.peers import PeerError
 from gralha.protocol.primitives import ProtocolError, Reader, Writer
+from gralha.security.tls_stream import TlsStream
 
 log = logging.getLogger("gralha.broker")
 
@@ -117,6 +119,11 @@ class _Connection(asyncio.BufferedProtocol):
         self._end(f"the connection was lost ({exc or 'closed'})")
         if self._on_ended is not None:
             self._on_ended(self, closed_here)
+
+    @property
+    def has_heard_tls(self) -> bool:
+        """True if there is TLS on this connection and the other side has sent something."""
+        return isinstance(self._transport, TlsStream) and self._transport.received_bytes > 0
 
     # Receiving
 
@@ -256,7 +263,10 @@ class PeerConnections:
         client_id: str,
         address_of: Callable[[int], Address | None],
         presence: Presence | None = None,
+        tls: Callable[[], PeerTls | None] = lambda: None,
     ) -> None:
+        """`tls` returns what connections are encrypted with, when one is opened."""
+        self._tls = tls
         self._client_id = client_id
         self._address_of = address_of
         self._presence = presence
@@ -362,15 +372,19 @@ class PeerConnections:
         if presence is not None:
             on_ended = partial(presence.disconnected, node_id)
         async with asyncio.timeout(timeout_ms / 1000):
-            connection = await _shake_hands(address, lambda: _Connection(self._client_id, buffer, on_ended))
+            connection = await _shake_hands(
+                address, lambda: _Connection(self._client_id, buffer, on_ended), self._tls()
+            )
         if presence is not None:
             presence.connected(node_id, connection)
         return connection
 
 
-async def _shake_hands(address: Address, new_connection: Callable[[], _Connection]) -> _Connection:
+async def _shake_hands(
+    address: Address, new_connection: Callable[[], _Connection], tls: PeerTls | None = None
+) -> _Connection:
     """Connects, and learns the versions of the other side."""
-    _, connection = await asyncio.get_running_loop().create_connection(new_connection, *address)
+    connection = await _open(address, new_connection, tls)
     try:
         request = ApiVersionsRequest(client_software_name="gralha", client_software_version="1")
         response = cast(ApiVersionsResponse, await connection.send(request, 3))
@@ -381,13 +395,39 @@ async def _shake_hands(address: Address, new_connection: Callable[[], _Connectio
     return connection
 
 
-async def look_for_life(client_id: str, address: Address, timeout_s: float) -> Life:
+async def _open(
+    address: Address, new_connection: Callable[[], _Connection], tls: PeerTls | None
+) -> _Connection:
+    """Connects. A TLS handshake has only begun then; the first request waits for its end."""
+    loop = asyncio.get_running_loop()
+    if tls is None:
+        _, connection = await loop.create_connection(new_connection, *address)
+        return connection
+    context = tls.client.context
+
+    def encrypted() -> TlsStream:
+        return TlsStream(new_connection(), context, tls.buffer, server_side=False, server_hostname=address[0])
+
+    _, stream = await loop.create_connection(encrypted, *address)
+    return cast(_Connection, stream.inner)
+
+
+async def look_for_life(
+    client_id: str, address: Address, timeout_s: float, tls: PeerTls | None = None
+) -> Life:
     """Connects to an address to see whether a process listens there and answers."""
+    opened: list[_Connection] = []
+
+    def new_connection() -> _Connection:
+        opened.append(_Connection(client_id, ReceiveBuffer()))
+        return opened[-1]
+
     try:
         async with asyncio.timeout(timeout_s):
-            connection = await _shake_hands(address, lambda: _Connection(client_id, ReceiveBuffer()))
+            connection = await _shake_hands(address, new_connection, tls)
     except (PeerError, ConnectionResetError):
-        return Life.CLOSED
+        # A process that answers TLS lives, even if this node cannot accept its certificate.
+        return Life.ANSWERED if any(one.has_heard_tls for one in opened) else Life.CLOSED
     except OSError as error:  # also a TimeoutError
         return Life.REFUSED if _is_refusal(error) else Life.SILENT
     connection.close("it has answered")

@@ -7,6 +7,8 @@ costs a piece of memory, and not the memory for its whole response.
 
 A client that reads fast could keep the event loop for the whole response. So other connections get their turn
 after each megabyte and a bit. If the page cache has lost a part meanwhile, a thread reads a piece of it.
+
+Under TLS the kernel cannot move records. Pieces are read and written through the transport, which encrypts.
 """
 
 import asyncio
@@ -37,8 +39,13 @@ class Outbox:
         transport: asyncio.Transport,
         on_room: Callable[[], None],
         on_broken: Callable[[Exception], None],
+        is_encrypted: bool = False,
     ) -> None:
-        """`on_room` is called when everything has left after all, `on_broken` when that is not possible."""
+        """`on_room` is called when everything has left after all, `on_broken` when that is not possible.
+
+        If the transport encrypts, nothing goes to the socket beside it.
+        """
+        self._is_encrypted = is_encrypted
         self._transport = transport
         self._on_room = on_room
         self._on_broken = on_broken
@@ -92,6 +99,9 @@ class Outbox:
                     self._next_turn = asyncio.get_running_loop().call_soon(self._take_turn)
                     return
                 sent = 0
+                if self._is_encrypted:
+                    left_bytes -= self._write_encrypted()
+                    continue
                 if self._transport.get_write_buffer_size() == 0:
                     sent = self._send_directly(left_bytes)
                 if sent:
@@ -153,6 +163,31 @@ class Outbox:
         while self._chunks and self._sent_bytes >= len(self._chunks[0]):
             self._sent_bytes -= len(self._chunks.popleft())
 
+    def _write_encrypted(self) -> int:
+        """Give the transport a part of the chunks, records from files included. Returns its size.
+
+        If a thread has to read first, nothing is given.
+        """
+        piece: list[bytes | memoryview] = []
+        size = 0
+        while self._chunks and size < PIECE_BYTES:
+            first = self._chunks[0]
+            part: bytes | memoryview | None
+            if isinstance(first, Stored):
+                part = first.read_nowait(self._sent_bytes, PIECE_BYTES - size)
+                if part is None:
+                    if not piece:
+                        self._read_in_thread(first)
+                    break
+            else:
+                part = memoryview(first)[self._sent_bytes : self._sent_bytes + PIECE_BYTES - size]
+            piece.append(part)
+            size += len(part)
+            self._left(len(part))
+        if piece:
+            self._transport.writelines(piece)
+        return size
+
     def _write_piece(self) -> None:
         """Give the transport a part. It writes the part when the socket has room."""
         first = self._chunks[0]
@@ -163,6 +198,9 @@ class Outbox:
         if piece is not None:
             self._write([piece])
             return
+        self._read_in_thread(first)
+
+    def _read_in_thread(self, first: Stored) -> None:
         loop = asyncio.get_running_loop()
         self._reading = loop.run_in_executor(None, first.read, self._sent_bytes, PIECE_BYTES)
         self._reading.add_done_callback(self._was_read)

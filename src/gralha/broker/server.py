@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+import ssl
 from typing import Final
 
 from gralha.broker.connection import Connection, ConnectionLimits, ConnectionSettings
+from gralha.broker.node_tls import ListenerTls
 from gralha.broker.pipeline import Api
 from gralha.broker.presence import Presence
 from gralha.broker.request_meters import RequestMeters
+from gralha.security.tls_stream import TlsStream
 
 SWEEP_SECONDS: Final = 5.0
 PAUSE_SECONDS: Final = 1.0
@@ -39,12 +42,14 @@ class Server:
         self.listeners: list[ConnectionSettings] = []
         self._servers: list[asyncio.Server] = []
 
-    async def bind(self, listener: str, host: str, port: int, apis: dict[int, Api]) -> int:
+    async def bind(
+        self, listener: str, host: str, port: int, apis: dict[int, Api], tls: ListenerTls | None = None
+    ) -> int:
         """Binds an address without serving it yet. Returns the port, which matters if it was given as 0."""
         loop = asyncio.get_running_loop()
         settings = ConnectionSettings(apis, listener, self._max_request_bytes, self.limits, self._meters)
         server = await loop.create_server(
-            lambda: Connection(settings, loop),
+            lambda: accept(settings, loop, tls),
             host or None,
             port,
             backlog=1024,
@@ -103,3 +108,25 @@ class Server:
             connection.abort()
         for server in self._servers:
             await server.wait_closed()
+
+
+def accept(
+    settings: ConnectionSettings, loop: asyncio.AbstractEventLoop, tls: ListenerTls | None
+) -> asyncio.BufferedProtocol:
+    """The protocol for a new client: a connection, under TLS if the listener has it."""
+    connection = Connection(settings, loop)
+    if tls is None:
+        return connection
+
+    def secured(stream: ssl.SSLObject) -> None:
+        connection.secured(tls.principal_of(stream))
+
+    connection.expect_handshake()
+    return TlsStream(
+        connection,
+        tls.server.context,
+        tls.buffer,
+        server_side=True,
+        on_secured=secured,
+        on_failed=connection.handshake_failed,
+    )

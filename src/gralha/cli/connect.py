@@ -48,13 +48,9 @@ def open_admin(
     """An admin client with the connection options. A command's --timeout overrides the file's timeouts."""
     from gralha.client.admin import Admin
     from gralha.client.cluster import Cluster
+    from gralha.client.security import ClientSecurity
 
     properties = load_properties(options.command_config) if options.command_config else {}
-    protocol = properties.get("security.protocol", "PLAINTEXT").upper()
-    if protocol != "PLAINTEXT":
-        raise CommandError(
-            f"security.protocol={protocol} is not supported by this command yet: use a PLAINTEXT listener"
-        )
     request_timeout_ms = _milliseconds(properties, "request.timeout.ms", 30_000)
     api_timeout_ms = timeout_ms or _milliseconds(properties, "default.api.timeout.ms", default_timeout_ms)
     controllers = getattr(options, "bootstrap_controller", None)
@@ -65,6 +61,7 @@ def open_admin(
             client_id=properties.get("client.id", client_id),
             request_timeout_ms=min(request_timeout_ms, api_timeout_ms),
             api_timeout_ms=api_timeout_ms,
+            security=ClientSecurity.from_kafka(properties),
         )
     )
 
@@ -79,16 +76,15 @@ def _milliseconds(properties: Mapping[str, str], name: str, default: int) -> int
 def check_reachable(properties: Mapping[str, str]) -> None:
     """Fails at once if no broker listens, or none with TLS. librdkafka would silently try for ever."""
     from gralha.client.addresses import parse_bootstrap_servers
-    from gralha.client.connection import check_tls, open_socket
+    from gralha.client.connection import open_socket
     from gralha.client.errors import ConnectionFailedError
+    from gralha.client.security import ClientSecurity
 
-    with_tls = properties.get("security.protocol", "").upper() in ("SSL", "SASL_SSL")
+    security = ClientSecurity.for_socket(properties)
     failure: ConnectionFailedError | None = None
     for address in parse_bootstrap_servers(properties["bootstrap.servers"]):
         try:
-            with open_socket(address, timeout_ms=10_000) as connected:
-                if with_tls:
-                    check_tls(address, connected)
+            open_socket(address, 10_000, security).close()
             return
         except ConnectionFailedError as error:
             failure = failure or error
@@ -99,17 +95,19 @@ def check_reachable(properties: Mapping[str, str]) -> None:
 def check_coordinators(properties: Mapping[str, str]) -> None:
     """Fails at once if the cluster cannot have the coordinators that a client will need.
 
-    librdkafka would silently ask for ever. Our own client asks, which has no TLS and no SASL yet.
+    librdkafka would silently ask for ever. Our own client asks, which has no SASL yet.
     """
     from gralha.client.cluster import Cluster
     from gralha.client.coordinator_calls import GROUP, TRANSACTION, CoordinatorCalls
     from gralha.client.errors import ClientError, KafkaError
+    from gralha.client.security import SUPPORTED, ClientSecurity
 
-    if properties.get("security.protocol", "PLAINTEXT").upper() != "PLAINTEXT":
+    if properties.get("security.protocol", "PLAINTEXT").upper() not in SUPPORTED:
         return
     kinds = {"group.id": GROUP, "transactional.id": TRANSACTION}
     keys = [(kinds[name], properties[name]) for name in kinds if properties.get(name)]
-    with Cluster(properties["bootstrap.servers"]) as cluster:
+    security = ClientSecurity.from_kafka(properties)
+    with Cluster(properties["bootstrap.servers"], security=security) as cluster:
         for key_type, key in keys:
             try:
                 error = CoordinatorCalls(cluster).hopeless_coordinator(key, key_type)

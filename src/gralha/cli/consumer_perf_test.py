@@ -86,7 +86,7 @@ def _main(arguments: list[str]) -> int:
     properties = consumer_properties(options)
     if needs_librdkafka(options, properties):
         if options.print_metrics:
-            raise CommandError("--print-metrics is not possible with --group, TLS or SASL: leave it out")
+            raise CommandError("--print-metrics is not possible with --group or SASL: leave it out")
         _run_in_group(options, properties)
     else:
         _run_directly(options, properties)
@@ -94,9 +94,11 @@ def _main(arguments: list[str]) -> int:
 
 
 def needs_librdkafka(options: Namespace, properties: Mapping[str, str]) -> bool:
-    """Returns True for a member of a group, and for TLS and SASL, which our own client does not have yet."""
-    is_plain = properties.get("security.protocol", "PLAINTEXT").upper() == "PLAINTEXT"
-    return options.group is not None or not is_plain
+    """Returns True for a member of a group, and for SASL, which our own client does not have yet."""
+    from gralha.client.security import SUPPORTED
+
+    protocol = properties.get("security.protocol", "PLAINTEXT").upper()
+    return options.group is not None or protocol not in SUPPORTED
 
 
 def _run_in_group(options: Namespace, properties: dict[str, str]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
 
+from gralha.cli.librdkafka_tls import TRANSLATED, tls_settings
 from gralha.cli.program import CommandError
 from gralha.cli.suggestions import did_you_mean
 
@@ -21,7 +22,6 @@ _RENAMED = {
     "max.request.size": "message.max.bytes",
     "receive.buffer.bytes": "socket.receive.buffer.bytes",
     "send.buffer.bytes": "socket.send.buffer.bytes",
-    "ssl.truststore.location": "ssl.ca.location",
 }
 _DROPPED = frozenset(
     {
@@ -52,6 +52,7 @@ _ASSIGNORS = {
 # Properties that people set, for "did you mean". librdkafka knows many more.
 KNOWN = (
     *_RENAMED,
+    *TRANSLATED,
     *("acks", "allow.auto.create.topics", "auto.commit.interval.ms", "auto.offset.reset", "batch.size"),
     *("bootstrap.servers", "client.id", "compression.type", "delivery.timeout.ms", "enable.auto.commit"),
     *("enable.idempotence", "fetch.max.bytes", "fetch.min.bytes", "group.id", "group.instance.id"),
@@ -69,7 +70,7 @@ def to_librdkafka(properties: Mapping[str, str]) -> dict[str, Any]:
     """The same settings with librdkafka's names and units."""
     settings: dict[str, Any] = {}
     for name, value in properties.items():
-        if name in _DROPPED:
+        if name in _DROPPED or name in TRANSLATED:
             continue
         if name == "buffer.memory":
             settings["queue.buffering.max.kbytes"] = max(1, _integer(name, value) // 1024)
@@ -84,7 +85,7 @@ def to_librdkafka(properties: Mapping[str, str]) -> dict[str, Any]:
             settings[name] = ",".join(_assignor(part.strip()) for part in value.split(","))
         else:
             settings[_RENAMED.get(name, name)] = value
-    return settings
+    return settings | tls_settings(properties)
 
 
 def create(client_class: Callable[[dict[str, Any]], Client], settings: dict[str, Any]) -> Client:

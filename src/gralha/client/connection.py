@@ -5,7 +5,7 @@ highest common version and waits for the answer. `begin` sends a request without
 for the answer. Several requests may be begun; they are completed in the same order. Every failure becomes a
 ClientError that names the broker, and closes the connection.
 
-`open_socket` is the only function of the client that makes a socket. TLS and SASL will be there. Use a
+`open_socket` is the only function of the client that makes a socket, with TLS if the settings say so. Use a
 connection from one thread.
 """
 
@@ -25,6 +25,7 @@ from gralha.client.errors import (
     UnansweredError,
     UnsupportedApiError,
 )
+from gralha.client.security import PLAINTEXT, ClientSecurity
 from gralha.protocol.apis import ApiKey, request_header_version, response_header_version
 from gralha.protocol.errors import ErrorCode, error_for
 from gralha.protocol.message import Message
@@ -38,21 +39,12 @@ DEFAULT_REQUEST_TIMEOUT_MS: Final = 30_000
 MAX_HANDSHAKE_BYTES: Final = 1 << 20
 MAX_RESPONSE_BYTES: Final = 1 << 30
 _READ_BYTES: Final = 1 << 18
-# OpenSSL's reasons if the answer is not TLS, or if there is none.
-_NOT_TLS: Final = (
-    "WRONG_VERSION_NUMBER",
-    "RECORD_LAYER_FAILURE",
-    "HTTP_REQUEST",
-    "PACKET_LENGTH_TOO_LONG",
-    "UNEXPECTED_EOF_WHILE_READING",
-)
-
 
 AnyResponse = TypeVar("AnyResponse", bound=Message)
 
 
-def open_socket(address: Address, timeout_ms: int) -> socket.socket:
-    """Opens a TCP connection to a broker. Raises ConnectionFailedError with the reason."""
+def open_socket(address: Address, timeout_ms: int, security: ClientSecurity = PLAINTEXT) -> socket.socket:
+    """Connects to a broker, with TLS if wanted. Raises ConnectionFailedError with the reason."""
     try:
         connected = socket.create_connection(address, timeout=timeout_ms / 1000)
     except ConnectionRefusedError:
@@ -70,25 +62,7 @@ def open_socket(address: Address, timeout_ms: int) -> socket.socket:
     except OSError as error:
         raise ConnectionFailedError(f"No connection to {address}: {error.strerror or error}.") from None
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return connected
-
-
-def check_tls(address: Address, connected: socket.socket) -> None:
-    """Raises ConnectionFailedError if the port does not answer with TLS. Checks no certificates."""
-    import ssl
-
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    try:
-        context.wrap_socket(connected, server_hostname=address.host).close()
-    except OSError as error:
-        # Other errors, such as a missing client certificate, come from a TLS server.
-        if isinstance(error, ssl.SSLError) and error.reason not in (None, *_NOT_TLS):
-            return
-        raise ConnectionFailedError(
-            f"The server on {address} does not use TLS. Check the port and security.protocol."
-        ) from None
+    return security.wrap(connected, address) if security.uses_tls else connected
 
 
 class Begun(NamedTuple):
@@ -103,7 +77,14 @@ class Begun(NamedTuple):
 class Connection:
     """A connection that knows the versions of its broker."""
 
-    def __init__(self, address: Address, connected: socket.socket, client_id: str, timeout_ms: int) -> None:
+    def __init__(
+        self,
+        address: Address,
+        connected: socket.socket,
+        client_id: str,
+        timeout_ms: int,
+        security: ClientSecurity = PLAINTEXT,
+    ) -> None:
         self.address = address
         # API key -> the lowest and the highest version that the broker supports.
         self.versions: dict[int, tuple[int, int]] = {}
@@ -111,6 +92,7 @@ class Connection:
         self.api_versions = ApiVersionsResponse()
         self.closed = False
         self._socket = connected
+        self._security = security
         self._client_id = client_id
         self._timeout_ms = timeout_ms
         self._correlation_id = 0
@@ -123,10 +105,11 @@ class Connection:
         client_id: str = "gralha",
         connect_timeout_ms: int = DEFAULT_CONNECT_TIMEOUT_MS,
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
+        security: ClientSecurity = PLAINTEXT,
     ) -> "Connection":
         """Connects and asks for the broker's versions."""
-        connected = open_socket(address, connect_timeout_ms)
-        connection = cls(address, connected, client_id, request_timeout_ms)
+        connected = open_socket(address, connect_timeout_ms, security)
+        connection = cls(address, connected, client_id, request_timeout_ms, security)
         try:
             connection._learn_versions()
         except UnansweredError as error:
@@ -183,6 +166,11 @@ class Connection:
 
     def fileno(self) -> int:
         return self._socket.fileno()
+
+    @property
+    def has_decrypted(self) -> bool:
+        """True if TLS has bytes of an answer already, which the system does not know of."""
+        return self._security.uses_tls and self._socket.pending() > 0  # type: ignore[attr-defined]
 
     def close(self) -> None:
         """Closes the socket. A second call does nothing."""
@@ -242,9 +230,7 @@ class Connection:
             ) from None
         except OSError as error:
             self.close()
-            raise UnansweredError(
-                f"The connection to {self.address} broke: {error.strerror or error}."
-            ) from None
+            raise UnansweredError(self._why_broken(error)) from None
         except BaseException:
             # Half a frame may be on its way, so the next answer could not be matched with its request.
             self.close()
@@ -263,8 +249,9 @@ class Connection:
         request.encode(writer, begun.version)
         writer.end_frame()
         deadline = time.monotonic() + begun.timeout_ms / 1000
-        # Record batches are separate chunks and are sent without copying.
-        for chunk in writer.finish_in_memory():
+        # Record batches are separate chunks and are sent without copying. TLS copies them anyway.
+        chunks = writer.finish_in_memory()
+        for chunk in [b"".join(chunks)] if self._security.uses_tls else chunks:
             self._socket.settimeout(_remaining(deadline))
             self._socket.sendall(chunk)
 
@@ -279,11 +266,15 @@ class Connection:
         chunks = []
         missing = size_bytes
         while missing > 0:
-            chunk = _receive(self._socket, missing, _remaining(deadline))
+            if self._security.uses_tls:
+                self._socket.settimeout(_remaining(deadline))
+                chunk = self._socket.recv(min(missing, _READ_BYTES))
+            else:
+                chunk = _receive(self._socket, missing, _remaining(deadline))
             if not chunk:
                 raise UnansweredError(
                     f"The broker {self.address} closed the connection. "
-                    "Check that it is a PLAINTEXT listener, and look at the broker's log."
+                    f"Check that it is a {self._security.protocol} listener, and look at the broker's log."
                 )
             chunks.append(chunk)
             missing -= len(chunk)
@@ -307,12 +298,22 @@ class Connection:
         assert isinstance(response, response_class)
         return response
 
+    def _why_broken(self, error: OSError) -> str:
+        reason = f"The connection to {self.address} broke: {error.strerror or error}."
+        if not self._security.uses_tls:
+            return reason
+        from gralha.client.tls_errors import why_tls_ended
+
+        return why_tls_ended(error, self.address) or reason
+
     def _not_kafka(self) -> UnansweredError:
         return UnansweredError(f"The server on {self.address} does not use Kafka's protocol. Check the port.")
 
 
 def answered(timeout_s: float, connections: Sequence[Connection]) -> bool:
     """Waits until one of the connections has an answer to read, or has broken. Returns False if none has."""
+    if any(connection.has_decrypted for connection in connections):
+        return True
     poll = select.poll()
     for connection in connections:
         poll.register(connection.fileno(), select.POLLIN)

@@ -15,6 +15,7 @@ from typing import Final
 
 from gralha.client.errors import SettingsError
 from gralha.client.known_settings import KNOWN_SETTINGS
+from gralha.client.security import LIBRDKAFKA_NAMES, PLAINTEXT, ClientSecurity
 from gralha.protocol.compression import NAMES as COMPRESSIONS
 
 READ_UNCOMMITTED: Final = "read_uncommitted"
@@ -37,6 +38,7 @@ class ClientSettings:
     request_timeout_ms: int = 30_000
     connect_timeout_ms: int = 10_000
     default_api_timeout_ms: int = 60_000
+    security: ClientSecurity = PLAINTEXT
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 1_000
     # Reading
@@ -84,13 +86,13 @@ class _Parser:
         self._options = {name.strip(): str(value).strip() for name, value in options.items()}
 
     def settings(self) -> ClientSettings:
-        self._refuse_security()
         defaults = ClientSettings
         acks = self._acks()
         in_flight = self._integer("max.in.flight.requests.per.connection", 5, 1)
         codec = self._choice("compression.type", COMPRESSIONS, "none")
         return ClientSettings(
             bootstrap_servers=self._bootstrap_servers(),
+            security=ClientSecurity.from_kafka(self._options),
             client_id=self._options.get("client.id") or defaults.client_id,
             request_timeout_ms=self._integer("request.timeout.ms", defaults.request_timeout_ms, 1),
             connect_timeout_ms=self._integer(
@@ -120,16 +122,8 @@ class _Parser:
             delivery_timeout_ms=self._integer("delivery.timeout.ms", defaults.delivery_timeout_ms, 1),
             enable_idempotence=self._idempotence(acks, in_flight),
             max_in_flight_requests=in_flight,
-            unknown=tuple(sorted(name for name in self._options if name not in KNOWN_SETTINGS)),
+            unknown=tuple(sorted(self._options.keys() - KNOWN_SETTINGS - LIBRDKAFKA_NAMES)),
         )
-
-    def _refuse_security(self) -> None:
-        protocol = self._options.get("security.protocol", "PLAINTEXT").upper()
-        if protocol != "PLAINTEXT":
-            raise SettingsError(
-                f"security.protocol={protocol} is not supported yet: only PLAINTEXT is. "
-                "Remove the setting, and connect to a PLAINTEXT listener."
-            )
 
     def _bootstrap_servers(self) -> str:
         servers = self._options.get("bootstrap.servers", "")

@@ -4,13 +4,15 @@ Names, types, defaults and limits are those of Apache Kafka 4.3; the sentences a
 on purpose: `max.connections` and `max.connections.per.ip` are finite. Settings that tune Kafka's threads are
 accepted, so that a Kafka user's file works unchanged, and their documentation says that they have no effect.
 `broker_log_configs` has the keys for logs and replicas, `broker_coordinator_configs` the keys for groups and
-transactions. Keys that Kafka does not have begin with `gralha.`.
+transactions, `broker_security_configs` the keys for security. Keys that Kafka does not have begin with
+`gralha.`.
 """
 
 from typing import Final
 
 from gralha.metadata.broker_coordinator_configs import COORDINATOR_SECTIONS
 from gralha.metadata.broker_log_configs import LOG_SECTIONS
+from gralha.metadata.broker_security_configs import SECURITY_SECTIONS
 from gralha.metadata.config_notation import read_keys
 from gralha.metadata.config_types import ConfigKey
 
@@ -208,6 +210,7 @@ BROKER_SECTIONS: Final[dict[str, str]] = {
     "The quorum and the metadata": _QUORUM,
     "Connections and requests": _SOCKETS,
     "New topics": _TOPIC_POLICY,
+    **SECURITY_SECTIONS,
     **LOG_SECTIONS,
     **COORDINATOR_SECTIONS,
     "Threads and metrics": _THREADS,

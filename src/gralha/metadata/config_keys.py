@@ -31,6 +31,7 @@ from gralha.metadata.config_types import (
     split_list,
 )
 from gralha.metadata.group_configs import GROUP_CONFIGS
+from gralha.metadata.listener_configs import PREFIX, broker_config_key
 from gralha.metadata.topic_configs import TOPIC_CONFIGS
 
 __all__ = [
@@ -213,7 +214,7 @@ def broker_config_value(name: str, layers: BrokerConfigLayers) -> str | None:
 
 def effective_broker_config(name: str, layers: BrokerConfigLayers) -> EffectiveConfig:
     """One broker config with its source and synonyms. An unknown name may hold a secret, so it is hidden."""
-    key = BROKER_CONFIGS.get(name)
+    key = broker_config_key(name)
     sensitive = key is None or key.sensitive
     units = _UNIT_SYNONYMS.get(name, ((name, 1),))
     synonyms = _unit_synonyms(units, layers)
@@ -348,7 +349,13 @@ def validate_broker_configs(configs: Mapping[str, str], per_broker: bool) -> str
 
     Unknown names are accepted, as in Kafka: a plugin or a later version may know them.
     """
-    known = {name: BROKER_CONFIGS[name] for name in configs if name in BROKER_CONFIGS}
+    known = {name: key for name in configs if (key := broker_config_key(name)) is not None}
+    common = sorted(name for name in known if name.startswith("ssl.") and not known[name].read_only)
+    if common:
+        return (
+            "These security configs can be dynamically updated only per-listener using the listener prefix "
+            f"({PREFIX}<listener>.): [{', '.join(common)}]"
+        )
     fixed = sorted(name for name, key in known.items() if key.read_only)
     if fixed:
         return f"Cannot update these configs dynamically: [{', '.join(fixed)}]"

@@ -7,6 +7,7 @@ Each node is a broker and a controller, except brokers that are added later. It 
 from __future__ import annotations
 
 import shutil
+import ssl
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -55,7 +56,9 @@ class GralhaCluster:
         """Starts every node that is not running. Returns when each of them serves clients."""
         try:
             for node_id in self.spawn():
-                self.process(node_id).wait_ready(self.ports[node_id], len(self._running()), timeout_s)
+                self.process(node_id).wait_ready(
+                    self.ports[node_id], len(self._running()), timeout_s, self._client_tls()
+                )
         except StartError:
             self.kill()
             raise
@@ -107,6 +110,10 @@ class GralhaCluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _client_tls(self) -> ssl.SSLContext | None:
+        """What a client encrypts connections with. None for plaintext."""
+        return None
 
     def _runs(self, node_id: int) -> bool:
         return node_id in self._processes and self._processes[node_id].alive

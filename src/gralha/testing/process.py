@@ -13,6 +13,7 @@ import os
 import random
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import time
@@ -93,10 +94,12 @@ class ServerProcess:
         resident_pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return resident_pages * os.sysconf("SC_PAGE_SIZE")
 
-    def wait_ready(self, port: int, brokers: int = 1, timeout_s: float = 60.0) -> None:
+    def wait_ready(
+        self, port: int, brokers: int = 1, timeout_s: float = 60.0, tls: ssl.SSLContext | None = None
+    ) -> None:
         """Returns when the port serves a cluster of that many brokers. Raises StartError if it does not."""
         deadline = time.monotonic() + timeout_s
-        while brokers_seen_at(port) < brokers:
+        while brokers_seen_at(port, tls=tls) < brokers:
             if not self.alive:
                 raise StartError(
                     f"process ended with exit code {self._popen.returncode} instead of serving port {port}: "
@@ -110,12 +113,18 @@ class ServerProcess:
             time.sleep(POLL_INTERVAL_S)
 
 
-def brokers_seen_at(port: int, host: str = "127.0.0.1") -> int:
-    """The number of live brokers that the broker at this port knows. 0 if it does not answer."""
+def brokers_seen_at(port: int, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> int:
+    """The number of live brokers that the broker at this port knows. 0 if it does not answer.
+
+    With `tls` the question is encrypted.
+    """
     api_key, api_version, correlation_id, no_client_id, no_topics = 3, 1, 0, -1, 0
     request = struct.pack(">hhihi", api_key, api_version, correlation_id, no_client_id, no_topics)
     try:
-        with socket.create_connection((host, port), timeout=5) as connection:
+        with contextlib.ExitStack() as stack:
+            connection = stack.enter_context(socket.create_connection((host, port), timeout=5))
+            if tls is not None:
+                connection = stack.enter_context(tls.wrap_socket(connection, server_hostname=host))
             connection.sendall(struct.pack(">i", len(request)) + request)
             with connection.makefile("rb") as answer:
                 size, _, brokers = struct.unpack(">iii", answer.read(12))

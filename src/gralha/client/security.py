@@ -1,0 +1,117 @@
+"""How a client protects its connections: `security.protocol` and the settings that belong to it.
+
+The names are those of Kafka's clients, and those of librdkafka for the files of TLS. Files are read when the
+first connection is opened. Contexts are kept, so that all connections of a process share them.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from gralha.client.errors import ConnectionFailedError, SettingsError
+
+if TYPE_CHECKING:
+    import ssl
+
+    from gralha.client.addresses import Address
+
+PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+# What our own client can use.
+SUPPORTED: Final = ("PLAINTEXT", "SSL")
+# Names that librdkafka has and Kafka's clients do not have.
+LIBRDKAFKA_NAMES: Final = frozenset(
+    {
+        "enable.ssl.certificate.verification",
+        "ssl.ca.location",
+        "ssl.ca.pem",
+        "ssl.certificate.location",
+        "ssl.certificate.pem",
+        "ssl.key.location",
+        "ssl.key.pem",
+    }
+)
+
+
+@dataclass(frozen=True)
+class ClientSecurity:
+    """The protocol, and the settings of TLS by name. They may have secrets, so they are not shown."""
+
+    protocol: str = "PLAINTEXT"
+    texts: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @property
+    def uses_tls(self) -> bool:
+        return self.protocol in ("SSL", "SASL_SSL")
+
+    @staticmethod
+    def from_kafka(options: Mapping[str, str]) -> ClientSecurity:
+        """The security in the settings of a client. Raises SettingsError if this client cannot provide it."""
+        security = ClientSecurity.for_socket(options)
+        if security.protocol not in SUPPORTED:
+            raise SettingsError(
+                f"security.protocol={security.protocol} is not supported yet: use {' or '.join(SUPPORTED)}, "
+                "and connect to such a listener."
+            )
+        return security
+
+    @staticmethod
+    def for_socket(options: Mapping[str, str]) -> ClientSecurity:
+        """The same for a socket alone: SASL is left to somebody else."""
+        protocol = options.get("security.protocol", "PLAINTEXT").strip().upper()
+        if protocol not in PROTOCOLS:
+            raise SettingsError(
+                f"security.protocol={protocol} is not allowed: "
+                f"use {', '.join(PROTOCOLS[:-1])} or {PROTOCOLS[-1]}."
+            )
+        texts = {
+            name: value
+            for name, value in options.items()
+            if name.startswith("ssl.") or name == "enable.ssl.certificate.verification"
+        }
+        security = ClientSecurity(protocol, tuple(sorted(texts.items())))
+        if not security.uses_tls:
+            return ClientSecurity(protocol)
+        security.check()
+        return security
+
+    def check(self) -> None:
+        """Raises SettingsError if a setting of TLS is wrong. Reads no files."""
+        from gralha.security.tls_settings import TlsError, TlsSettings
+
+        try:
+            TlsSettings(dict(self.texts))
+        except TlsError as error:
+            raise SettingsError(f"{error}.") from None
+
+    def wrap(self, connected: socket.socket, address: Address) -> socket.socket:
+        """Shakes hands with the server. After a failure the socket is closed, and a ClientError says why."""
+        from gralha.client.tls_errors import why_tls_failed
+
+        try:
+            return _context(self.texts).wrap_socket(connected, server_hostname=address.host)
+        except TimeoutError:
+            reason = f"The server on {address} did not finish the TLS handshake in time."
+        except OSError as error:
+            reason = why_tls_failed(error, address)
+        finally:
+            # The new socket has taken over the descriptor, so this closes nothing after a success.
+            connected.close()
+        raise ConnectionFailedError(reason)
+
+
+PLAINTEXT: Final = ClientSecurity()
+
+
+@lru_cache(maxsize=16)
+def _context(texts: tuple[tuple[str, str], ...]) -> ssl.SSLContext:
+    from gralha.security.key_stores import client_context
+    from gralha.security.tls_settings import TlsError, TlsSettings
+
+    try:
+        return client_context(TlsSettings(dict(texts)))
+    except TlsError as error:
+        raise SettingsError(f"{error}.") from None
