@@ -176,10 +176,11 @@ def test_an_override_replaces_a_line_and_is_named_when_it_is_wrong() -> None:
         ("ssl.keystore.location=/etc/broker.p12", "TLS"),
         ("ssl.truststore.password=secret", "TLS"),
         ("ssl.client.auth=required", "TLS"),
-        ("sasl.enabled.mechanisms=SCRAM-SHA-512", "SASL"),
+        ("sasl.kerberos.service.name=kafka", "SASL setting of this name"),
+        ("sasl.server.callback.handler.class=com.example.Handler", "SASL setting of this name"),
         ("listener.name.internal.ssl.keystore.location=/etc/broker.p12", "TLS"),
-        ("listener.name.internal.scram-sha-256.sasl.jaas.config=Module required;", "SASL"),
-        ("security.inter.broker.protocol=SASL_SSL", "protocol but PLAINTEXT"),
+        ("listener.name.internal.plain.sasl.login.class=com.example.Login", "SASL setting of this name"),
+        ("security.inter.broker.protocol=SASL_SSL", "protocol but PLAINTEXT and SASL_PLAINTEXT"),
     ],
 )
 def test_a_node_does_not_start_open_when_its_file_asks_for_security(line: str, missing: str) -> None:

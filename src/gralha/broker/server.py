@@ -5,6 +5,7 @@ import logging
 from typing import Final
 
 from gralha.broker.connection import Connection, ConnectionLimits, ConnectionSettings
+from gralha.broker.login import LoginSettings
 from gralha.broker.pipeline import Api
 from gralha.broker.presence import Presence
 from gralha.broker.request_meters import RequestMeters
@@ -39,10 +40,22 @@ class Server:
         self.listeners: list[ConnectionSettings] = []
         self._servers: list[asyncio.Server] = []
 
-    async def bind(self, listener: str, host: str, port: int, apis: dict[int, Api]) -> int:
-        """Binds an address without serving it yet. Returns the port, which matters if it was given as 0."""
+    async def bind(
+        self,
+        listener: str,
+        host: str,
+        port: int,
+        apis: dict[int, Api],
+        login: LoginSettings | None = None,
+    ) -> int:
+        """Binds an address without serving it yet. Returns the port, which matters if it was given as 0.
+
+        `login` is for a listener with SASL.
+        """
         loop = asyncio.get_running_loop()
-        settings = ConnectionSettings(apis, listener, self._max_request_bytes, self.limits, self._meters)
+        settings = ConnectionSettings(
+            apis, listener, self._max_request_bytes, self.limits, self._meters, login
+        )
         server = await loop.create_server(
             lambda: Connection(settings, loop),
             host or None,
