@@ -48,12 +48,14 @@ def open_admin(
     """An admin client with the connection options. A command's --timeout overrides the file's timeouts."""
     from gralha.client.admin import Admin
     from gralha.client.cluster import Cluster
+    from gralha.client.login import login_of
 
     properties = load_properties(options.command_config) if options.command_config else {}
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
-    if protocol != "PLAINTEXT":
+    if protocol not in ("PLAINTEXT", "SASL_PLAINTEXT"):
         raise CommandError(
-            f"security.protocol={protocol} is not supported by this command yet: use a PLAINTEXT listener"
+            f"security.protocol={protocol} is not supported by this command yet: use a listener with "
+            "PLAINTEXT or SASL_PLAINTEXT"
         )
     request_timeout_ms = _milliseconds(properties, "request.timeout.ms", 30_000)
     api_timeout_ms = timeout_ms or _milliseconds(properties, "default.api.timeout.ms", default_timeout_ms)
@@ -65,6 +67,7 @@ def open_admin(
             client_id=properties.get("client.id", client_id),
             request_timeout_ms=min(request_timeout_ms, api_timeout_ms),
             api_timeout_ms=api_timeout_ms,
+            login=login_of(properties),
         )
     )
 
@@ -99,17 +102,18 @@ def check_reachable(properties: Mapping[str, str]) -> None:
 def check_coordinators(properties: Mapping[str, str]) -> None:
     """Fails at once if the cluster cannot have the coordinators that a client will need.
 
-    librdkafka would silently ask for ever. Our own client asks, which has no TLS and no SASL yet.
+    librdkafka would silently ask for ever. Our own client asks, which has no TLS yet.
     """
     from gralha.client.cluster import Cluster
     from gralha.client.coordinator_calls import GROUP, TRANSACTION, CoordinatorCalls
     from gralha.client.errors import ClientError, KafkaError
+    from gralha.client.login import login_of
 
-    if properties.get("security.protocol", "PLAINTEXT").upper() != "PLAINTEXT":
+    if properties.get("security.protocol", "PLAINTEXT").upper() not in ("PLAINTEXT", "SASL_PLAINTEXT"):
         return
     kinds = {"group.id": GROUP, "transactional.id": TRANSACTION}
     keys = [(kinds[name], properties[name]) for name in kinds if properties.get(name)]
-    with Cluster(properties["bootstrap.servers"]) as cluster:
+    with Cluster(properties["bootstrap.servers"], login=login_of(properties)) as cluster:
         for key_type, key in keys:
             try:
                 error = CoordinatorCalls(cluster).hopeless_coordinator(key, key_type)

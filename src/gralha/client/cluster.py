@@ -20,6 +20,7 @@ from gralha.client.connection import (
     Connection,
 )
 from gralha.client.errors import ClientError, ConnectionFailedError, UnansweredError
+from gralha.client.login import ClientLogin
 from gralha.client.settings import ClientSettings
 from gralha.protocol.coordinators import CANNOT_BE_CREATED
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
@@ -85,7 +86,9 @@ class Cluster:
         through_controllers: bool = False,
         waits_for_first_answer: bool = False,
         sleep: Callable[[float], None] = time.sleep,
+        login: ClientLogin | None = None,
     ) -> None:
+        self._login = login
         self.api_timeout_ms = api_timeout_ms
         self.request_timeout_ms = request_timeout_ms
         self.through_controllers = through_controllers
@@ -121,6 +124,7 @@ class Cluster:
             api_timeout_ms=api_timeout_ms,
             waits_for_first_answer=waits_for_first_answer,
             sleep=sleep,
+            login=settings.login,
         )
 
     def close(self) -> None:
@@ -294,6 +298,7 @@ class Cluster:
             client_id=self._client_id,
             connect_timeout_ms=self._connect_timeout_ms,
             request_timeout_ms=self.request_timeout_ms,
+            login=self._login,
         )
 
     # Repeating calls

@@ -15,6 +15,7 @@ from typing import Final
 
 from gralha.client.errors import SettingsError
 from gralha.client.known_settings import KNOWN_SETTINGS
+from gralha.client.login import ClientLogin, login_of
 from gralha.protocol.compression import NAMES as COMPRESSIONS
 
 READ_UNCOMMITTED: Final = "read_uncommitted"
@@ -56,6 +57,8 @@ class ClientSettings:
     delivery_timeout_ms: int = 120_000
     enable_idempotence: bool = True
     max_in_flight_requests: int = 5
+    # How the client logs in, if it does.
+    login: ClientLogin | None = None
     # Names that no Kafka client knows, as given.
     unknown: tuple[str, ...] = ()
 
@@ -120,15 +123,16 @@ class _Parser:
             delivery_timeout_ms=self._integer("delivery.timeout.ms", defaults.delivery_timeout_ms, 1),
             enable_idempotence=self._idempotence(acks, in_flight),
             max_in_flight_requests=in_flight,
+            login=login_of(self._options),
             unknown=tuple(sorted(name for name in self._options if name not in KNOWN_SETTINGS)),
         )
 
     def _refuse_security(self) -> None:
         protocol = self._options.get("security.protocol", "PLAINTEXT").upper()
-        if protocol != "PLAINTEXT":
+        if protocol not in ("PLAINTEXT", "SASL_PLAINTEXT"):
             raise SettingsError(
-                f"security.protocol={protocol} is not supported yet: only PLAINTEXT is. "
-                "Remove the setting, and connect to a PLAINTEXT listener."
+                f"security.protocol={protocol} is not supported yet: only PLAINTEXT and SASL_PLAINTEXT are. "
+                "Change the setting, and connect to such a listener."
             )
 
     def _bootstrap_servers(self) -> str:
