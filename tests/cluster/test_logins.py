@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from tests.received import place_of, value_of
 from tests.sasl_cluster import MECHANISMS, PASSWORD, USER, SaslCluster
 
 TIMEOUT_S = 60.0
@@ -22,7 +23,7 @@ def cluster() -> Iterator[SaslCluster]:
         yield cluster
 
 
-def client(cluster: SaslCluster, mechanism: str) -> dict[str, object]:
+def client(cluster: SaslCluster, mechanism: str) -> dict[str, str | int | float | bool]:
     return {
         "bootstrap.servers": cluster.bootstrap,
         "security.protocol": "SASL_PLAINTEXT",
@@ -76,7 +77,7 @@ def _consumed(cluster: SaslCluster) -> dict[tuple[int, int], bytes]:
         assert messages, f"{len(found)} of {COUNT} records"
         for message in messages:
             assert message.error() is None
-            found[message.partition(), message.offset()] = message.value()
+            found[place_of(message)] = value_of(message)
     consumer.close()
     return found
 
