@@ -97,10 +97,6 @@ def test_missing_names_are_named() -> None:
             "listeners=FOO://localhost:1",
             "add it to listener.security.protocol.map, for example FOO:PLAINTEXT",
         ),
-        (
-            "listeners=SASL_SSL://localhost:9092",
-            "uses SASL_SSL, which this release cannot use; supported: PLAINTEXT and SSL",
-        ),
         ("controller.quorum.bootstrap.servers=localhost", "not of the form host:port"),
         ("inter.broker.listener.name=INTERNAL", "INTERNAL is not among the listeners"),
         ("controller.quorum.voters=2@localhost:9093", "does not name this node"),
@@ -177,10 +173,10 @@ def test_an_override_replaces_a_line_and_is_named_when_it_is_wrong() -> None:
         ("super.users=User:admin", "authorization"),
         ("allow.everyone.if.no.acl.found=false", "authorization"),
         ("ssl.engine.factory.class=org.example.Factory", "TLS by classes of Java"),
-        ("sasl.enabled.mechanisms=SCRAM-SHA-512", "SASL"),
         ("listener.name.internal.ssl.engine.factory.class=org.example.Factory", "TLS by classes of Java"),
-        ("listener.name.internal.scram-sha-256.sasl.jaas.config=Module required;", "SASL"),
-        ("security.inter.broker.protocol=SASL_SSL", "protocol but PLAINTEXT and SSL"),
+        ("sasl.kerberos.service.name=kafka", "SASL setting of this name"),
+        ("sasl.server.callback.handler.class=com.example.Handler", "SASL setting of this name"),
+        ("listener.name.internal.plain.sasl.login.class=com.example.Login", "SASL setting of this name"),
     ],
 )
 def test_a_node_does_not_start_open_when_its_file_asks_for_security(line: str, missing: str) -> None:

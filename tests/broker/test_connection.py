@@ -234,7 +234,6 @@ async def test_one_connection_too_many_is_closed(max_connections: int, per_ip: i
 
 
 TLS_HELLO = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
-SASL_HANDSHAKE = b"\x00\x00\x00\x14\x00\x11\x00\x01\x00\x00\x00\x05\xff\xff\x00\x05PLAIN\x00\x00\x00"
 
 
 @pytest.mark.parametrize(
@@ -243,9 +242,8 @@ SASL_HANDSHAKE = b"\x00\x00\x00\x14\x00\x11\x00\x01\x00\x00\x00\x05\xff\xff\x00\
         (TLS_HELLO, "began a TLS handshake. The listener PLAINTEXT is plaintext: set security.protocol="),
         (b"GET /metrics HTTP/1.1\r\n\r\n", "sent an HTTP request, but this port is for Kafka clients. "),
         (b"POST / HTTP/1.1\r\n\r\n", "sent an HTTP request"),
-        (SASL_HANDSHAKE, "wants to log in with SASL. The listener PLAINTEXT is plaintext: "),
     ],
-    ids=["TLS", "GET", "POST", "SASL"],
+    ids=["TLS", "GET", "POST"],
 )
 async def test_another_protocol_is_one_warning_for_each_address(
     door: Fixture, caplog: pytest.LogCaptureFixture, data: bytes, words: str

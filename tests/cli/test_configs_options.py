@@ -53,7 +53,11 @@ def test_entities(arguments: list[str], types: list[str], names: list[str]) -> N
             ["--alter", "--entity-type", "brokers", "--add-config", "a=b"],
             "An entity-name or default entity must be",
         ),
-        (["--describe", "--user", "ana"], "Quotas and credentials of users cannot be shown or changed yet"),
+        (["--describe", "--client", "c"], "Quotas of clients cannot be shown or changed yet"),
+        (
+            ["--describe", "--client", "c", "--user", "ana"],
+            "Quotas of clients cannot be shown or changed yet",
+        ),
     ],
 )
 def test_wrong_calls(arguments: list[str], message: str) -> None:

@@ -29,10 +29,7 @@ SUBCOMMANDS = {
 # What Gralha lacks, and why.
 GAPS = {
     "kafka-dump-log": {"--remote-log-metadata-decoder": "Gralha has no tiered storage"},
-    "kafka-storage format": {
-        "--add-scram": "Gralha's brokers have no SCRAM yet",
-        "-S": "the short name of --add-scram",
-    },
+    "kafka-storage format": {},
 }
 LINES = [
     " ".join(words)

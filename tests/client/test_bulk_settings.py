@@ -83,8 +83,8 @@ def test_idempotence_gives_way_as_in_kafka(options: dict[str, str], idempotent: 
         ({"fetch.max.bytes": "-1"}, r"fetch\.max\.bytes=-1 is not allowed: it must be from 1 to"),
         ({"check.crcs": "yes"}, r"check\.crcs=yes is not allowed: use true or false"),
         (
-            {"security.protocol": "SASL_SSL"},
-            r"security\.protocol=SASL_SSL is not supported yet: use PLAINTEXT or SSL",
+            {"security.protocol": "SASL"},
+            r"security\.protocol=SASL is not allowed: use PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL",
         ),
         ({"acks": "1", "enable.idempotence": "true"}, "needs acks=all, not acks=1"),
         (

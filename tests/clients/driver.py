@@ -10,7 +10,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 TIMEOUT_S = 15.0
 # A consumer's close waits for the fetch under way, so short fetches keep the suite quick.
@@ -64,6 +64,30 @@ class Placed:
     offset: int
 
 
+class Login(NamedTuple):
+    """How a client logs in on a listener with SASL_PLAINTEXT."""
+
+    mechanism: str
+    user: str
+    password: str
+
+    def for_librdkafka(self) -> dict[str, str]:
+        return {
+            "security.protocol": "SASL_PLAINTEXT",
+            "sasl.mechanism": self.mechanism,
+            "sasl.username": self.user,
+            "sasl.password": self.password,
+        }
+
+    def for_python(self) -> dict[str, str]:
+        return {
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": self.mechanism,
+            "sasl_plain_username": self.user,
+            "sasl_plain_password": self.password,
+        }
+
+
 class ClientError(Exception):
     """A client's error, by Kafka's name."""
 
@@ -82,8 +106,9 @@ class Driver(abc.ABC):
     NAME: ClassVar[str]
     CANNOT: ClassVar[Mapping[str, str]] = {}
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, login: Login | None = None) -> None:
         self.bootstrap = bootstrap
+        self.login = login
 
     def close(self) -> None:  # noqa: B027  # most drivers keep nothing open between calls
         """Closes everything that the driver keeps open between calls."""

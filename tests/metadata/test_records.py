@@ -34,8 +34,6 @@ NOT_APPLIED = {
     "EndTransactionRecord",
     "RemoveAccessControlEntryRecord",
     "RemoveDelegationTokenRecord",
-    "RemoveUserScramCredentialRecord",
-    "UserScramCredentialRecord",
     "ZkMigrationStateRecord",
 }
 

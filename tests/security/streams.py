@@ -5,11 +5,10 @@ import ssl
 from collections import deque
 from typing import Any
 
-from tests.certificates import Authority
-
 from gralha.security.key_stores import client_context, server_context
 from gralha.security.tls_settings import TlsSettings
 from gralha.security.tls_stream import CiphertextBuffer, TlsStream
+from tests.certificates import Authority
 
 AUTHORITY = Authority()
 SERVER = AUTHORITY.issue()

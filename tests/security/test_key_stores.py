@@ -6,11 +6,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.certificates import Authority, Identity
 
 from gralha.security.cipher_suites import openssl_name
 from gralha.security.key_stores import client_context, readable_by_others, server_context
 from gralha.security.tls_settings import TlsError, TlsSettings
+from tests.certificates import Authority, Identity
 
 PASSWORD = "open sesame"
 

@@ -9,10 +9,10 @@ from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.certificates import Authority
 
 from gralha.security.distinguished_names import subject_of
 from gralha.security.principal_mapping import NoRuleError, PrincipalMapping, RuleError
+from tests.certificates import Authority
 
 AUTHORITY = Authority()
 CN, O, OU, C = (  # noqa: E741

@@ -6,6 +6,8 @@ import ssl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from gralha.security.tls_stream import CIPHERTEXT_BYTES, RECORD_BYTES
 from tests.certificates import LONG_AGO, Authority
 from tests.security.streams import (
     AUTHORITY,
@@ -15,8 +17,6 @@ from tests.security.streams import (
     client_tls,
     server_tls,
 )
-
-from gralha.security.tls_stream import CIPHERTEXT_BYTES, RECORD_BYTES
 
 OLDER = client_tls(ssl_enabled_protocols="TLSv1.2")
 sizes = st.lists(st.integers(1, 70_000), min_size=1, max_size=8)

@@ -6,8 +6,20 @@ support are errors too: the node must not start without protection instead.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
+from gralha.broker.sasl_settings import (
+    INTER_BROKER,
+    SASL_PROTOCOLS,
+    TO_CONTROLLERS,
+    Lookup,
+    SaslListener,
+    SaslLogin,
+    own_login,
+    sasl_listener,
+    sasl_problems,
+)
 from gralha.metadata.broker_configs import BROKER_CONFIGS
 from gralha.metadata.config_types import ConfigError, ConfigValue, parse_value
 from gralha.metadata.listener_configs import broker_config_key, listener_texts, without_listener
@@ -17,27 +29,28 @@ from gralha.protocol.properties import parse_properties
 DEFAULT_LISTENER: Final = "PLAINTEXT://localhost:9092"
 # Kafka also requires a listener of the controller, but nobody would use it in a quorum of one.
 REQUIRED: Final = ("process.roles", "node.id")
-SERVED_PROTOCOLS: Final = ("PLAINTEXT", "SSL")
+SERVED_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 # In the order of Kafka's numbers.
 SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 ANY_ADDRESS: Final = ("", "0.0.0.0", "::")
 # Names of settings, or their beginnings, that need something which this release does not have.
 MISSING_SECURITY: Final = {
     "ssl.engine.factory.class": "TLS by classes of Java",
-    "sasl.": "SASL",
+    "sasl.": "SASL setting of this name",
     "authorizer.class.name": "authorization",
     "super.users": "authorization",
     "allow.everyone.if.no.acl.found": "authorization",
     "principal.builder.class": "authentication",
-    "security.inter.broker.protocol": "protocol but PLAINTEXT and SSL",
     "delegation.token.secret.key": "delegation tokens",
     "delegation.token.master.key": "delegation tokens",
 }
 HARMLESS_SECURITY: Final = (
     ("security.inter.broker.protocol", "plaintext"),
-    ("security.inter.broker.protocol", "ssl"),
     ("allow.everyone.if.no.acl.found", "true"),
 )
+# Prefixes of settings for one SASL mechanism, and the settings that may have them besides `sasl.`.
+_MECHANISM_PREFIXES: Final = ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "gssapi")
+_OF_MECHANISMS: Final = ("connections.max.reauth.ms", "connection.failed.authentication.delay.ms")
 METRICS_LISTENER: Final = "gralha.metrics.listener"
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
@@ -81,9 +94,15 @@ class NodeConfig:
     """The typed settings of one node. `values` has every known key, `texts` the text of the file."""
 
     def __init__(
-        self, texts: Mapping[str, str], values: Mapping[str, ConfigValue], hostname: Callable[[], str]
+        self,
+        texts: Mapping[str, str],
+        values: Mapping[str, ConfigValue],
+        hostname: Callable[[], str],
+        prefixed: Mapping[str, str] | None = None,
     ) -> None:
+        """`prefixed` are the settings of single listeners and mechanisms. They may have passwords."""
         self.texts = dict(texts)
+        self._sasl = Lookup({**texts, **(prefixed or {})}, values, BROKER_CONFIGS)
         self.values = dict(values)
         self.node_id = self.number("node.id")
         self.texts.setdefault("broker.id", str(self.node_id))
@@ -143,8 +162,34 @@ class NodeConfig:
         names = [one.name for one in self.client_listeners]
         if wanted:
             return wanted.upper() if wanted.upper() in names else None
-        protocol = self.text("security.inter.broker.protocol")
+        protocol = (self.text("security.inter.broker.protocol") or "").upper()
         return next((one.name for one in self.client_listeners if one.protocol == protocol), None)
+
+    def sasl_listener(self, listener: Listener) -> SaslListener | None:
+        """The SASL settings of a listener, if it uses SASL."""
+        return sasl_listener(self._sasl, listener.name) if listener.protocol in SASL_PROTOCOLS else None
+
+    @property
+    def login_to_brokers(self) -> SaslLogin | None:
+        """How this broker logs in to other brokers, if it must."""
+        name = self.inter_broker_listener
+        protocols = {one.name: one.protocol for one in self.client_listeners}
+        if name is None or protocols[name] not in SASL_PROTOCOLS:
+            return None
+        return own_login(self._sasl, INTER_BROKER, name)
+
+    @property
+    def login_to_controllers(self) -> SaslLogin | None:
+        """How this node logs in to controllers, if it must."""
+        if not self.controllers_use_sasl:
+            return None
+        return own_login(self._sasl, TO_CONTROLLERS, self.controller_listener_names[0].upper())
+
+    @property
+    def controllers_use_sasl(self) -> bool:
+        """True if this node logs in to controllers with SASL."""
+        name = next(iter(self.controller_listener_names), "").upper()
+        return self._protocols().get(name) in SASL_PROTOCOLS
 
     @property
     def is_broker(self) -> bool:
@@ -210,7 +255,8 @@ class NodeConfig:
         settings.check()
         if not settings.problems:
             try:
-                config = cls(settings.texts, settings.values, hostname)
+                config = cls(settings.texts, settings.values, hostname, settings.prefixed)
+                settings.warn_of_unused_sasl(config)
                 for name, problem in contradictions(config):
                     settings.problem(name, problem)
             except ConfigError as error:
@@ -229,6 +275,8 @@ class _Settings:
         self.found: dict[str, str] = {}
         self.places: dict[str, str] = {}
         self.texts: dict[str, str] = {}
+        # Settings of single listeners or mechanisms, by their full names.
+        self.prefixed: dict[str, str] = {}
         self.values: dict[str, ConfigValue] = {name: key.default for name, key in BROKER_CONFIGS.items()}
         self.problems: list[str] = []
         self.warnings: list[str] = []
@@ -261,6 +309,8 @@ class _Settings:
                 f"{name}: this release has no {missing} yet, and a node without it lets everybody in. "
                 "Remove the line only if that is what you want.",
             )
+        elif key is None and is_sasl_setting(name):
+            self._check_prefixed(name, value)
         elif key is None and not is_harmless_security(name, value):
             self.warnings.append(f"{self.places[name]}: unknown name {name}, ignored")
         elif key is not None:
@@ -270,6 +320,25 @@ class _Settings:
             except ConfigError as error:
                 error.name = name
                 self.refuse(error)
+
+    def _check_prefixed(self, name: str, value: str) -> None:
+        """Checks a setting of one listener, or of one mechanism."""
+        self.prefixed[name] = value
+        try:
+            parse_value(BROKER_CONFIGS[_without_prefixes(name)], value)
+        except ConfigError as error:
+            self.refuse(ConfigError(name, error.value, error.why, error.allowed))
+
+    def warn_of_unused_sasl(self, config: "NodeConfig") -> None:
+        """Warns about settings of SASL if nothing on this node uses it."""
+        names = (*config.listeners, *config.advertised)
+        if config.controllers_use_sasl or any(one.protocol in SASL_PROTOCOLS for one in names):
+            return
+        self.warnings += [
+            f"{self.places[name]}: {name} has no effect, because no listener uses SASL"
+            for name in self.found
+            if is_sasl_setting(name) and _without_prefixes(name).startswith("sasl.")
+        ]
 
     def problem(self, name: str, text: str) -> None:
         """Adds an error about a setting, or about a missing one."""
@@ -286,14 +355,27 @@ class _Settings:
 
 def is_harmless_security(name: str, value: str) -> bool:
     """Returns True if a security setting asks for what this release does anyway."""
-    return (without_listener(name), value.strip().lower()) in HARMLESS_SECURITY
+    return (_without_prefixes(name), value.strip().lower()) in HARMLESS_SECURITY
+
+
+def _without_prefixes(name: str) -> str:
+    """The setting in `listener.name.<listener>.<mechanism>.<setting>`. Both prefixes may be missing."""
+    own_name = without_listener(name)
+    mechanism, _, rest = own_name.partition(".")
+    return rest if mechanism in _MECHANISM_PREFIXES else own_name
+
+
+def is_sasl_setting(name: str) -> bool:
+    """Returns True if a setting of a listener or a mechanism is about SASL, and this release has it."""
+    own_name = _without_prefixes(name)
+    return own_name in BROKER_CONFIGS and (own_name.startswith("sasl.") or own_name in _OF_MECHANISMS)
 
 
 def missing_security(name: str, value: str) -> str | None:
     """What a setting needs and this release does not have. None for all other settings."""
-    if not value.strip() or is_harmless_security(name, value):
+    if not value.strip() or is_harmless_security(name, value) or is_sasl_setting(name):
         return None
-    own_name = without_listener(name)
+    own_name = _without_prefixes(name)
     if own_name in MISSING_SECURITY:
         return MISSING_SECURITY[own_name]
     return MISSING_SECURITY.get(own_name.partition(".")[0] + ".")
@@ -310,14 +392,34 @@ def contradictions(config: NodeConfig) -> Iterator[tuple[str, str]]:
             "inter.broker.listener.name",
             f"inter.broker.listener.name: {inter_broker} is not among the listeners",
         )
+    used = sorted({one.protocol for one in config.client_listeners})
+    served = bool(used) and set(used) <= set(SERVED_PROTOCOLS)
+    if config.is_broker and served and not inter_broker and config.inter_broker_listener is None:
+        yield (
+            "security.inter.broker.protocol",
+            (
+                "security.inter.broker.protocol: no listener is for connections between brokers; allowed: "
+                f"{', '.join(used)}, or set inter.broker.listener.name"
+            ),
+        )
     for problem in _wrong_listeners(config):
         yield "listeners", f"listeners: {problem}"
+    yield from _wrong_sasl(config)
     for one in config.advertised:
         if one.host in ANY_ADDRESS:
             yield (
                 "advertised.listeners",
                 f"advertised.listeners: {one.name} has no host that a client could connect to; name one",
             )
+
+
+def _wrong_sasl(config: NodeConfig) -> Iterator[tuple[str, str]]:
+    checks: list[Callable[[], object]] = [partial(config.sasl_listener, one) for one in config.listeners]
+    checks.append(lambda: config.login_to_controllers)
+    if config.is_broker:
+        checks.append(lambda: config.login_to_brokers)
+    for error in sasl_problems(checks):
+        yield error.name, str(error)
 
 
 def _wrong_quorum(config: NodeConfig) -> Iterator[tuple[str, str]]:
@@ -354,7 +456,7 @@ def _wrong_listeners(config: NodeConfig) -> Iterator[str]:
         yield f"{misplaced} is for clients, but this node is not a broker; see controller.listener.names"
     for one in config.listeners:
         if one.protocol not in SERVED_PROTOCOLS:
-            supported = " and ".join(SERVED_PROTOCOLS)
+            supported = ", ".join(SERVED_PROTOCOLS)
             yield f"{one.name} uses {one.protocol}, which this release cannot use; supported: {supported}"
     names = [one.name for one in config.listeners]
     for name in sorted({name for name in names if names.count(name) > 1}):

@@ -14,6 +14,7 @@ import logging
 from collections import Counter
 from typing import Final, cast
 
+from gralha.broker.login import DEADLINE_S, Login, LoginSettings, not_logged_in
 from gralha.broker.other_protocols import PREFIX_BYTES, what_to_do, why_tls_failed
 from gralha.broker.pipeline import Api, Peer, Pipeline
 from gralha.broker.presence import Presence
@@ -71,9 +72,12 @@ class ConnectionSettings:
         max_request_bytes: int,
         limits: ConnectionLimits,
         meters: RequestMeters,
+        login: LoginSettings | None = None,
     ) -> None:
+        """`login` is for a listener with SASL."""
         self.broker: object = None
         self.apis = apis
+        self.login = login
         self.listener = listener
         self.max_request_bytes = max_request_bytes
         self.limits = limits
@@ -102,6 +106,8 @@ class Connection(asyncio.BufferedProtocol):
         self._backlog_start = self._backlog_end = 0
         self._reading = True
         self._closed = False
+        self._login: Login | None = None
+        self._unfinished: Login | None = None  # the login, unless the client is logged in
         self.active_at = loop.time()
         self.frame_since: float | None = None
         self.closing_since: float | None = None
@@ -144,6 +150,12 @@ class Connection(asyncio.BufferedProtocol):
             settings.meters,
         )
         self._outbox = Outbox(self._transport, self._resume, self._broken, isinstance(transport, TlsStream))
+        if settings.login is not None:
+            self._login = Login(
+                settings.login, self.peer, self._loop, self._login_changed, self.close_because
+            )
+            self.peer.login = self._login
+            self._login_changed()
         settings.connections[self] = None
         settings.created += 1
         if not self._limits.enter(host):
@@ -159,9 +171,17 @@ class Connection(asyncio.BufferedProtocol):
         self._large, self._large_filled = None, 0
         self._outbox.close()
         self._pipeline.close()
+        if self._login is not None:
+            self._login.close()
         presence = self._settings.presence
         if presence is not None and self.peer.node_id >= 0:
             presence.disconnected(self.peer.node_id, self.peer, closed_here)
+
+    def _login_changed(self) -> None:
+        """The client may send other requests from now on."""
+        assert self._login is not None
+        self.peer.apis = self._pipeline.apis = self._login.allowed
+        self._unfinished = None if self._login.is_done else self._login
 
     def close_because(self, why: str) -> None:
         """Stops reading from the client. Answers that are written already are still sent."""
@@ -189,6 +209,8 @@ class Connection(asyncio.BufferedProtocol):
             allowed_s = FRAME_DEADLINE_SECONDS + received_bytes / FRAME_BYTES_PER_SECOND_MIN
             if now - self.frame_since > allowed_s:
                 return f"its request did not arrive within {allowed_s:.0f} s"
+        if self._unfinished is not None and now > self._unfinished.deadline_s:
+            return f"it did not log in within {DEADLINE_S:.0f} s"
         if now - self.active_at > max_idle_seconds and not self._pipeline.slots:
             # A client that waits for an answer is not idle.
             return "it was idle (connections.max.idle.ms)"
@@ -239,7 +261,10 @@ class Connection(asyncio.BufferedProtocol):
             return
         pipeline = self._pipeline
         try:
-            position = pipeline.feed(data, start, end)
+            if self._unfinished is None:
+                position = pipeline.feed(data, start, end)
+            else:
+                position = self._unfinished.feed(pipeline, data, start, end)
         except ProtocolError as error:
             self._write_out()
             self._refuse(data[start : min(end, start + PREFIX_BYTES)], error)
@@ -264,7 +289,9 @@ class Connection(asyncio.BufferedProtocol):
     def _refuse(self, beginning: bytes, error: ProtocolError) -> None:
         """Closes the connection after bytes that are no request. Warns if a person can mend the client."""
         advice = what_to_do(beginning, self._settings.listener)
-        if advice is None:
+        if advice is None and self._unfinished is not None:
+            self.close_because(f"{not_logged_in(self._unfinished.state)} ({error})")
+        elif advice is None:
             self.close_because(str(error))
         elif not self._closed:
             # The port differs from attempt to attempt. The reason is the same until somebody acts.

@@ -1,10 +1,12 @@
 """The other nodes of the cluster: their addresses, the connections to them, and which of them have died."""
 
 from collections.abc import Callable
+from random import Random
 from typing import Final
 
 from gralha.broker.config import NodeConfig
 from gralha.broker.node_tls import NodeTls
+from gralha.broker.peer_login import peer_login
 from gralha.broker.peers import PeerConnections, look_for_life
 from gralha.broker.presence import Address, Life, Presence
 from gralha.metadata.image import BrokerRegistration
@@ -24,6 +26,7 @@ class Neighbours:
         on_lost: Callable[[int], None],
         on_death: Callable[[int], None],
         on_failure: Callable[[BaseException], None],
+        random: Random,
     ) -> None:
         """`controller` returns None until this node has opened its metadata log."""
         self._config = config
@@ -32,10 +35,18 @@ class Neighbours:
         self._controller = controller
         self.presence = Presence(self._addresses, self._look, on_lost, on_death, on_failure)
         self.controllers = PeerConnections(
-            f"node-{config.node_id}", self._controller_address, self.presence, lambda: tls.controllers
+            f"node-{config.node_id}",
+            self._controller_address,
+            self.presence,
+            lambda: tls.controllers,
+            peer_login(config.login_to_controllers, random),
         )
         self.brokers = PeerConnections(
-            f"broker-{config.node_id}", self._broker_address, self.presence, lambda: tls.brokers
+            f"broker-{config.node_id}",
+            self._broker_address,
+            self.presence,
+            lambda: tls.brokers,
+            peer_login(config.login_to_brokers if config.is_broker else None, random),
         )
 
     def registration(self, broker_id: int) -> BrokerRegistration | None:

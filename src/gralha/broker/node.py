@@ -16,11 +16,13 @@ from random import Random
 from typing import Any, Final, cast
 
 from gralha.broker.active_duties import ActiveDuties
+from gralha.broker.authentication import Authentication
 from gralha.broker.broker import Broker
 from gralha.broker.config import Listener, NodeConfig
 from gralha.broker.controller_channel import ControllerChannel
 from gralha.broker.folders import NodeFolders
 from gralha.broker.handlers import CONTROLLER_APIS, client_apis
+from gralha.broker.key_sets import FetchText
 from gralha.broker.lifecycle import Lifecycle, RegistrationRefusedError
 from gralha.broker.metrics.node_metrics import NodeMetrics
 from gralha.broker.metrics.process import ProcessUsage
@@ -84,7 +86,9 @@ class Node:
         cleaning_worker: CleaningWorker | None = None,
         stopwatch: Callable[[], float] = lambda: asyncio.get_running_loop().time(),
         process_usage: Callable[[], ProcessUsage] = ProcessUsage,
+        fetch_text: FetchText | None = None,
     ) -> None:
+        """`fetch_text` reads the text at an address, in a thread."""
         self.config = config
         # The addresses for clients, and those of the controller, once the node runs.
         self.addresses: list[Listener] = []
@@ -110,7 +114,14 @@ class Node:
         self._folders = NodeFolders(config, disk, self._logs, clock, random)
         self._tls = NodeTls(config)
         self._neighbours = Neighbours(
-            config, self._tls, lambda: self._controller, self._peer_lost, self._peer_died, self._fail
+            config, self._tls, lambda: self._controller, self._peer_lost, self._peer_died, self._fail, random
+        )
+        self._authentication = Authentication(
+            config,
+            lambda: None if self._controller is None else self._controller.image,
+            clock,
+            random,
+            fetch_text or _no_text,
         )
         self._replicas = ReplicaManager(
             config.node_id, self._logs, self._log_config, clock, self._fail, self._replication_ports()
@@ -179,6 +190,9 @@ class Node:
             self._controller_server, config.controller_listeners, CONTROLLER_APIS, self.controller_addresses
         )
         await self._bind_metrics()
+        await self._authentication.start()
+        for keeping_keys in self._authentication.tasks():
+            self._watch(keeping_keys)
         folders = await loop.run_in_executor(None, self._folders.take)
         self._controller = self._new_controller(folders[config.metadata_log_dir])
         try:
@@ -256,7 +270,8 @@ class Node:
         for listener in listeners:
             try:
                 tls = self._tls.listeners.get(listener.name)
-                port = await server.bind(listener.name, listener.host, listener.port, apis, tls)
+                login = self._authentication.login_settings(listener, apis)
+                port = await server.bind(listener.name, listener.host, listener.port, apis, tls, login)
             except OSError as error:
                 is_used = error.errno == errno.EADDRINUSE
                 raise _not_bound(listener, error, PORT if is_used else HOST) from None
@@ -544,6 +559,10 @@ class Node:
 def _not_bound(listener: Listener, error: OSError, setting: str) -> StartError:
     address = f"{listener.host or '*'}:{listener.port}"
     return StartError(f"Cannot listen on {address}: {error.strerror or error}", setting)
+
+
+def _no_text(url: str) -> str:
+    raise OSError("this node reads nothing from addresses")
 
 
 async def _cancel(tasks: "list[asyncio.Future[Any]]") -> None:

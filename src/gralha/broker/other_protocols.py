@@ -14,12 +14,11 @@ PREFIX_BYTES: Final = 8
 
 _TLS_HANDSHAKE: Final = b"\x16\x03"
 _HTTP_METHODS: Final = (b"GET ", b"HEAD", b"POST", b"PUT ", b"DELE", b"OPTI", b"PATC", b"CONN", b"PRI ")
-_SASL_APIS: Final = (17, 36)  # SaslHandshake, SaslAuthenticate
 
 
 def what_to_do(beginning: bytes, listener: str) -> str | None:
     """What the client speaks and what to do, after the client's address. None for a request of Kafka."""
-    plaintext = f"The listener {listener} is plaintext: set security.protocol=PLAINTEXT in the client."
+    plaintext = _plaintext(listener)
     if beginning.startswith(_TLS_HANDSHAKE):
         return f"began a TLS handshake. {plaintext}"
     if beginning.startswith(_HTTP_METHODS):
@@ -27,8 +26,6 @@ def what_to_do(beginning: bytes, listener: str) -> str | None:
             "sent an HTTP request, but this port is for Kafka clients. "
             "Metrics have an address of their own: gralha.metrics.listener."
         )
-    if len(beginning) >= 6 and int.from_bytes(beginning[4:6]) in _SASL_APIS:
-        return f"wants to log in with SASL. {plaintext}"
     return None
 
 
@@ -78,3 +75,12 @@ def why_tls_failed(error: Exception, beginning: bytes, listener: str) -> str | N
     if not isinstance(error, ssl.SSLError):
         return f"was refused by the listener {listener}: {error}."
     return None
+
+
+def sasl_on(listener: str) -> str:
+    """What to do if a client wants to log in on a listener without SASL, after the client's address."""
+    return f"wants to log in with SASL. {_plaintext(listener)}"
+
+
+def _plaintext(listener: str) -> str:
+    return f"The listener {listener} is plaintext: set security.protocol=PLAINTEXT in the client."

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Final, cast
 
 from gralha.broker.node_tls import PeerTls
+from gralha.broker.peer_login import PeerLogin
 from gralha.broker.presence import Life, Presence
 from gralha.broker.receive_buffer import ReceiveBuffer, writable
 from gralha.protocol import apis
@@ -29,6 +30,8 @@ log = logging.getLogger("gralha.broker")
 
 Address = tuple[str, int]
 Answered = Callable[[Message | PeerError], None]
+# A request that waits until the node has logged in again: what `send_then` got.
+_Held = tuple[Message, int, Answered, int | None]
 
 MAX_RESPONSE_BYTES: Final = 256 * 1024 * 1024
 _LENGTH_BYTES: Final = 4
@@ -87,6 +90,11 @@ class _Connection(asyncio.BufferedProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._next_correlation_id = 0
         self._forms: dict[tuple[int, int], _Form] = {}
+        # Requests that wait until this node has logged in again.
+        self._held: list[_Held] | None = None
+        self._login: PeerLogin | None = None
+        self._login_timer: asyncio.TimerHandle | None = None
+        self._login_again: asyncio.Task[None] | None = None
         self.versions: dict[int, int] = {}  # the newest version that the other side supports, by API key
         self.is_open = False
 
@@ -194,10 +202,55 @@ class _Connection(asyncio.BufferedProtocol):
         self.send_then(request, version, answered, None)
         return future
 
+    # The login
+
+    async def log_in(self, login: PeerLogin) -> None:
+        """Logs in, now and again before the session ends. Raises PeerError."""
+        self._login = login
+        again_s = await login.log_in(self.send)
+        if again_s is not None:
+            self._login_timer = self._loop.call_later(again_s, self._begin_login)
+
+    def _begin_login(self) -> None:
+        """Other requests wait until the login is done: the other side allows none between its requests."""
+        if self.is_usable:
+            self._held = []
+            self._login_again = self._loop.create_task(self._log_in_again())
+
+    async def _log_in_again(self) -> None:
+        assert self._login is not None
+        try:
+            again_s = await self._login.log_in(self._send_at_once)
+        except Exception as error:
+            self.close(str(error))
+            if not isinstance(error, PeerError):
+                raise
+            return
+        if again_s is not None:
+            self._login_timer = self._loop.call_later(again_s, self._begin_login)
+        held, self._held = self._held or [], None
+        for one in held:
+            self._write(*one)
+
+    def _send_at_once(self, request: Message, version: int) -> "asyncio.Future[Message]":
+        if not self.is_usable:
+            raise PeerError("the connection was lost")
+        held, self._held = self._held, None
+        try:
+            return self.send(request, version)
+        finally:
+            self._held = held
+
     def send_then(self, request: Message, version: int, answered: Answered, timeout_ms: int | None) -> None:
         """Sends a request. `answered` gets the answer. Raises PeerError if the connection has ended."""
         if not self.is_usable:
             raise PeerError("the connection was lost")
+        if self._held is None:
+            self._write(request, version, answered, timeout_ms)
+        else:
+            self._held.append((request, version, answered, timeout_ms))
+
+    def _write(self, request: Message, version: int, answered: Answered, timeout_ms: int | None) -> None:
         form = self._forms.get((request.API_KEY, version))
         if form is None:
             form = self._forms[request.API_KEY, version] = _Form(request.API_KEY, version)
@@ -248,11 +301,15 @@ class _Connection(asyncio.BufferedProtocol):
 
     def _end(self, reason: str) -> None:
         self.is_open = False
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        for timer in (self._timer, self._login_timer):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._login_timer = None
         while self._waiting:
             self._waiting.popleft().answered(PeerError(reason))
+        held, self._held = self._held or [], None
+        for _, _, answered, _ in held:
+            answered(PeerError(reason))
 
 
 class PeerConnections:
@@ -264,10 +321,14 @@ class PeerConnections:
         address_of: Callable[[int], Address | None],
         presence: Presence | None = None,
         tls: Callable[[], PeerTls | None] = lambda: None,
+        login: PeerLogin | None = None,
     ) -> None:
-        """`tls` returns what connections are encrypted with, when one is opened."""
+        """`tls` returns what connections are encrypted with, when one is opened. `login` is for nodes whose
+        listeners use SASL.
+        """
         self._tls = tls
         self._client_id = client_id
+        self._login = login
         self._address_of = address_of
         self._presence = presence
         self._connections: dict[tuple[int, str], tuple[Address, asyncio.Task[_Connection]]] = {}
@@ -375,6 +436,12 @@ class PeerConnections:
             connection = await _shake_hands(
                 address, lambda: _Connection(self._client_id, buffer, on_ended), self._tls()
             )
+            if self._login is not None:
+                try:
+                    await connection.log_in(self._login)
+                except BaseException as error:
+                    connection.close(str(error))
+                    raise
         if presence is not None:
             presence.connected(node_id, connection)
         return connection

@@ -78,7 +78,12 @@ class Peer:
         self.port = port
         self.listener = listener
         self.principal = principal
+        # The APIs that the client may use now, and those that it may use when it is logged in.
         self.apis = apis
+        self.served = apis
+        # On a listener with SASL, the connection's `Login`.
+        self.login: Any = None
+        self.is_token_authenticated: bool = False
         # The id of the node at the other end, if it is one. `Broker.meet` sets it.
         self.node_id = -1
 

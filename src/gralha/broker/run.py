@@ -1,7 +1,8 @@
 """A node as a process: event loop, real disk, real clock, signals.
 
-Only this module and `process_usage.py` use the outside world. Everything that the node does goes through the
-loop, the disk, the clock and the random generator that it is given, so that a simulation can replace them.
+Only this module, `process_usage.py` and `url_text.py` use the outside world. Everything that the node does
+goes through the loop, the disk, the clock and the random generator that it is given, so that a simulation can
+replace them.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ from gralha.broker.lifecycle import RegistrationRefusedError
 from gralha.broker.node import Node
 from gralha.broker.process_usage import process_usage
 from gralha.broker.start_error import StartError
+from gralha.broker.url_text import text_at
 from gralha.storage.cleaner_process import CleanerProcess
 from gralha.storage.disk import DiskError
 from gralha.storage.real_disk import RealDisk
@@ -66,10 +68,12 @@ async def _run(config: NodeConfig, on_ready: Callable[[Node], None]) -> None:
         config,
         RealDisk(),
         wall_clock_ms,
-        random.Random(),
+        # Nobody may guess the nonces and salts of SCRAM.
+        random.SystemRandom(),
         CleanerProcess(),
         time.perf_counter,
         process_usage,
+        text_at,
     )
 
     def ready(node: Node) -> None:

@@ -6,6 +6,7 @@ import ssl
 from typing import Final
 
 from gralha.broker.connection import Connection, ConnectionLimits, ConnectionSettings
+from gralha.broker.login import LoginSettings
 from gralha.broker.node_tls import ListenerTls
 from gralha.broker.pipeline import Api
 from gralha.broker.presence import Presence
@@ -43,11 +44,22 @@ class Server:
         self._servers: list[asyncio.Server] = []
 
     async def bind(
-        self, listener: str, host: str, port: int, apis: dict[int, Api], tls: ListenerTls | None = None
+        self,
+        listener: str,
+        host: str,
+        port: int,
+        apis: dict[int, Api],
+        tls: ListenerTls | None = None,
+        login: LoginSettings | None = None,
     ) -> int:
-        """Binds an address without serving it yet. Returns the port, which matters if it was given as 0."""
+        """Binds an address without serving it yet. Returns the port, which matters if it was given as 0.
+
+        `tls` is for a listener with TLS, `login` for a listener with SASL.
+        """
         loop = asyncio.get_running_loop()
-        settings = ConnectionSettings(apis, listener, self._max_request_bytes, self.limits, self._meters)
+        settings = ConnectionSettings(
+            apis, listener, self._max_request_bytes, self.limits, self._meters, login
+        )
         server = await loop.create_server(
             lambda: accept(settings, loop, tls),
             host or None,

@@ -1,4 +1,6 @@
-"""kafka-configs: shows and changes configs of topics, brokers, broker loggers, client metrics and groups."""
+"""kafka-configs: shows and changes configs of topics, brokers, broker loggers, client metrics and groups, and
+credentials of users (`configs_users.py`).
+"""
 
 import sys
 from argparse import Namespace
@@ -28,7 +30,9 @@ def _main(arguments: list[str]) -> int:
     options = parse_options(arguments)
     with open_admin(options, "kafka-configs") as admin:
         try:
-            if options.alter:
+            if options.entity_types == ["users"]:
+                _users(admin, options)
+            elif options.alter:
                 _alter(admin, options)
             else:
                 _describe(admin, options)
@@ -37,16 +41,27 @@ def _main(arguments: list[str]) -> int:
     return 0
 
 
+def _users(admin: "Admin", options: Namespace) -> None:
+    from gralha.cli.configs_users import alter_user, describe_users
+
+    if options.alter:
+        alter_user(admin, options.entity_names[0], configs_to_add(options), configs_to_delete(options))
+    else:
+        describe_users(admin, options)
+
+
 def explained(error: Exception, arguments: list[str]) -> Exception:
     """The broker's error together with the arguments of the command, as Kafka shows it."""
     from gralha.protocol.errors import KafkaError
 
     if not isinstance(error, KafkaError):
         return error
+    from gralha.cli.configs_users import without_secrets
     from gralha.cli.setting_errors import with_advice
 
     message = with_advice(str(error))
-    return CommandError(f"Error while executing config command with args '{' '.join(arguments)}' : {message}")
+    shown = " ".join(without_secrets(arguments))
+    return CommandError(f"Error while executing config command with args '{shown}' : {message}")
 
 
 def resource_of(entity_type: str, name: str) -> "ConfigResource":

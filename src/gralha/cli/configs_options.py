@@ -9,8 +9,8 @@ from gralha.cli.program import CommandError
 from gralha.cli.properties import load_properties
 
 ENTITY_TYPES = ("topics", "clients", "users", "brokers", "ips", "client-metrics", "groups", "broker-loggers")
-# Quotas and credentials are not configs of a resource. Their APIs are not supported yet.
-_QUOTA_TYPES = ("users", "clients", "ips")
+# Quotas are not configs of a resource. Their APIs are not supported yet.
+_QUOTA_TYPES = ("clients", "ips")
 _TYPES_WITH_DEFAULTS = ("users", "clients", "brokers", "ips")
 _ENTITY_FLAGS = {
     "topic": "topics",
@@ -39,6 +39,7 @@ def _parser() -> CommandParser:
         [
             "--bootstrap-server localhost:9092 --describe --topic orders",
             "--bootstrap-server localhost:9092 --alter --topic orders --add-config retention.ms=86400000",
+            "--bootstrap-server localhost:9092 --alter --user ana --add-config SCRAM-SHA-512=[password=...]",
         ],
     )
     parser.value("bootstrap-server", "the brokers to connect to", metavar="HOST:PORT,...")
@@ -121,8 +122,9 @@ def _check_entity_types(types: list[str]) -> None:
         raise CommandError("At least one entity type must be specified")
     if len(types) > 1 and set(types) != {"users", "clients"}:
         raise CommandError("Only 'users' and 'clients' entity types may be specified together")
-    if types[0] in _QUOTA_TYPES:
-        raise CommandError(f"Quotas and credentials of {types[0]} cannot be shown or changed yet")
+    quotas = [kind for kind in types if kind in _QUOTA_TYPES]
+    if quotas:
+        raise CommandError(f"Quotas of {quotas[0]} cannot be shown or changed yet")
 
 
 def _check_entity_names(options: Namespace) -> None:

@@ -95,15 +95,13 @@ def check_reachable(properties: Mapping[str, str]) -> None:
 def check_coordinators(properties: Mapping[str, str]) -> None:
     """Fails at once if the cluster cannot have the coordinators that a client will need.
 
-    librdkafka would silently ask for ever. Our own client asks, which has no SASL yet.
+    librdkafka would silently ask for ever, so our own client asks.
     """
     from gralha.client.cluster import Cluster
     from gralha.client.coordinator_calls import GROUP, TRANSACTION, CoordinatorCalls
     from gralha.client.errors import ClientError, KafkaError
-    from gralha.client.security import SUPPORTED, ClientSecurity
+    from gralha.client.security import ClientSecurity
 
-    if properties.get("security.protocol", "PLAINTEXT").upper() not in SUPPORTED:
-        return
     kinds = {"group.id": GROUP, "transactional.id": TRANSACTION}
     keys = [(kinds[name], properties[name]) for name in kinds if properties.get(name)]
     security = ClientSecurity.from_kafka(properties)

@@ -6,7 +6,7 @@ for each message would be the limit. With --group librdkafka is a member of that
 
 import time
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gralha.cli.arguments import CommandParser, positive_int
@@ -84,21 +84,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: list[str]) -> int:
     options = parse_options(arguments)
     properties = consumer_properties(options)
-    if needs_librdkafka(options, properties):
+    if options.group is not None:
         if options.print_metrics:
-            raise CommandError("--print-metrics is not possible with --group or SASL: leave it out")
+            raise CommandError("--print-metrics is not possible with --group: leave it out")
         _run_in_group(options, properties)
     else:
         _run_directly(options, properties)
     return 0
-
-
-def needs_librdkafka(options: Namespace, properties: Mapping[str, str]) -> bool:
-    """Returns True for a member of a group, and for SASL, which our own client does not have yet."""
-    from gralha.client.security import SUPPORTED
-
-    protocol = properties.get("security.protocol", "PLAINTEXT").upper()
-    return options.group is not None or protocol not in SUPPORTED
 
 
 def _run_in_group(options: Namespace, properties: dict[str, str]) -> None:

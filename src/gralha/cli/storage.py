@@ -29,6 +29,7 @@ from gralha.cli.text_file import read_text
 if TYPE_CHECKING:
     from gralha.broker.config import NodeConfig
     from gralha.metadata.formatting import InitialVoter
+    from gralha.protocol.messages.security_records import UserScramCredentialRecord
 
 _FORMAT = "kafka-storage format --config server.properties --cluster-id $(kafka-storage random-uuid)"
 _KRAFT_VERSION = "kraft.version"
@@ -147,6 +148,15 @@ def _parser() -> _Parser:
     )
     formatting.add_argument(
         "--feature", "-f", action="append", default=[], metavar="NAME=LEVEL", help="the level of one feature"
+    )
+    formatting.add_argument(
+        "--add-scram",
+        "-S",
+        action="append",
+        default=[],
+        metavar="MECHANISM=[name=...,password=...]",
+        help="a user for SCRAM-SHA-256 or SCRAM-SHA-512, who exists from the beginning; may be given many "
+        "times, and the same for each controller",
     )
     quorum = formatting.add_mutually_exclusive_group()
     quorum.add_argument(
@@ -278,6 +288,7 @@ def _format(options: argparse.Namespace, config: NodeConfig) -> int:
         _features(options, bool(voters)),
         voters,
         next(iter(config.controller_listener_names), "CONTROLLER"),
+        [_scram_record(one) for one in options.add_scram],
     )
     identities = read_identities(plan.folders)
     verify(identities, plan.node_id, plan.cluster_id)
@@ -293,6 +304,21 @@ def _format(options: argparse.Namespace, config: NodeConfig) -> int:
     for one in format_now(plan):
         print(f"Formatting {one.description} {one.folder} with {METADATA_VERSION} {METADATA_VERSION_NAME}.")
     return 0
+
+
+def _scram_record(argument: str) -> UserScramCredentialRecord:
+    from gralha.cli.scram_users import parse_new_user
+    from gralha.protocol.messages.security_records import UserScramCredentialRecord
+
+    name, mechanism, credential = parse_new_user(argument)
+    return UserScramCredentialRecord(
+        name=name,
+        mechanism=mechanism,
+        salt=credential.salt,
+        stored_key=credential.stored_key,
+        server_key=credential.server_key,
+        iterations=credential.iterations,
+    )
 
 
 def _voters(options: argparse.Namespace, config: NodeConfig) -> list[InitialVoter]:

@@ -5,7 +5,8 @@ highest common version and waits for the answer. `begin` sends a request without
 for the answer. Several requests may be begun; they are completed in the same order. Every failure becomes a
 ClientError that names the broker, and closes the connection.
 
-`open_socket` is the only function of the client that makes a socket, with TLS if the settings say so. Use a
+`open_socket` is the only function of the client that makes a socket, with TLS if the settings say so. With a
+login (`login.py`) the connection logs in before the first request, and again before its session ends. Use a
 connection from one thread.
 """
 
@@ -13,6 +14,7 @@ import select
 import socket
 import struct
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple, Self, TypeVar
@@ -25,13 +27,17 @@ from gralha.client.errors import (
     UnansweredError,
     UnsupportedApiError,
 )
+from gralha.client.login import SESSION_PART, ClientLogin, failure
 from gralha.client.security import PLAINTEXT, ClientSecurity
 from gralha.protocol.apis import ApiKey, request_header_version, response_header_version
 from gralha.protocol.errors import ErrorCode, error_for
 from gralha.protocol.message import Message
 from gralha.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from gralha.protocol.messages.header import RequestHeader, ResponseHeader
+from gralha.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from gralha.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from gralha.protocol.primitives import ProtocolError, Reader, Writer
+from gralha.security.sasl.exchange import AuthenticationError
 
 DEFAULT_CONNECT_TIMEOUT_MS: Final = 10_000
 DEFAULT_REQUEST_TIMEOUT_MS: Final = 30_000
@@ -96,6 +102,11 @@ class Connection:
         self._client_id = client_id
         self._timeout_ms = timeout_ms
         self._correlation_id = 0
+        self._login: ClientLogin | None = None
+        self._login_again_at: float | None = None
+        # The requests that have no answer yet, and answers that arrived before somebody wanted them.
+        self._outstanding: deque[Begun] = deque()
+        self._early: dict[int, bytes] = {}
 
     @classmethod
     def open(
@@ -107,7 +118,7 @@ class Connection:
         request_timeout_ms: int = DEFAULT_REQUEST_TIMEOUT_MS,
         security: ClientSecurity = PLAINTEXT,
     ) -> "Connection":
-        """Connects and asks for the broker's versions."""
+        """Connects, asks for the broker's versions, and logs in."""
         connected = open_socket(address, connect_timeout_ms, security)
         connection = cls(address, connected, client_id, request_timeout_ms, security)
         try:
@@ -115,6 +126,8 @@ class Connection:
         except UnansweredError as error:
             # Only our own ApiVersions request was sent, so for the caller there is no connection.
             raise ConnectionFailedError(str(error)) from error
+        if security.login is not None:
+            connection._log_in(security.login)
         return connection
 
     def send(
@@ -133,10 +146,20 @@ class Connection:
         return self.complete(self.begin(request, timeout_ms, max_version=max_version), response_class)
 
     def begin(
-        self, request: Message, timeout_ms: int | None = None, *, max_version: int | None = None
+        self,
+        request: Message,
+        timeout_ms: int | None = None,
+        *,
+        max_version: int | None = None,
+        has_answer: bool = True,
     ) -> Begun:
-        """Sends a request without waiting for its response."""
-        return self._begin(request, self.version_for(request, max_version), timeout_ms or self._timeout_ms)
+        """Sends a request without waiting for its response. `has_answer` is False if there is none."""
+        if self._login_again_at is not None and time.monotonic() >= self._login_again_at:
+            self._log_in_again()
+        begun = self._begin(request, self.version_for(request, max_version), timeout_ms or self._timeout_ms)
+        if not has_answer:
+            self._outstanding.pop()
+        return begun
 
     def complete(self, begun: Begun, response_class: type[AnyResponse]) -> AnyResponse:
         """Waits for the response to the oldest request that is not completed.
@@ -163,6 +186,11 @@ class Connection:
                 f"but this client in versions {request.MIN_VERSION} to {ours}."
             )
         return version
+
+    @property
+    def has_early_answer(self) -> bool:
+        """True if an answer has been read that nobody has asked for yet."""
+        return bool(self._early)
 
     def fileno(self) -> int:
         return self._socket.fileno()
@@ -198,6 +226,47 @@ class Connection:
         self.api_versions = response
         self.versions = {entry.api_key: (entry.min_version, entry.max_version) for entry in response.api_keys}
 
+    def _log_in(self, login: ClientLogin) -> None:
+        """Logs in, and plans the next login if the session has an end (KIP-368)."""
+        self._login = login
+        self._login_again_at = None
+        mechanism = login.mechanism
+        try:
+            chosen = self._ask(SaslHandshakeRequest(mechanism=mechanism), SaslHandshakeResponse)
+            if chosen.error_code != ErrorCode.NONE:
+                offered = ", ".join(chosen.mechanisms)
+                raise AuthenticationError(f"it offers {offered or 'no SASL on this listener'}")
+            exchange = login.new_exchange()
+            token: bytes | None = exchange.first()
+            lifetime_ms = 0
+            while token is not None:
+                request = SaslAuthenticateRequest(auth_bytes=token)
+                answer = self._ask(request, SaslAuthenticateResponse)
+                if answer.error_code != ErrorCode.NONE:
+                    raise AuthenticationError(answer.error_message or "it does not say why")
+                lifetime_ms = answer.session_lifetime_ms
+                token = exchange.step(answer.auth_bytes)
+        except AuthenticationError as error:
+            self.close()
+            raise failure(self.address, mechanism, str(error).rstrip(".")) from None
+        except BaseException:
+            self.close()
+            raise
+        if lifetime_ms > 0:
+            self._login_again_at = time.monotonic() + lifetime_ms / 1000 * SESSION_PART
+
+    def _ask(self, request: Message, response_class: type[AnyResponse]) -> AnyResponse:
+        begun = self._begin(request, self.version_for(request), self._timeout_ms)
+        return self.complete(begun, response_class)
+
+    def _log_in_again(self) -> None:
+        """The broker allows no other request during a login, so the answers to earlier ones come first."""
+        assert self._login is not None
+        while self._outstanding:
+            begun = self._outstanding[0]
+            self._early[begun.correlation_id] = self._answer(begun, MAX_RESPONSE_BYTES)
+        self._log_in(self._login)
+
     def _exchange_versions(self, request: ApiVersionsRequest, version: int) -> ApiVersionsResponse:
         begun = self._begin(request, version, self._timeout_ms)
         body = self._answer(begun, MAX_HANDSHAKE_BYTES)
@@ -212,9 +281,15 @@ class Connection:
         begun = Begun(request.API_KEY, version, self._correlation_id, timeout_ms)
         with self._explained(begun):
             self._write(request, begun)
+        self._outstanding.append(begun)
         return begun
 
     def _answer(self, begun: Begun, max_bytes: int) -> bytes:
+        early = self._early.pop(begun.correlation_id, None)
+        if early is not None:
+            return early
+        if self._outstanding and self._outstanding[0] is begun:
+            self._outstanding.popleft()
         with self._explained(begun):
             return self._read(time.monotonic() + begun.timeout_ms / 1000, max_bytes)
 
@@ -312,7 +387,7 @@ class Connection:
 
 def answered(timeout_s: float, connections: Sequence[Connection]) -> bool:
     """Waits until one of the connections has an answer to read, or has broken. Returns False if none has."""
-    if any(connection.has_decrypted for connection in connections):
+    if any(connection.has_early_answer or connection.has_decrypted for connection in connections):
         return True
     poll = select.poll()
     for connection in connections:

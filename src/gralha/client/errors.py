@@ -4,6 +4,7 @@
     +-- ConnectionFailedError   no connection to a broker: the request was not sent
     +-- UnansweredError         the connection broke after the request was sent: it may have taken effect
         +-- RequestTimeoutError     the broker did not answer in time
+    +-- LoginFailedError        the broker does not accept the user, or there is no token to log in with
     +-- UnsupportedApiError     the broker does not support the API, or no common version
     +-- SettingsError           a setting has an invalid value
     +-- RowsError               rows that cannot become records: a column is missing, a topic is null
@@ -30,6 +31,7 @@ __all__ = [
     "DeliveryRefusedError",
     "ErrorCode",
     "KafkaError",
+    "LoginFailedError",
     "OffsetsLostError",
     "ProducerFencedError",
     "RequestTimeoutError",
@@ -59,6 +61,10 @@ class UnansweredError(ClientError):
 
 class RequestTimeoutError(UnansweredError):
     """A broker did not answer in time."""
+
+
+class LoginFailedError(ClientError):
+    """The broker does not accept the user, or there is no token to log in with."""
 
 
 class UnsupportedApiError(ClientError):

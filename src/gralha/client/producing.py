@@ -271,6 +271,7 @@ class Sender:
                 request,
                 self._settings.request_timeout_ms,
                 max_version=self._highest_version(request),
+                has_answer=self._settings.acks != 0,
             )
         except UnansweredError as error:
             broker.requests.append(_Request(_NOTHING, batches))

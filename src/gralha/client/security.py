@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from gralha.client.errors import ConnectionFailedError, SettingsError
+from gralha.client.login import ClientLogin, login_of
 
 if TYPE_CHECKING:
     import ssl
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from gralha.client.addresses import Address
 
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-# What our own client can use.
-SUPPORTED: Final = ("PLAINTEXT", "SSL")
 # Names that librdkafka has and Kafka's clients do not have.
 LIBRDKAFKA_NAMES: Final = frozenset(
     {
@@ -38,10 +37,11 @@ LIBRDKAFKA_NAMES: Final = frozenset(
 
 @dataclass(frozen=True)
 class ClientSecurity:
-    """The protocol, and the settings of TLS by name. They may have secrets, so they are not shown."""
+    """The protocol, the settings of TLS by name, and the login. No secret is shown."""
 
     protocol: str = "PLAINTEXT"
     texts: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    login: ClientLogin | None = None
 
     @property
     def uses_tls(self) -> bool:
@@ -49,18 +49,12 @@ class ClientSecurity:
 
     @staticmethod
     def from_kafka(options: Mapping[str, str]) -> ClientSecurity:
-        """The security in the settings of a client. Raises SettingsError if this client cannot provide it."""
-        security = ClientSecurity.for_socket(options)
-        if security.protocol not in SUPPORTED:
-            raise SettingsError(
-                f"security.protocol={security.protocol} is not supported yet: use {' or '.join(SUPPORTED)}, "
-                "and connect to such a listener."
-            )
-        return security
+        """The security in the settings of a client. Raises SettingsError."""
+        return replace(ClientSecurity.for_socket(options), login=login_of(options))
 
     @staticmethod
     def for_socket(options: Mapping[str, str]) -> ClientSecurity:
-        """The same for a socket alone: SASL is left to somebody else."""
+        """The same for a socket alone, without a login."""
         protocol = options.get("security.protocol", "PLAINTEXT").strip().upper()
         if protocol not in PROTOCOLS:
             raise SettingsError(

@@ -4,14 +4,15 @@ Names, types, defaults and limits are those of Apache Kafka 4.3; the sentences a
 on purpose: `max.connections` and `max.connections.per.ip` are finite. Settings that tune Kafka's threads are
 accepted, so that a Kafka user's file works unchanged, and their documentation says that they have no effect.
 `broker_log_configs` has the keys for logs and replicas, `broker_coordinator_configs` the keys for groups and
-transactions, `broker_security_configs` the keys for security. Keys that Kafka does not have begin with
-`gralha.`.
+transactions, `broker_security_configs` the keys for TLS, `broker_sasl_configs` those for SASL. Keys that
+Kafka does not have begin with `gralha.`.
 """
 
 from typing import Final
 
 from gralha.metadata.broker_coordinator_configs import COORDINATOR_SECTIONS
 from gralha.metadata.broker_log_configs import LOG_SECTIONS
+from gralha.metadata.broker_sasl_configs import SASL_SECTIONS
 from gralha.metadata.broker_security_configs import SECURITY_SECTIONS
 from gralha.metadata.config_notation import read_keys
 from gralha.metadata.config_types import ConfigKey
@@ -131,8 +132,6 @@ max.connections.per.ip.overrides: string =; cluster-wide
     Accepted without effect: all addresses have the limit of max.connections.per.ip.
 max.connection.creation.rate: int = max; at least 0; cluster-wide
     Accepted without effect: the rate of new connections is not limited.
-connection.failed.authentication.delay.ms: int = 100; at least 0; low
-    Accepted without effect: there is no authentication yet.
 request.timeout.ms: int = 30000; high
     How long a broker waits for the answer of another one about a transaction. Requests of replication and of
     the quorum have replica.socket.timeout.ms and controller.quorum.request.timeout.ms.
@@ -213,6 +212,7 @@ BROKER_SECTIONS: Final[dict[str, str]] = {
     **SECURITY_SECTIONS,
     **LOG_SECTIONS,
     **COORDINATOR_SECTIONS,
+    **SASL_SECTIONS,
     "Threads and metrics": _THREADS,
     "Of Gralha alone": _GRALHA,
 }

@@ -23,6 +23,8 @@ from gralha.metadata.image import (
     MetadataError,
     MetadataImage,
     PartitionImage,
+    ScramCredential,
+    ScramKey,
     TopicImage,
 )
 from gralha.metadata.shared_map import SharedMapChange
@@ -46,6 +48,10 @@ from gralha.protocol.messages.cluster_records import (
     NoOpRecord,
     ProducerIdsRecord,
 )
+from gralha.protocol.messages.security_records import (
+    RemoveUserScramCredentialRecord,
+    UserScramCredentialRecord,
+)
 from gralha.protocol.messages.topic_records import (
     ClearElrRecord,
     PartitionChangeRecord,
@@ -68,6 +74,7 @@ class ImageDelta:
         self._brokers: dict[int, BrokerRegistration] | None = None
         self._controllers: dict[int, ControllerRegistration] | None = None
         self._features: dict[str, int] | None = None
+        self._scram: dict[ScramKey, ScramCredential] | None = None
         self._next_producer_id = image.next_producer_id
         # The partitions that this delta has copied and may change in place, by topic id.
         self._own_partitions: dict[bytes, dict[int, PartitionImage]] = {}
@@ -95,6 +102,7 @@ class ImageDelta:
             before.configs if self._configs is None else self._configs,
             before.features if self._features is None else self._features,
             self._next_producer_id,
+            before.scram if self._scram is None else self._scram,
         )
         return after, self._change(after)
 
@@ -310,6 +318,20 @@ class ImageDelta:
             raise MetadataError("producer ids must grow, or two producers would get the same id")
         self._next_producer_id = record.next_producer_id
 
+    def _own_scram(self) -> dict[ScramKey, ScramCredential]:
+        if self._scram is None:
+            self._scram = dict(self._before.scram)
+        return self._scram
+
+    def _apply_scram(self, record: UserScramCredentialRecord) -> None:
+        self._own_scram()[record.name, record.mechanism] = ScramCredential(
+            record.salt, record.stored_key, record.server_key, record.iterations
+        )
+
+    def _apply_remove_scram(self, record: RemoveUserScramCredentialRecord) -> None:
+        if self._own_scram().pop((record.name, record.mechanism), None) is None:
+            raise MetadataError(f"a record removes a SCRAM credential of {record.name} that does not exist")
+
     def _apply_nothing(self, record: NoOpRecord) -> None:
         """The controller writes this record after a quiet time. It changes nothing."""
 
@@ -378,7 +400,9 @@ _HANDLERS: Final[dict[type[Message], Callable[[ImageDelta, Any], None]]] = {
     RegisterBrokerRecord: ImageDelta._apply_register_broker,
     RegisterControllerRecord: ImageDelta._apply_register_controller,
     RemoveTopicRecord: ImageDelta._apply_remove_topic,
+    RemoveUserScramCredentialRecord: ImageDelta._apply_remove_scram,
     TopicRecord: ImageDelta._apply_topic,
     UnfenceBrokerRecord: ImageDelta._apply_unfence,
     UnregisterBrokerRecord: ImageDelta._apply_unregister_broker,
+    UserScramCredentialRecord: ImageDelta._apply_scram,
 }

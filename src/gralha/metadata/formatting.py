@@ -94,6 +94,8 @@ class FormatPlan(NamedTuple):
     features: Mapping[str, int] = BOOTSTRAP_FEATURES
     voters: Sequence[InitialVoter] = ()
     controller_listener_name: str = "CONTROLLER"
+    # More records that the cluster begins with, such as users of SCRAM.
+    records: Sequence[Message] = ()
 
 
 class FormattedFolder(NamedTuple):
@@ -198,7 +200,7 @@ def format_folders(files: Files, plan: FormatPlan, now_ms: int, random: Random) 
         new = MetaProperties(plan.cluster_id, plan.node_id, directory_id)
         yield FormattedFolder(folder, _description(plan, folder), new)
         files.make_folder(folder)
-        checkpoint = bootstrap_checkpoint(plan.features, now_ms)
+        checkpoint = bootstrap_checkpoint(plan.features, now_ms, plan.records)
         files.write_file_atomically(f"{folder}/{BOOTSTRAP_CHECKPOINT}", checkpoint)
         if plan.voters and folder == plan.metadata_folder:
             partition = f"{folder}/{METADATA_PARTITION}"
@@ -286,8 +288,8 @@ def bootstrap_records(features: Mapping[str, int]) -> list[Message]:
     return [FeatureLevelRecord(name=name, feature_level=features[name]) for name in names]
 
 
-def bootstrap_checkpoint(features: Mapping[str, int], now_ms: int) -> bytes:
-    values = [encode_record(record) for record in bootstrap_records(features)]
+def bootstrap_checkpoint(features: Mapping[str, int], now_ms: int, records: Iterable[Message] = ()) -> bytes:
+    values = [encode_record(record) for record in (*bootstrap_records(features), *records)]
     return b"".join(encode_snapshot(values, 0, now_ms, 0))
 
 

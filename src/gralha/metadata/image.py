@@ -23,6 +23,8 @@ CLIENT_METRICS_RESOURCE: Final = 16
 GROUP_RESOURCE: Final = 32
 
 ConfigResource = tuple[int, str]
+# The name of a user, and the number of a SCRAM mechanism (1: SCRAM-SHA-256, 2: SCRAM-SHA-512).
+ScramKey = tuple[str, int]
 _NO_CONFIGS: Final[Mapping[str, str]] = {}
 
 
@@ -88,6 +90,18 @@ class PartitionImage(NamedTuple):
     leader_recovery_state: int = 0
 
 
+class ScramCredential(NamedTuple):
+    """What the cluster knows of a user's password for one mechanism of SCRAM."""
+
+    salt: bytes
+    stored_key: bytes
+    server_key: bytes
+    iterations: int
+
+    def __repr__(self) -> str:
+        return f"ScramCredential(iterations={self.iterations}, keys hidden)"
+
+
 class TopicImage(NamedTuple):
     """A topic with its partitions by number, 0 to n-1 in order."""
 
@@ -109,6 +123,7 @@ class MetadataImage(NamedTuple):
     configs: Mapping[ConfigResource, Mapping[str, str]]
     features: Mapping[str, int]
     next_producer_id: int
+    scram: Mapping[ScramKey, ScramCredential] = {}
 
     def topic(self, name: str) -> TopicImage | None:
         """A topic by its name."""

@@ -21,6 +21,10 @@ from gralha.protocol.messages.cluster_records import (
     NoOpRecord,
     ProducerIdsRecord,
 )
+from gralha.protocol.messages.security_records import (
+    RemoveUserScramCredentialRecord,
+    UserScramCredentialRecord,
+)
 from gralha.protocol.messages.topic_records import (
     ClearElrRecord,
     PartitionChangeRecord,
@@ -45,9 +49,11 @@ RECORD_TYPES: Final[tuple[type[Message], ...]] = (
     RegisterBrokerRecord,
     RegisterControllerRecord,
     RemoveTopicRecord,
+    RemoveUserScramCredentialRecord,
     TopicRecord,
     UnfenceBrokerRecord,
     UnregisterBrokerRecord,
+    UserScramCredentialRecord,
 )
 _BY_KEY: Final[dict[int, type[Message]]] = {record_type.API_KEY: record_type for record_type in RECORD_TYPES}
 

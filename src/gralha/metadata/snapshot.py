@@ -19,6 +19,7 @@ from gralha.protocol.messages.broker_records import (
     RegisterControllerRecord,
 )
 from gralha.protocol.messages.cluster_records import ConfigRecord, FeatureLevelRecord, ProducerIdsRecord
+from gralha.protocol.messages.security_records import UserScramCredentialRecord
 from gralha.protocol.messages.topic_records import PartitionRecord, TopicRecord
 
 
@@ -38,6 +39,15 @@ def snapshot_records(image: MetadataImage) -> Iterator[Message]:
             yield ConfigRecord(
                 resource_type=resource_type, resource_name=resource_name, name=name, value=value
             )
+    for (name, mechanism), credential in image.scram.items():
+        yield UserScramCredentialRecord(
+            name=name,
+            mechanism=mechanism,
+            salt=credential.salt,
+            stored_key=credential.stored_key,
+            server_key=credential.server_key,
+            iterations=credential.iterations,
+        )
     if image.next_producer_id:
         yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
 

@@ -49,7 +49,7 @@ from gralha.protocol.messages.offset_for_leader_epoch import (
 from gralha.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from gralha.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from gralha.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
-from tests.broker.handlers import group_messages, transaction_messages
+from tests.broker.handlers import group_messages, security_messages, transaction_messages
 from tests.broker.handlers.door import NOW_MS, append, create_topic
 
 
@@ -187,6 +187,7 @@ REQUESTS: dict[ApiKey, Callable[..., Message]] = {
     ),
     ApiKey.UNREGISTER_BROKER: lambda version, _: UnregisterBrokerRequest(broker_id=9),
     **group_messages.REQUESTS,
+    **security_messages.REQUESTS,
     **transaction_messages.REQUESTS,
 }
 

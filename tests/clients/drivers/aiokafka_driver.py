@@ -18,6 +18,7 @@ from tests.clients.driver import (
     TIMEOUT_S,
     ClientError,
     Driver,
+    Login,
     Message,
     Outgoing,
     Placed,
@@ -48,13 +49,17 @@ class AiokafkaDriver(Driver):
     NAME = "aiokafka"
     CANNOT = {"offset_of_the_newest_record": "it asks ListOffsets only by time, for earliest and for latest"}
 
-    def __init__(self, bootstrap: str) -> None:
-        super().__init__(bootstrap)
+    def __init__(self, bootstrap: str, login: Login | None = None) -> None:
+        super().__init__(bootstrap, login)
+        self._connection: dict[str, Any] = {
+            "bootstrap_servers": bootstrap,
+            **({} if login is None else login.for_python()),
+        }
         self._runner = asyncio.Runner()
         self._admin = self._run(self._start_admin())
 
     async def _start_admin(self) -> AIOKafkaAdminClient:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+        admin = AIOKafkaAdminClient(**self._connection)
         await admin.start()
         return admin
 
@@ -78,7 +83,7 @@ class AiokafkaDriver(Driver):
     ) -> list[Placed]:
         async def send() -> list[Placed]:
             producer = AIOKafkaProducer(
-                bootstrap_servers=self.bootstrap,
+                **self._connection,
                 acks=acks if acks == "all" else int(acks),
                 compression_type=None if compression == "none" else compression,
                 enable_idempotence=idempotent,
@@ -109,7 +114,7 @@ class AiokafkaDriver(Driver):
     ) -> AsyncIterator[tuple[AIOKafkaConsumer, TopicPartition]]:
         where = TopicPartition(topic, partition)
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self.bootstrap,
+            **self._connection,
             group_id=None,
             auto_offset_reset=reset,
             enable_auto_commit=False,

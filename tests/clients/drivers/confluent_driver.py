@@ -28,6 +28,7 @@ from tests.clients.driver import (
     TIMEOUT_S,
     ClientError,
     Driver,
+    Login,
     Message,
     Outgoing,
     Placed,
@@ -60,10 +61,14 @@ def result_of(future: Future[Any]) -> Any:
 class ConfluentDriver(Driver):
     NAME = "confluent-kafka"
 
-    def __init__(self, bootstrap: str) -> None:
-        super().__init__(bootstrap)
+    def __init__(self, bootstrap: str, login: Login | None = None) -> None:
+        super().__init__(bootstrap, login)
+        self._connection = {
+            "bootstrap.servers": bootstrap,
+            **({} if login is None else login.for_librdkafka()),
+        }
         # Silent, because it outlives the broker at the end of a test run and would log that.
-        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        self._admin = AdminClient({**self._connection, "log_level": 0})
 
     def produce(
         self,
@@ -77,7 +82,7 @@ class ConfluentDriver(Driver):
     ) -> list[Placed]:
         producer = Producer(
             {
-                "bootstrap.servers": self.bootstrap,
+                **self._connection,
                 "acks": acks,
                 "compression.type": compression,
                 "enable.idempotence": idempotent,
@@ -117,7 +122,7 @@ class ConfluentDriver(Driver):
     def _consumer(self, reset: str = "none", max_wait_ms: int = MAX_WAIT_MS) -> Iterator[Consumer]:
         consumer = Consumer(
             {
-                "bootstrap.servers": self.bootstrap,
+                **self._connection,
                 "group.id": "never-joined",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error" if reset == "none" else reset,

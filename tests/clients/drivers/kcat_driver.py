@@ -15,6 +15,7 @@ from tests.clients.driver import (
     TIMEOUT_S,
     ClientError,
     Driver,
+    Login,
     Message,
     Outgoing,
     Placed,
@@ -63,13 +64,15 @@ class KcatDriver(Driver):
         ),
     }
 
-    def __init__(self, bootstrap: str) -> None:
-        super().__init__(bootstrap)
+    def __init__(self, bootstrap: str, login: Login | None = None) -> None:
+        super().__init__(bootstrap, login)
+        settings = {} if login is None else login.for_librdkafka()
+        self._connection = [part for name, value in settings.items() for part in ("-X", f"{name}={value}")]
         if shutil.which("kcat") is None:
             raise RuntimeError("kcat not found; run scripts/setup_system")
 
     def _run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        command = ["kcat", "-b", self.bootstrap, *arguments]
+        command = ["kcat", "-b", self.bootstrap, *self._connection, *arguments]
         try:
             done = subprocess.run(command, input=stdin, capture_output=True, timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired as error:

@@ -15,6 +15,7 @@ from tests.clients.driver import (
     MAX_WAIT_MS,
     TIMEOUT_S,
     Driver,
+    Login,
     Message,
     Outgoing,
     Placed,
@@ -33,9 +34,9 @@ def decoded(text: str | None) -> bytes | None:
 class RemoteDriver(Driver):
     """A driver whose client is a child process, started by `command`."""
 
-    def __init__(self, bootstrap: str) -> None:
-        super().__init__(bootstrap)
-        self._program = Program(self.NAME, [*self.command(), bootstrap])
+    def __init__(self, bootstrap: str, login: Login | None = None) -> None:
+        super().__init__(bootstrap, login)
+        self._program = Program(self.NAME, [*self.command(), bootstrap, *(login or ())])
 
     @classmethod
     def command(cls) -> list[str]:

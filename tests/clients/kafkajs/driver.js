@@ -20,12 +20,21 @@ const producersOf = require('./producers')
 const TOPIC_RESOURCE = 2
 const MAX_WAIT_MS = 100
 const bootstrap = process.argv[2].split(',')
-const kafka = new Kafka({ clientId: 'suite', brokers: bootstrap, logLevel: logLevel.NOTHING, retry: { retries: 3 } })
+const [mechanism, username, password] = process.argv.slice(3)
+const sasl = mechanism ? { mechanism: mechanism.toLowerCase(), username, password } : undefined
+const kafka = new Kafka({
+  clientId: 'suite',
+  brokers: bootstrap,
+  sasl,
+  logLevel: logLevel.NOTHING,
+  retry: { retries: 3 },
+})
 const admin = kafka.admin()
 const cluster = new Cluster({
   logger: createLogger({ level: logLevel.NOTHING, logCreator: consoleLogger }),
   socketFactory: socketFactory(),
   brokers: bootstrap,
+  sasl,
   clientId: 'suite',
   connectionTimeout: 1000,
   requestTimeout: 30000,

@@ -35,14 +35,14 @@ def handle(
     broker: Broker, context: RequestContext, request: ApiVersionsRequest | None
 ) -> ApiVersionsResponse:
     if request is None:
-        served = _advertised(context.peer.apis[API_VERSIONS])
+        served = _advertised(context.peer.served[API_VERSIONS])
         return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[served])
     if context.api_version >= SOFTWARE_FROM_VERSION and not _names_software(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     image = broker.image
     levels = {**image.features, KRAFT_VERSION: broker.controller.kraft_version}
     return ApiVersionsResponse(
-        api_keys=[_advertised(api) for _, api in sorted(context.peer.apis.items())],
+        api_keys=[_advertised(api) for _, api in sorted(context.peer.served.items())],
         supported_features=_supported_features(context.api_version),
         finalized_features_epoch=image.offset,
         finalized_features=[
