@@ -1,6 +1,7 @@
 """SCRAM against the examples of its RFCs, and against messages that someone has changed."""
 
 import base64
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -206,9 +207,29 @@ def test_the_client_must_repeat_its_header(header: str) -> None:
             assert not other.is_done
 
 
-def _final(bare: str, challenge: str, header: str) -> bytes:
-    """A client's final message with a right proof, for any header."""
-    nonce = challenge.split(",")[0].removeprefix("r=")
+def test_an_old_librdkafka_repeats_its_nonce() -> None:
+    other = server()
+    bare = client().first().decode().removeprefix("n,,")
+    challenge = other.step(f"n,,{bare}".encode()).decode()
+    other.step(_final(bare, challenge, "n,,", bare.rpartition("r=")[2]))
+    assert other.user == "alice"
+
+
+@pytest.mark.parametrize("change", [lambda nonce: nonce + "x", lambda nonce: nonce[1:], lambda nonce: "x"])
+def test_another_nonce_is_refused_even_with_a_right_proof(change: Callable[[str], str]) -> None:
+    other = server()
+    bare = client().first().decode().removeprefix("n,,")
+    challenge = other.step(f"n,,{bare}".encode()).decode()
+    final = _final(bare, challenge, "n,,", change=change)
+    with pytest.raises(AuthenticationError, match="nonce"):
+        other.step(final)
+
+
+def _final(
+    bare: str, challenge: str, header: str, before: str = "", change: Callable[[str], str] = str
+) -> bytes:
+    """A client's final message with a right proof, for any header and nonce."""
+    nonce = before + change(challenge.split(",")[0].removeprefix("r="))
     without_proof = f"c={base64.b64encode(header.encode()).decode()},r={nonce}"
     signed = f"{bare},{challenge},{without_proof}".encode()
     salted = scram.salted_password("sha256", "secret", SALT, 4096)
