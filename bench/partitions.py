@@ -6,9 +6,9 @@ Memory is resident memory (RSS) a moment after the start that follows SIGKILL.
 
 Then both brokers create partitions until they cannot go on, with a line on the page for each STEP of them.
 Apache Kafka has one open file and two mapped files for each partition, so it ends at the process's limit of
-open files (`ulimit -n`) or of mapped areas (`vm.max_map_count`). A broker that reaches neither limit ends when
-the memory or the disk is nearly full, after LIMIT_S, or at LIMIT_PARTITIONS. The page says which it was. A
-broker that fails earlier has no later points.
+open files (`ulimit -n`) or of mapped areas (`vm.max_map_count`). A broker that reaches neither limit ends
+when the memory or the disk is nearly full, after LIMIT_S, or at LIMIT_PARTITIONS. The page says which it was.
+A broker that fails earlier has no later points.
 """
 
 from __future__ import annotations
