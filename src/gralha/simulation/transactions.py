@@ -29,8 +29,6 @@ LOOK_S: Final = 0.5
 # A process starts again after this time.
 PAUSE_S: Final = (0.0, 2.0)
 
-NewLife = Callable[[int], TransactionalLife]
-
 
 class _Id:
     """A transactional id, and all its lives."""

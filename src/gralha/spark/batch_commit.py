@@ -23,7 +23,7 @@ from gralha.spark.decisions import (
     judge,
     transactions_of,
 )
-from gralha.spark.sink_transactions import ONGOING, Outcome, SinkTransactions
+from gralha.spark.sink_transactions import ONGOING, CommitResult, SinkTransactions
 from gralha.spark.sweep import Sweep
 from gralha.spark.transactional_ids import BatchIdentity
 
@@ -134,25 +134,25 @@ class BatchCommit:
         """Commits the transactions of a decision, or finds that it cannot be kept."""
         if not decision.transactions:
             return
-        outcomes = self._transactions.commit([one.handle for one in decision.transactions])
-        by_outcome = {
-            outcome: [one for one in decision.transactions if outcomes[one.handle] is outcome]
-            for outcome in Outcome
+        results = self._transactions.commit([one.handle for one in decision.transactions])
+        by_result = {
+            result: [one for one in decision.transactions if results[one.handle] is result]
+            for result in CommitResult
         }
-        if by_outcome[Outcome.UNFINISHED]:
+        if by_result[CommitResult.UNFINISHED]:
             raise ExactlyOnceError(
                 f"Batch {decision.batch} is decided, but the cluster did not confirm all of its "
                 "transactions in time. Start the query again soon: it commits the rest, before they time out."
             )
-        if len(by_outcome[Outcome.ABORTED]) == len(decision.transactions):
+        if len(by_result[CommitResult.ABORTED]) == len(decision.transactions):
             self._log.prepare(decision.revoked(), decision)
             self._log.commit()
             raise ExactlyOnceError(
                 f"All transactions of batch {decision.batch} timed out before they were committed. No row of "
                 "it is visible. The decision is revoked: start the query again, and it repeats the batch."
             )
-        if by_outcome[Outcome.ABORTED] or by_outcome[Outcome.UNKNOWN]:
-            raise _partly(decision, by_outcome)
+        if by_result[CommitResult.ABORTED] or by_result[CommitResult.UNKNOWN]:
+            raise _partly(decision, by_result)
 
     def _abort(self, transactions: Sequence[TaskTransaction]) -> None:
         """Aborts transactions that are not decided. Errors are only logged: others can end them, too."""
@@ -178,13 +178,14 @@ def _is_open(one: TaskTransaction, found: TransactionDescription) -> bool:
     )
 
 
-def _partly(decision: Decision, by_outcome: dict[Outcome, list[TaskTransaction]]) -> ExactlyOnceError:
-    def listed(outcome: Outcome) -> str:
-        return ", ".join(map(str, by_outcome[outcome])) or "none"
+def _partly(decision: Decision, by_result: dict[CommitResult, list[TaskTransaction]]) -> ExactlyOnceError:
+    def listed(outcome: CommitResult) -> str:
+        return ", ".join(map(str, by_result[outcome])) or "none"
 
     return ExactlyOnceError(
         f"Batch {decision.batch} is only partly visible, because some of its transactions timed out before "
-        f"they were committed. Committed: {listed(Outcome.COMMITTED)}. Missing: {listed(Outcome.ABORTED)}. "
-        f"Not known any more: {listed(Outcome.UNKNOWN)}. To go on with duplicates and without a loss, run "
-        "the query with deliveryGuarantee=at-least-once until it has repeated this batch, then set it back."
+        f"they were committed. Committed: {listed(CommitResult.COMMITTED)}. "
+        f"Missing: {listed(CommitResult.ABORTED)}. Not known any more: {listed(CommitResult.UNKNOWN)}. "
+        "To go on with duplicates and without a loss, run the query with "
+        "deliveryGuarantee=at-least-once until it has repeated this batch, then set it back."
     )

@@ -17,7 +17,7 @@ ONGOING: Final = "Ongoing"
 _ABORTED_STATES: Final = ("PrepareAbort", "CompleteAbort")
 
 
-class Outcome(Enum):
+class CommitResult(Enum):
     """How a transaction has ended that should have been committed."""
 
     COMMITTED = "committed"
@@ -47,7 +47,7 @@ class SinkTransactions:
         """What the coordinators know of these ids."""
         return self._looking.describe_transactions(ids)
 
-    def commit(self, handles: Sequence[TransactionHandle]) -> dict[TransactionHandle, Outcome]:
+    def commit(self, handles: Sequence[TransactionHandle]) -> dict[TransactionHandle, CommitResult]:
         """Commits transactions. Those that are committed already stay so."""
         results = self._ending.end_transactions(handles, committed=True)
         refused = [
@@ -57,11 +57,11 @@ class SinkTransactions:
         ]
         reasons = self.describe([handle.transactional_id for handle in refused]) if refused else {}
         return {
-            handle: Outcome.COMMITTED
+            handle: CommitResult.COMMITTED
             if not isinstance(result, TransactionError)
-            else _outcome(handle, reasons[handle.transactional_id])
+            else _result(handle, reasons[handle.transactional_id])
             if handle in refused
-            else Outcome.UNFINISHED
+            else CommitResult.UNFINISHED
             for handle, result in results.items()
         }
 
@@ -96,13 +96,13 @@ class SinkTransactions:
         )
 
 
-def _outcome(handle: TransactionHandle, found: TransactionDescription | KafkaError) -> Outcome:
+def _result(handle: TransactionHandle, found: TransactionDescription | KafkaError) -> CommitResult:
     """Why a commit was refused. A timeout aborts with the next epoch (v1) or with the one after that (v2)."""
     if isinstance(found, KafkaError):
         is_gone = found.code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
-        return Outcome.UNKNOWN if is_gone else Outcome.UNFINISHED
+        return CommitResult.UNKNOWN if is_gone else CommitResult.UNFINISHED
     is_same = found.producer_id == handle.producer_id
     newer = found.producer_epoch - handle.producer_epoch
     if is_same and 0 <= newer <= 2 and found.state in _ABORTED_STATES:
-        return Outcome.ABORTED
-    return Outcome.UNKNOWN
+        return CommitResult.ABORTED
+    return CommitResult.UNKNOWN

@@ -13,8 +13,8 @@ are the arrows of the diagram in docs/TRANSACTIONS.md:
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-NO_PRODUCER_ID: Final = -1
-NO_EPOCH: Final = -1
+from gralha.protocol.batches import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+
 NO_TIME: Final = -1
 
 # The last epoch that a producer may have. The coordinator can still take the next one to fence it.
@@ -66,7 +66,7 @@ class Transaction(NamedTuple):
     version: int = 0
     # The epoch before the last change of the epoch. As in Kafka it is in no record, so it is lost with the
     # coordinator. Then a producer that repeats InitProducerId is fenced.
-    last_epoch: int = NO_EPOCH
+    last_epoch: int = NO_PRODUCER_EPOCH
 
     @property
     def is_exhausted(self) -> bool:
@@ -130,7 +130,7 @@ class Transaction(NamedTuple):
     def fenced(self, now_ms: int) -> "Transaction":
         """The transaction is aborted by the rules of version 1, and its producer loses its epoch."""
         aborted = self.prepared(False, 0, NO_PRODUCER_ID, now_ms)
-        return aborted._replace(epoch=self._epoch_after(), last_epoch=NO_EPOCH)
+        return aborted._replace(epoch=self._epoch_after(), last_epoch=NO_PRODUCER_EPOCH)
 
     def _epoch_after(self) -> int:
         return min(self.epoch + 1, LAST_EPOCH + 1)
