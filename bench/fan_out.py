@@ -36,12 +36,12 @@ REQUESTS = 6_000
 
 def measure_fan_out(makers: Makers, say: Say, scale: float = 1.0) -> dict[str, Results]:
     with running(makers, REMOVE_SOON) as brokers:
-        results = fan_out(brokers, scale)
+        results = fan_out(say, brokers, scale)
     tell(say, results)
     return results
 
 
-def fan_out(brokers: Mapping[str, Broker], scale: float) -> dict[str, Results]:
+def fan_out(say: Say, brokers: Mapping[str, Broker], scale: float) -> dict[str, Results]:
     records = batch(RECORDS, 1000)
     numbers = itertools.count()
 
@@ -65,4 +65,4 @@ def fan_out(brokers: Mapping[str, Broker], scale: float) -> dict[str, Results]:
             "fan_out_cpu_s_gb": cpu_s / (load.received_bytes / GB),
         }
 
-    return compared(brokers, run, REQUESTS, scale, results_of)
+    return compared(say, "fan-out", brokers, run, REQUESTS, scale, results_of)

@@ -24,7 +24,7 @@ from bench.calls import new_producer_id
 from bench.frames import Frame, batch, create_topic, delete_topic, fetch_frame, produce_frame, produce_once
 from bench.load import Load, run_load
 from bench.payloads import event_batch
-from bench.rounds import PAIRS, Results, alternate, merge, warm_up
+from bench.rounds import PAIRS, Results, alternate, merge, warm_up_or_say
 from gralha.protocol import compression
 from gralha.testing import GralhaCluster
 
@@ -98,10 +98,10 @@ def measure_records(makers: Makers, say: Say, scale: float = 1.0) -> dict[str, R
     tell(say, results)
     with running(makers, REMOVE_SOON) as brokers:
         for shape in SHAPES:
-            taken = produce(brokers, shape, scale)
+            taken = produce(say, brokers, shape, scale)
             tell(say, taken)
             merge(results, taken)
-        taken = one_at_a_time(brokers, scale)
+        taken = one_at_a_time(say, brokers, scale)
         tell(say, taken)
         merge(results, taken)
     return results
@@ -193,6 +193,8 @@ def topic_on_each(
 
 
 def compared(
+    say: Say,
+    measure: str,
     brokers: Mapping[str, C],
     run: Callable[[C, int], Load],
     requests: int,
@@ -201,7 +203,8 @@ def compared(
 ) -> dict[str, Results]:
     """Warm up all brokers, then let them take turns under the load `run(broker, requests)`.
 
-    `results_of` gets the results of the load, and the broker's CPU seconds during the load.
+    `results_of` gets the results of the load, and the broker's CPU seconds during the load. If a broker does
+    not become warm, the page says so and names the measure.
     """
 
     def window(broker: C) -> float:
@@ -216,8 +219,8 @@ def compared(
         load = run(broker, int(requests * scale))
         return results_of(load, cpu_seconds(broker) - before)
 
-    for broker in brokers.values():
-        warm_up(partial(window, broker))
+    for name, broker in brokers.items():
+        warm_up_or_say(say, TITLES[name], measure, partial(window, broker))
     return alternate(brokers, take, PAIRS if scale == 1 else 1)
 
 
@@ -233,7 +236,7 @@ def touch_memory() -> None:
     del used
 
 
-def produce(brokers: Mapping[str, Broker], shape: Shape, scale: float) -> dict[str, Results]:
+def produce(say: Say, brokers: Mapping[str, Broker], shape: Shape, scale: float) -> dict[str, Results]:
     """Send produce requests of one shape. If it is the shape to read again, also fetch its records."""
     records = batch(shape.records, shape.value_bytes)
     topic = shape.name.replace("_", "-")
@@ -255,14 +258,14 @@ def produce(brokers: Mapping[str, Broker], shape: Shape, scale: float) -> dict[s
         }
 
     with topic_on_each(brokers, topic, CONNECTIONS, records):
-        results = compared(brokers, run, shape.requests, scale, results_of)
+        results = compared(say, shape.name, brokers, run, shape.requests, scale, results_of)
         if shape.name == FETCHED:
-            merge(results, fetch(brokers, topic, len(records), shape, scale))
+            merge(results, fetch(say, brokers, topic, len(records), shape, scale))
     return results
 
 
 def fetch(
-    brokers: Mapping[str, Broker], topic: str, batch_bytes: int, shape: Shape, scale: float
+    say: Say, brokers: Mapping[str, Broker], topic: str, batch_bytes: int, shape: Shape, scale: float
 ) -> dict[str, Results]:
     """Read the records that were just written as a consumer does: one request at a time, up to 1 MB each.
 
@@ -287,10 +290,10 @@ def fetch(
             "fetch_cpu_s_gb": cpu_s / (usable_bytes / GB),
         }
 
-    return compared(brokers, run, FETCHES, scale, results_of)
+    return compared(say, "fetch", brokers, run, FETCHES, scale, results_of)
 
 
-def one_at_a_time(brokers: Mapping[str, Broker], scale: float) -> dict[str, Results]:
+def one_at_a_time(say: Say, brokers: Mapping[str, Broker], scale: float) -> dict[str, Results]:
     frame: Frame = produce_frame("one-at-a-time", 0, batch(1, 100))
 
     def run(broker: Broker, requests: int) -> Load:
@@ -300,4 +303,4 @@ def one_at_a_time(brokers: Mapping[str, Broker], scale: float) -> dict[str, Resu
         return {"one_at_a_time_p50_ms": load.p50_ms, "one_at_a_time_p99_ms": load.p99_ms}
 
     with topic_on_each(brokers, "one-at-a-time", 1, batch(1, 100)):
-        return compared(brokers, run, REQUESTS_ONE_AT_A_TIME, scale, results_of)
+        return compared(say, "one request at a time", brokers, run, REQUESTS_ONE_AT_A_TIME, scale, results_of)

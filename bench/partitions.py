@@ -4,19 +4,22 @@ Each topic has a thousand partitions with one replica, and every partition has o
 begins when the process is spawned, and ends when the record of every partition has been read and compared.
 Memory is resident memory (RSS) a moment after the start that follows SIGKILL.
 
-Then both brokers create partitions until they cannot go on. Apache Kafka has one open file and two mapped
-files for each partition, so it ends at the process's limit of open files (`ulimit -n`) or of mapped areas
-(`vm.max_map_count`). If a broker reaches neither limit, the bench stops it at LIMIT_PARTITIONS.
+Then both brokers create partitions until they cannot go on, with a line on the page for each STEP of them.
+Apache Kafka has one open file and two mapped files for each partition, so it ends at the process's limit of
+open files (`ulimit -n`) or of mapped areas (`vm.max_map_count`). A broker that reaches neither limit ends
+when the memory or the disk is nearly full, after LIMIT_S, or at LIMIT_PARTITIONS. The page says which it was.
+A broker that fails earlier has no later points.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import resource
 import socket
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -28,9 +31,12 @@ from bench.measures import MB, TITLES, Broker, Makers, Say, connect, port_of, te
 from bench.rounds import Results, merge
 
 PER_TOPIC = 1000
-COUNTS = (1_000, 10_000)
-LIMIT_PARTITIONS = 40_000
-LIMIT_S = 150.0
+COUNTS = (1_000, 3_000, 10_000, 20_000)
+STEP = 10_000
+LIMIT_PARTITIONS = 200_000
+LIMIT_S = 300.0
+STAGES_S = 900.0  # no further stage begins after this time, so that this part ends within half an hour
+FREE_SHARE = 0.1  # of the memory and of the disk
 STALL_S = 60.0  # a broker at its limit may stop answering instead of ending
 TIMEOUT_S = 300.0
 STOP_TIMEOUT_S = 120.0
@@ -57,21 +63,45 @@ def measure_partitions(makers: Makers, say: Say, scale: float = 1.0) -> dict[str
         for broker in brokers.values():
             if isinstance(broker, ApacheKafka):
                 broker.format()
-        before = 0
-        for count in COUNTS if scale == 1 else COUNTS[:1]:
-            for name in order:
-                say(f"{name}: {count:,} partitions")
-                merge(results, {name: stage(brokers[name], before, count, results[name])})
-                tell(say, {name: results[name]})
-            before = count
-            order.reverse()
-        for name in order if scale == 1 else ():
+        reached = take_stages(brokers, order, results, say, COUNTS if scale == 1 else COUNTS[:1])
+        for name, before in reached.items() if scale == 1 else ():
             say(f"{name}: as many partitions as it gets to")
-            taken, why = until_the_end(brokers[name], before)
+            taken, why = until_the_end(brokers[name], before, say, TITLES[name])
             merge(results, {name: taken})
             tell(say, {name: taken})
             say(f"{TITLES[name]} stopped at {taken['partitions_most']:,.0f} partitions: {why}", on_page=True)
     return results
+
+
+def take_stages(
+    brokers: Mapping[str, Broker],
+    names: Sequence[str],
+    results: dict[str, Results],
+    say: Say,
+    counts: Sequence[int],
+) -> dict[str, int]:
+    """Take turns with each number of partitions. Returns the last numbers, without brokers that failed."""
+    started = time.perf_counter()
+    order, reached = list(names), dict.fromkeys(names, 0)
+    for count in counts:
+        if time.perf_counter() - started > STAGES_S:
+            say(f"{count:,} partitions are left out: the others took {STAGES_S:g} s", on_page=True)
+            break
+        for name in [name for name in order if name in reached]:
+            say(f"{name}: {count:,} partitions")
+            try:
+                taken = stage(brokers[name], reached[name], count, results[name])
+            except (GaveUp, OSError) as error:
+                why = known_end(brokers[name]) or str(error)
+                say(f"{TITLES[name]} failed on the way to {count:,} partitions: {why}", on_page=True)
+                results[name]["partitions_most"] = reached.pop(name)
+                brokers[name].process().kill()
+            else:
+                merge(results, {name: taken})
+                tell(say, {name: results[name]})
+                reached[name] = count
+        order.reverse()
+    return reached
 
 
 def stage(broker: Broker, before: int, count: int, earlier: Results) -> Results:
@@ -100,7 +130,7 @@ def stage(broker: Broker, before: int, count: int, earlier: Results) -> Results:
     return {f"partitions_{count}_{name}": value for name, value in taken.items()}
 
 
-def until_the_end(broker: Broker, before: int) -> tuple[Results, str]:
+def until_the_end(broker: Broker, before: int, say: Say, title: str) -> tuple[Results, str]:
     """Create partitions until the broker cannot go on. Returns their number, and the reason of the end."""
     start_seconds(broker, before)
     results: Results = {}
@@ -108,12 +138,16 @@ def until_the_end(broker: Broker, before: int) -> tuple[Results, str]:
     started = time.perf_counter()
     try:
         while count < LIMIT_PARTITIONS:
-            if time.perf_counter() - started > LIMIT_S:
-                why = f"the bench waits no longer than {LIMIT_S:g} s"
+            if (limit := limit_near(broker, time.perf_counter() - started)) is not None:
+                why = limit
                 break
             create_partitions(broker, count, count + PER_TOPIC, STALL_S)
             count += PER_TOPIC
-            results["partitions_most_memory_mb"] = broker.process().memory_bytes() / MB
+            results["partitions_most_memory_mb"] = memory_mb = broker.process().memory_bytes() / MB
+            if count % STEP == 0:
+                took_s = time.perf_counter() - started
+                point = f"{count:,} partitions: {memory_mb:,.0f} MB, Metadata {metadata_ms(broker):,.0f} ms"
+                say(f"{title}: {point}, {took_s:.0f} s for the last {count - before:,}", on_page=True)
         results["partitions_most_metadata_ms"] = metadata_ms(broker)
         broker.process().kill()
         results["partitions_most_start_killed_s"] = start_seconds(broker, count)
@@ -121,6 +155,19 @@ def until_the_end(broker: Broker, before: int) -> tuple[Results, str]:
         why = known_end(broker) or str(error)
     broker.process().kill()
     return {"partitions_most": count, **results}, why
+
+
+def limit_near(broker: Broker, elapsed_s: float) -> str | None:
+    """The reason to stop before this machine suffers; None if the broker may go on."""
+    if elapsed_s > LIMIT_S:
+        return f"the bench waits no longer than {LIMIT_S:g} s"
+    memory = dict(line.split()[:2] for line in Path("/proc/meminfo").read_text().splitlines())
+    if int(memory["MemAvailable:"]) < FREE_SHARE * int(memory["MemTotal:"]):
+        return "the memory of this machine is nearly full"
+    disk = os.statvfs(broker.folder)
+    if min(disk.f_bavail / disk.f_blocks, disk.f_favail / max(disk.f_files, 1)) < FREE_SHARE:
+        return "the disk is nearly full"
+    return None
 
 
 def known_end(broker: Broker) -> str | None:

@@ -11,10 +11,12 @@ import contextlib
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from tests.apache.cluster import ApacheCluster
 
-from bench.frames import batch, create_topic, delete_topic, leader_ports, produce_frame, produce_once
+from bench.calls import new_producer_id
+from bench.frames import Frame, batch, create_topic, delete_topic, leader_ports, produce_frame, produce_once
 from bench.load import Load, run_load
 from bench.measures import BATCHED_IN_FLIGHT, MB, REMOVE_SOON, Cluster, Makers, Say, compared, tell
 from bench.rounds import Results, merge
@@ -49,8 +51,14 @@ def measure_replication(makers: Makers, say: Say, scale: float = 1.0) -> dict[st
             memory = sum(cluster.process(node_id).memory_bytes() for node_id in cluster.node_ids)
             results[name]["cluster_idle_memory_mb"] = memory / MB
         tell(say, results)
-        for take in (small_records, large_records, one_at_a_time):
-            taken = take(clusters, scale)
+        for take in (
+            partial(small_records, idempotent=False),
+            partial(small_records, idempotent=True),
+            partial(large_records, idempotent=False),
+            partial(large_records, idempotent=True),
+            one_at_a_time,
+        ):
+            taken = take(say, clusters, scale)
             tell(say, taken)
             merge(results, taken)
     return results
@@ -78,16 +86,29 @@ def replicated_topic(
 
 
 def loaded(
+    say: Say,
     clusters: Mapping[str, Cluster],
     topic: str,
-    records: bytes,
+    shape: tuple[int, int],
+    idempotent: bool,
     partitions: int,
     requests: int,
     scale: float,
     in_flight: int,
     results_of: Callable[[Load, float], Results],
 ) -> dict[str, Results]:
-    frames = [produce_frame(topic, partition, records) for partition in range(partitions)]
+    """`shape` is the number of records of a batch, and the size of a record.
+
+    Idempotent batches have a producer id and sequences, as clients send them by default.
+    """
+
+    def frame(port: int, partition: int) -> Frame:
+        producer = None
+        if idempotent:
+            with socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S) as connection:
+                producer = new_producer_id(connection)
+        return produce_frame(topic, partition, batch(*shape, producer))
+
     with contextlib.ExitStack() as stack:
         ports = {
             id(cluster): stack.enter_context(replicated_topic(cluster, topic, partitions))
@@ -95,40 +116,49 @@ def loaded(
         }
 
         def run(cluster: Cluster, requests: int) -> Load:
-            return run_load(ports[id(cluster)], frames, requests, in_flight)
+            leaders = ports[id(cluster)]
+            frames = [frame(leaders[partition], partition) for partition in range(partitions)]
+            return run_load(leaders, frames, requests, in_flight, sequence_step=shape[0])
 
-        return compared(clusters, run, requests, scale, results_of)
+        return compared(say, topic, clusters, run, requests, scale, results_of)
 
 
-def small_records(clusters: Mapping[str, Cluster], scale: float) -> dict[str, Results]:
-    records_per_batch = 100
+def small_records(
+    say: Say, clusters: Mapping[str, Cluster], scale: float, idempotent: bool
+) -> dict[str, Results]:
+    shape, suffix = (100, 100), "_idempotent" * idempotent
+    topic = f"small-records{suffix.replace('_', '-')}"
 
     def results_of(load: Load, _: float) -> Results:
-        return {"replicated_100b_per_s": load.requests * records_per_batch / load.seconds}
+        return {f"replicated_100b{suffix}_per_s": load.requests * shape[0] / load.seconds}
 
-    records = batch(records_per_batch, 100)
     return loaded(
-        clusters, "small-records", records, PARTITIONS, REQUESTS, scale, BATCHED_IN_FLIGHT, results_of
+        say, clusters, topic, shape, idempotent, PARTITIONS, REQUESTS, scale, BATCHED_IN_FLIGHT, results_of
     )
 
 
-def large_records(clusters: Mapping[str, Cluster], scale: float) -> dict[str, Results]:
-    records = batch(16, 1000)
+def large_records(
+    say: Say, clusters: Mapping[str, Cluster], scale: float, idempotent: bool
+) -> dict[str, Results]:
+    shape, suffix = (16, 1000), "_idempotent" * idempotent
+    topic, batch_bytes = f"large-records{suffix.replace('_', '-')}", len(batch(*shape))
 
     def results_of(load: Load, cpu_s: float) -> Results:
-        sent_bytes = load.requests * len(records)
+        sent_bytes = load.requests * batch_bytes
         return {
-            "replicated_1kb_mb_s": sent_bytes / MB / load.seconds,
-            "replicated_1kb_cpu_s_gb": cpu_s / (sent_bytes / 1e9),
+            f"replicated_1kb{suffix}_mb_s": sent_bytes / MB / load.seconds,
+            f"replicated_1kb{suffix}_cpu_s_gb": cpu_s / (sent_bytes / 1e9),
         }
 
     return loaded(
-        clusters, "large-records", records, PARTITIONS, REQUESTS, scale, BATCHED_IN_FLIGHT, results_of
+        say, clusters, topic, shape, idempotent, PARTITIONS, REQUESTS, scale, BATCHED_IN_FLIGHT, results_of
     )
 
 
-def one_at_a_time(clusters: Mapping[str, Cluster], scale: float) -> dict[str, Results]:
+def one_at_a_time(say: Say, clusters: Mapping[str, Cluster], scale: float) -> dict[str, Results]:
     def results_of(load: Load, _: float) -> Results:
         return {"replicated_p50_ms": load.p50_ms, "replicated_p99_ms": load.p99_ms}
 
-    return loaded(clusters, "one-record", batch(1, 100), 1, REQUESTS_ONE_AT_A_TIME, scale, 1, results_of)
+    return loaded(
+        say, clusters, "one-record", (1, 100), False, 1, REQUESTS_ONE_AT_A_TIME, scale, 1, results_of
+    )

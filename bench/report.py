@@ -66,8 +66,13 @@ MEASURES = [
     Measure("heartbeat_p50_ms", "heartbeats of 1,000 groups of 3 members: p50", "ms", more_is_better=False),
     Measure("heartbeat_p99_ms", "  the same: p99", "ms", more_is_better=False, at_most=50),
     Measure("replicated_100b_per_s", "3 brokers, 3 replicas, acks=all: 100 x 100 B", "/ s", 1.5),
+    Measure("replicated_100b_idempotent_per_s", "  the same, idempotent", "/ s"),
     Measure("replicated_1kb_mb_s", "  batches of 16 x 1 KB", "MB/s", 1.5),
     Measure("replicated_1kb_cpu_s_gb", "  CPU of all three for that", "s/GB", more_is_better=False),
+    Measure("replicated_1kb_idempotent_mb_s", "  batches of 16 x 1 KB, idempotent", "MB/s"),
+    Measure(
+        "replicated_1kb_idempotent_cpu_s_gb", "  CPU of all three for that", "s/GB", more_is_better=False
+    ),
     Measure("replicated_p50_ms", "  one request at a time: p50", "ms", more_is_better=False),
     Measure("replicated_p99_ms", "  one request at a time: p99", "ms", 0.7, more_is_better=False),
     Measure("cluster_start_s", "  start until all three serve", "s", more_is_better=False, at_most=4),
@@ -126,7 +131,9 @@ TRANSACTION_MEASURES = [
 ]
 SCALE_MEASURES = [
     *partition_measures(1_000, None, None),
+    *partition_measures(3_000, None, None),
     *partition_measures(10_000, 0.1, 0.2),
+    *partition_measures(20_000, None, None),
     Measure("partitions_most", "as many partitions as it gets to", ""),
     Measure("partitions_most_memory_mb", "  memory", "MB", None, False),
     Measure("partitions_most_metadata_ms", "  Metadata of all topics", "ms", None, False),
@@ -165,7 +172,8 @@ def number(value: float | None) -> str:
 METHOD = """\
 What is compared: Apache Kafka 4.3 on Java with a heap of 1 GB (three brokers: 512 MB each) and Gralha. Both
 run on this machine with their default settings. The same program sends the same bytes to both over loopback,
-with acks=all, and checks every response for errors. Both are warmed up until their rate has stopped rising.
+with acks=all, and checks every response for errors. Both are warmed up until their rate has stopped rising;
+a line below the tables names each measure for which that took too long.
 Then they take turns (Apache, Gralha, Gralha, Apache, and again). The median of each one's rounds is shown;
 the other is idle meanwhile. Partitions and the large log are measured once. CPU is the time of the broker's
 process, memory is its resident memory. Idempotent batches have a producer id and sequences, as clients send

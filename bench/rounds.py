@@ -50,6 +50,22 @@ def warm_up(window: Callable[[], float], seconds_max: float = WARM_UP_S_MAX) -> 
     return rates
 
 
+def warm_up_or_say(
+    say: Callable[..., None],
+    title: str,
+    measure: str,
+    window: Callable[[], float],
+    seconds_max: float = WARM_UP_S_MAX,
+) -> None:
+    """Warm a broker up. If its rate still rises when the time is over, the page says so."""
+    rates = warm_up(window, seconds_max)
+    if not is_warm(rates):
+        say(
+            f"{title} was not warm after {seconds_max:g} s: its rate still rose before {measure}",
+            on_page=True,
+        )
+
+
 def alternate(
     subjects: Mapping[str, T], take: Callable[[T], Results], pairs: int = PAIRS
 ) -> dict[str, Results]:

@@ -26,9 +26,9 @@ from tests.apache.kafka import ApacheKafka
 from bench.committed import count_records
 from bench.frames import READ_COMMITTED, READ_UNCOMMITTED, fetch_frame
 from bench.load import run_load
-from bench.measures import GB, REMOVE_SOON, Cluster, Makers, Say, cpu_seconds, tell, touch_memory
+from bench.measures import GB, REMOVE_SOON, TITLES, Cluster, Makers, Say, cpu_seconds, tell, touch_memory
 from bench.replication import BROKERS, CLUSTERS, replicated_topic
-from bench.rounds import PAIRS, Results, alternate, merge, warm_up
+from bench.rounds import PAIRS, Results, alternate, merge, warm_up_or_say
 from bench.transaction_frames import transactional_batch
 from bench.transaction_load import (
     RECORDS,
@@ -100,11 +100,11 @@ def measure_transactions(makers: Makers, say: Say, scale: float = 1.0) -> dict[s
         with running(makers, brokers) as clusters:
             for kind in LOADS:
                 for producers in PRODUCERS:
-                    taken = transactions(clusters, brokers, kind, producers, scale)
+                    taken = transactions(say, clusters, brokers, kind, producers, scale)
                     tell(say, taken)
                     merge(results, taken)
             if brokers == 1:
-                taken = fetches(clusters, scale)
+                taken = fetches(say, clusters, scale)
                 tell(say, taken)
                 merge(results, taken)
     return results
@@ -141,7 +141,7 @@ def subjects(
 
 
 def transactions(
-    clusters: Mapping[str, Cluster], brokers: int, kind: str, producers: int, scale: float
+    say: Say, clusters: Mapping[str, Cluster], brokers: int, kind: str, producers: int, scale: float
 ) -> dict[str, Results]:
     """The systems take turns with rounds of transactions from that many producers."""
     name = f"transactions_{brokers}_{kind}_{producers}"
@@ -165,8 +165,8 @@ def transactions(
         }
 
     with subjects(clusters, name.replace("_", "-"), producers, brokers, kind) as made, no_collections():
-        for subject in made.values():
-            warm_up(partial(window, subject))
+        for system, subject in made.items():
+            warm_up_or_say(say, TITLES[system], name, partial(window, subject))
         return alternate(made, take, PAIRS if scale == 1 else 1)
 
 
@@ -185,6 +185,7 @@ def p99(taken: Sequence[float]) -> float:
 
 
 def fetches(
+    say: Say,
     clusters: Mapping[str, Cluster],
     scale: float,
     log_transactions: int = LOG_TRANSACTIONS,
@@ -209,8 +210,8 @@ def fetches(
         def committed_rate(subject: Subject) -> float:
             return take(subject)["read_committed_gb_s"]
 
-        for subject in made.values():
-            warm_up(partial(committed_rate, subject))
+        for system, subject in made.items():
+            warm_up_or_say(say, TITLES[system], "fetch with read_committed", partial(committed_rate, subject))
         return alternate(made, take, PAIRS if scale == 1 else 1)
 
 

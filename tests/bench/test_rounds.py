@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.rounds import alternate, is_warm, medians, turns, warm_up
+from bench.rounds import alternate, is_warm, medians, turns, warm_up, warm_up_or_say
 
 
 def test_the_order_of_rounds() -> None:
@@ -47,6 +47,19 @@ def test_one_slow_window_does_not_prolong_the_warm_up() -> None:
 def test_windows_run_until_the_broker_is_warm() -> None:
     rates = iter([10.0, 50.0, 90.0, 100.0, 101.0, 102.0, 100.0, 1000.0])
     assert warm_up(lambda: next(rates)) == [10, 50, 90, 100, 101, 102, 100]
+
+
+def test_the_page_says_if_a_broker_did_not_become_warm() -> None:
+    said: list[tuple[str, bool]] = []
+
+    def say(text: str, on_page: bool = False) -> None:
+        said.append((text, on_page))
+
+    rates = iter([100.0, 100.0, 100.0, 100.0])
+    warm_up_or_say(say, "Gralha", "fetch", lambda: next(rates))
+    assert said == []
+    warm_up_or_say(say, "Apache Kafka", "fetch", lambda: 1.0, seconds_max=0)
+    assert said == [("Apache Kafka was not warm after 0 s: its rate still rose before fetch", True)]
 
 
 def test_the_warm_up_has_an_end() -> None:

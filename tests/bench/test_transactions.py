@@ -51,11 +51,17 @@ def test_lost_and_doubled_records_are_noticed(gralha_cluster: GralhaCluster) -> 
         subject.expected[:] = [run]
 
 
+def say_nothing(text: str, on_page: bool = False) -> None:
+    """These brokers need not become warm."""
+
+
 def test_fetches_of_both_isolation_levels(
     gralha_cluster: GralhaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(load, "PROGRAM", tmp_path / "load")
-    taken = transactions.fetches({"gralha": gralha_cluster}, 0.5, log_transactions=300, fetch_count=40)
+    taken = transactions.fetches(
+        say_nothing, {"gralha": gralha_cluster}, 0.5, log_transactions=300, fetch_count=40
+    )
     results = taken["gralha"]
     assert set(results) == {"read_uncommitted_gb_s", "read_committed_gb_s", "read_committed_share"}
     assert all(value > 0 for value in results.values())

@@ -12,6 +12,7 @@ from gralha.client.addresses import Address
 from gralha.client.connection import Connection, answered
 from gralha.client.errors import LoginFailedError, SettingsError
 from gralha.client.login import ClientLogin, login_of
+from gralha.client.security import ClientSecurity
 from gralha.protocol.apis import ApiKey
 from gralha.protocol.message import Message
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -83,7 +84,9 @@ class Door:
 
 
 def log_in(broker: FakeBroker, options: dict[str, str]) -> Connection:
-    return Connection.open(Address("127.0.0.1", broker.port), login=login_of({**SASL, **options}))
+    return Connection.open(
+        Address("127.0.0.1", broker.port), security=ClientSecurity.from_kafka({**SASL, **options})
+    )
 
 
 def name_at(connection: Connection) -> str | None:

@@ -121,7 +121,7 @@ async def test_an_answer_comes_with_the_commit_and_after_the_subscribers(control
     assert await creation == ["NONE"]
     change, image = heard[-1]
     assert image is controller.image
-    assert [topic.name for topic in change.created_topics] == ["a"]
+    assert [topic.name for topic in change.changed_topics] == ["a"]
     assert "a" in image.topics
 
 
@@ -207,7 +207,7 @@ async def test_a_restart_brings_everything_back_in_one_change():
     assert second.image[2:] == image[2:]
     assert second.epoch == 2
     assert len(heard) == 1
-    assert [topic.name for topic in heard[0][0].created_topics] == ["a"]
+    assert [topic.name for topic in heard[0][0].changed_topics] == ["a"]
     assert heard[0][1] is second.image
     await second.close()
 
@@ -228,7 +228,7 @@ async def test_a_subscriber_that_fails_stops_the_controller():
     controller = await Controller(MemoryDisk()).join()
 
     def fail(change, image):
-        if change.created_topics:
+        if change.changed_topics:
             raise RuntimeError("no")
 
     controller.subscribe(fail)

@@ -66,7 +66,7 @@ def test_a_run_on_a_terminal() -> None:
     view = RunView(["totals", "all"], screen)
     view.draw()
     assert screen.lines() == ["totals  is planned", "all     is planned"]
-    view.show(Started("totals", 1, "id", resumes=False))
+    view.show(Started("totals", 1, resumes=False))
     view.show(Progressed("totals", Progress("totals", 3, "", lag=0)))
     assert screen.lines() == [
         "totals  started, from the beginning",
@@ -134,8 +134,7 @@ def test_a_run_elsewhere_is_a_line_for_every_batch_with_rows() -> None:
 
 def test_events_in_words() -> None:
     assert (
-        describe(Started("t", 2, "id", resumes=True))
-        == "started again, attempt 2, continues from its checkpoint"
+        describe(Started("t", 2, resumes=True)) == "started again, attempt 2, continues from its checkpoint"
     )
     assert describe(Restarting("t", "No broker.", 1, 2.2)) == "failed, restarts in 2 s: No broker."
     assert describe(Failed("t", "Gone.")) == "failed: Gone."

@@ -180,7 +180,7 @@ class Brokers:
             topics_by_id=SharedMap({TOPIC_ID: topic}),
         )
         for broker in self.by_id.values():
-            broker.replicas.apply(ImageChange([], [topic], [], [], list(changed_brokers), False, False))
+            broker.replicas.apply(ImageChange([topic], [], [], list(changed_brokers)))
 
     async def decide(self, request: Message) -> Message:
         """The port to the controller."""

@@ -95,7 +95,7 @@ def test_it_asks_for_the_end_of_the_log_and_says_in_which_epoch_that_was_written
 def test_a_partition_is_in_one_request_at_a_time(state: FetchState, tmp_path: Path) -> None:
     first = asked(state)
     assert state.next_request(0) is None
-    assert not state.has_ready(0)
+    assert state.free_lane(0) is None
     state.follow(new_partition(tmp_path, 1))
     second = asked(state)
     assert [one.partition for one in second.request.topics[0].partitions] == [1]
@@ -185,7 +185,7 @@ def test_with_flush_messages_a_record_is_on_the_disk_before_the_next_is_asked_fo
 ) -> None:
     partition.log.config = LogConfig({"flush.messages": "1"})
     woken: list[bool] = []
-    following(partition).on_vouching = lambda: woken.append(state.has_ready(0))
+    following(partition).on_vouching = lambda: woken.append(state.free_lane(0) is not None)
     state.answered(asked(state), answer(data(0, 2)), 0, NOW_MS)
     assert state.next_request(0) is None
     partition.log.flush()

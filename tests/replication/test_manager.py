@@ -30,7 +30,7 @@ def topic(
 def change(
     *changed: TopicImage, deleted: tuple[TopicImage, ...] = (), configs: tuple[str, ...] = ()
 ) -> ImageChange:
-    return ImageChange([], list(changed), list(deleted), [(2, name) for name in configs], [], False, False)
+    return ImageChange(list(changed), list(deleted), [(2, name) for name in configs], [])
 
 
 class Fixture:

@@ -196,7 +196,7 @@ async def test_no_log_is_truncated_while_others_of_the_same_change_are_deleted(b
 
     def change(replicas: tuple[int, ...], partition_epoch: int) -> ImageChange:
         placed = PartitionImage(replicas, (1, 2), 1, 1, partition_epoch)
-        return ImageChange([], [TopicImage("t", TOPIC_ID, {0: placed, 1: placed})], [], [], [], False, False)
+        return ImageChange([TopicImage("t", TOPIC_ID, {0: placed, 1: placed})], [], [], [])
 
     brokers.cut = {(3, 1)}
     broker.replicas.apply(change((1, 2, 3), 1))

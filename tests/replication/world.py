@@ -273,7 +273,9 @@ class World:
 
     def _fetch(self, replica: Replica, amount: int) -> bool:
         ready = [
-            one for one in self.replicas if one.fetching is not None and one.fetching.has_ready(self.now_ms)
+            one
+            for one in self.replicas
+            if one.fetching is not None and one.fetching.free_lane(self.now_ms) is not None
         ]
         if not ready:
             return False

@@ -21,9 +21,9 @@ END = 10**9
 
 @pytest.fixture(autouse=True)
 def nothing_kept() -> Iterator[None]:
-    shared_reads.forget_all()
+    shared_reads._kept.clear()
     yield
-    shared_reads.forget_all()
+    shared_reads._kept.clear()
 
 
 def read(log: Log, offset: int, max_bytes: int = 1_000_000, end_offset: int = END) -> RecordBytes:
@@ -112,7 +112,7 @@ def test_after_a_truncation_the_new_batches_are_read(tmp_path: Path) -> None:
     )
 )
 def test_shared_bytes_are_those_of_the_file(steps: list[tuple[str, int, int]]) -> None:
-    shared_reads.forget_all()
+    shared_reads._kept.clear()
     with tempfile.TemporaryDirectory() as folder:
         log = make_log(QuietDisk(), Path(folder), {"segment.bytes": "500000"})
         epoch = 0

@@ -19,12 +19,13 @@ from typing import Any, NamedTuple
 from gralha.coordination.appending import answer_to
 from gralha.coordination.decision import Decision
 from gralha.coordination.runtime import TIMER_RETRY_MS
+from gralha.protocol.batches import NO_PRODUCER_EPOCH
 from gralha.protocol.errors import KafkaError, NotCoordinatorError
 from gralha.transactions.config import TransactionsConfig
 from gralha.transactions.deciding import ProducerIdentity
 from gralha.transactions.records import decode_record, encode_record
 from gralha.transactions.shard import TransactionShard
-from gralha.transactions.transaction import NO_EPOCH, Partition, Transaction
+from gralha.transactions.transaction import Partition, Transaction
 
 START_MS = 1_000_000
 TIMEOUT_MS = 60_000
@@ -234,4 +235,4 @@ class Machine:
 
 def recorded(shard: TransactionShard) -> dict[str, Transaction]:
     """All that is in records. The last epoch is not."""
-    return {name: one._replace(last_epoch=NO_EPOCH) for name, one in shard.transactions.items()}
+    return {name: one._replace(last_epoch=NO_PRODUCER_EPOCH) for name, one in shard.transactions.items()}

@@ -4,13 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
+from gralha.protocol.batches import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from gralha.protocol.errors import CoordinatorLoadInProgressError, ErrorCode, KafkaError, error_name
 from gralha.transactions import deciding
 from gralha.transactions.deciding import ProducerIdentity
 from gralha.transactions.transaction import (
     LAST_EPOCH,
-    NO_EPOCH,
-    NO_PRODUCER_ID,
     NO_TIME,
     PREPARED,
     Partition,
@@ -175,7 +174,7 @@ def test_an_abort_of_nothing_has_a_time_and_no_partitions(state: State) -> None:
 
 @pytest.mark.parametrize("expected", ["7 5", "8 0", "7 4"])
 def test_a_new_id_does_not_care_what_its_producer_had(expected: str) -> None:
-    assert told(known_in(State.EMPTY, epoch=NO_EPOCH), f"init {expected}") == "Empty 0"
+    assert told(known_in(State.EMPTY, epoch=NO_PRODUCER_EPOCH), f"init {expected}") == "Empty 0"
 
 
 def test_a_repeated_request_gets_the_same_epoch_until_the_coordinator_moves() -> None:
@@ -183,7 +182,7 @@ def test_a_repeated_request_gets_the_same_epoch_until_the_coordinator_moves() ->
     assert isinstance(first, Transaction)
     assert told(first, "init 7 5") == "Empty 6"
     # The epoch before is in no record, in Kafka as well.
-    assert told(first._replace(last_epoch=NO_EPOCH), "init 7 5") == "PRODUCER_FENCED"
+    assert told(first._replace(last_epoch=NO_PRODUCER_EPOCH), "init 7 5") == "PRODUCER_FENCED"
 
 
 def test_a_producer_that_begins_anew_fences_one_that_goes_on() -> None:
@@ -195,7 +194,7 @@ def test_a_producer_that_begins_anew_fences_one_that_goes_on() -> None:
 
 def test_the_abort_of_v1_takes_the_epoch_before_away() -> None:
     aborted = deciding.abort(known_in(State.ONGOING), 1, never, NOW_MS)
-    assert (aborted.epoch, aborted.last_epoch, aborted.version) == (6, NO_EPOCH, 0)
+    assert (aborted.epoch, aborted.last_epoch, aborted.version) == (6, NO_PRODUCER_EPOCH, 0)
     assert told(aborted.completed(NOW_MS), "init 7 5") == "PRODUCER_FENCED"
 
 

@@ -7,6 +7,7 @@ with which its records were written, because the markers need them.
 import pytest
 from tests.transactions.harness import A0, A1, TIMEOUT_MS, Machine
 
+from gralha.protocol.batches import NO_PRODUCER_EPOCH
 from gralha.protocol.errors import ErrorCode, KafkaError, error_name
 from gralha.transactions import deciding
 from gralha.transactions.config import TransactionsConfig
@@ -14,7 +15,6 @@ from gralha.transactions.deciding import ProducerIdentity
 from gralha.transactions.transaction import (
     COMPLETE,
     LAST_EPOCH,
-    NO_EPOCH,
     NO_TIMEOUT_MS,
     State,
     Transaction,
@@ -230,7 +230,7 @@ def test_epochs_that_are_used_up(machine: Machine, first_epoch: int, times: int)
     machine.reload()
     machine.write_markers()
     assert machine.state().owner == ended.producer
-    assert machine.state().next_epoch == NO_EPOCH
+    assert machine.state().next_epoch == NO_PRODUCER_EPOCH
     assert machine.end(kept.producer).producer == ended.producer
 
 

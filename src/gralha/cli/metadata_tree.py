@@ -26,6 +26,7 @@ from gralha.metadata.image import (
     PartitionImage,
     TopicImage,
 )
+from gralha.protocol.batches import NO_PRODUCER_ID
 from gralha.protocol.primitives import uuid_to_string
 
 Node = str | dict[str, "Node"]
@@ -37,7 +38,6 @@ _RESOURCES: Final = {
     CLIENT_METRICS_RESOURCE: "CLIENT_METRICS",
     GROUP_RESOURCE: "GROUP",
 }
-_NO_PRODUCER_ID: Final = -1
 _SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _RECOVERY_STATES: Final = ("RECOVERED", "RECOVERING")
 
@@ -56,7 +56,7 @@ def tree_of(metadata: ReadMetadata) -> dict[str, Node]:
             },
             "topics": _topics(image),
             "configs": {_resource_name(one): dict(values) for one, values in image.configs.items() if values},
-            "producerIds": {"nextProducerId": str(image.next_producer_id or _NO_PRODUCER_ID)},
+            "producerIds": {"nextProducerId": str(image.next_producer_id or NO_PRODUCER_ID)},
             "clientQuotas": {},
             "acls": {"byId": {}},
             "scram": {"SCRAM-SHA-256": {}, "SCRAM-SHA-512": {}},

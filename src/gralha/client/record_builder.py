@@ -18,11 +18,10 @@ from mypy_extensions import i16, i32, i64
 
 from gralha.client.partitioner import partition_for_key
 from gralha.protocol import compression as codecs
-from gralha.protocol.batches import TRANSACTIONAL_FLAG, framed
+from gralha.protocol.batches import HEADER_SIZE, TRANSACTIONAL_FLAG, framed
 from gralha.protocol.records import varint_size, write_varint
 
-# The batch header, and the most bytes of a record beside its key, value and headers: five varints and a byte.
-_BATCH_OVERHEAD: Final[i64] = 61
+# The most bytes of a record beside its key, value and headers: five varints and a byte.
 _RECORD_OVERHEAD: Final[i64] = 36
 
 
@@ -82,7 +81,7 @@ class RecordBuilder:
 
     def size_bytes(self) -> i64:
         """The size of the batch without compression."""
-        return len(self.writer) + _BATCH_OVERHEAD
+        return len(self.writer) + HEADER_SIZE
 
     def clear(self) -> None:
         """Drops the records."""
@@ -207,8 +206,8 @@ class RowRouter:
                 self.full = builder
                 self.full_route = route if is_sticky else None
                 return row
-            if payload + _RECORD_OVERHEAD + _BATCH_OVERHEAD > self.max_record_bytes:
-                raise RowTooLargeError(route.topic, payload + _BATCH_OVERHEAD, self.max_record_bytes)
+            if payload + _RECORD_OVERHEAD + HEADER_SIZE > self.max_record_bytes:
+                raise RowTooLargeError(route.topic, payload + HEADER_SIZE, self.max_record_bytes)
             _append(
                 builder, keys, key_start, key_end, values, value_start, value_end, encoded_headers, now_ms
             )

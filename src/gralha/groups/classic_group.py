@@ -24,13 +24,13 @@ change it when requests come and timers run out.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import Enum
-from typing import Final
 
 from gralha.coordination.decision import Reply
 from gralha.groups.classic_member import ClassicMember, loaded_member
 from gralha.groups.consumer_protocol import CONSUMER_PROTOCOL_TYPE, protocol_version
 from gralha.groups.group import Group, GroupType
 from gralha.groups.records import GroupRecord
+from gralha.protocol.batches import NO_TIMESTAMP
 from gralha.protocol.errors import (
     FencedInstanceIdError,
     IllegalGenerationError,
@@ -44,8 +44,6 @@ from gralha.protocol.messages.consumer_protocol import ConsumerProtocolSubscript
 from gralha.protocol.messages.group_records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from gralha.protocol.messages.join_group import JoinGroupResponseMember
 from gralha.protocol.primitives import ProtocolError, Reader
-
-NO_TIMESTAMP: Final = -1
 
 
 class ClassicState(Enum):

@@ -1,8 +1,6 @@
 """One offset that a group has committed."""
 
-from typing import Final, NamedTuple
-
-NO_TIMESTAMP: Final = -1
+from typing import NamedTuple
 
 
 class CommittedOffset(NamedTuple):

@@ -14,11 +14,11 @@ from typing import Final, NamedTuple, TypeVar
 from gralha.coordination.decision import Decision
 from gralha.coordination.producer import Producer
 from gralha.groups.caller import Caller
-from gralha.groups.committed_offset import NO_TIMESTAMP
 from gralha.groups.config import GroupsConfig
 from gralha.groups.group import Group, GroupType
 from gralha.groups.records import GroupDecision, GroupRecord
 from gralha.groups.topics import Topic, Topics
+from gralha.protocol.batches import NO_TIMESTAMP
 from gralha.protocol.errors import (
     ErrorCode,
     GroupIdNotFoundError,

@@ -12,12 +12,13 @@ from typing import Final
 from gralha.coordination.decision import Decision
 from gralha.coordination.producer import Producer
 from gralha.groups.caller import Caller
-from gralha.groups.committed_offset import NO_TIMESTAMP, CommittedOffset
+from gralha.groups.committed_offset import CommittedOffset
 from gralha.groups.config import GroupsConfig
 from gralha.groups.group import Group
 from gralha.groups.records import GroupDecision, GroupRecord
 from gralha.groups.topics import Topics
 from gralha.groups.transactional_offsets import GroupPartition, TransactionalOffsets
+from gralha.protocol.batches import NO_TIMESTAMP
 from gralha.protocol.errors import ErrorCode, GroupIdNotFoundError, InvalidGroupIdError
 from gralha.protocol.messages.group_records import OffsetCommitKey, OffsetCommitValue
 from gralha.protocol.messages.offset_delete import (

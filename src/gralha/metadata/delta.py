@@ -110,13 +110,10 @@ class ImageDelta:
         before = self._before
         changed = [after.topics_by_id[id_] for id_ in self._own_partitions]
         return ImageChange(
-            created_topics=[topic for topic in changed if topic.id not in before.topics_by_id],
             changed_topics=changed,
             deleted_topics=list(self._deleted_topics.values()),
             changed_configs=sorted(self._own_configs),
             changed_brokers=_changed_keys(before.brokers, after.brokers),
-            features_changed=before.features != after.features,
-            producer_ids_changed=before.next_producer_id != after.next_producer_id,
         )
 
     # Topics
@@ -377,13 +374,10 @@ def change_between(before: MetadataImage, after: MetadataImage) -> ImageChange:
     """The change between two images without the records between them, after a snapshot was loaded."""
     changed = [topic for id_, topic in after.topics_by_id.items() if topic != before.topics_by_id.get(id_)]
     return ImageChange(
-        created_topics=[topic for topic in changed if topic.id not in before.topics_by_id],
         changed_topics=changed,
         deleted_topics=[topic for id_, topic in before.topics_by_id.items() if id_ not in after.topics_by_id],
         changed_configs=_changed_keys(before.configs, after.configs),
         changed_brokers=_changed_keys(before.brokers, after.brokers),
-        features_changed=before.features != after.features,
-        producer_ids_changed=before.next_producer_id != after.next_producer_id,
     )
 
 

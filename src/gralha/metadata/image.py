@@ -153,15 +153,12 @@ EMPTY_IMAGE: Final = MetadataImage(-1, 0, {}, {}, SharedMap(), SharedMap(), Shar
 class ImageChange(NamedTuple):
     """The difference between two images."""
 
-    created_topics: list[TopicImage]
     # New and changed topics, as they are in the newer image.
     changed_topics: list[TopicImage]
     # As they were in the older image.
     deleted_topics: list[TopicImage]
     changed_configs: list[ConfigResource]
     changed_brokers: list[int]
-    features_changed: bool
-    producer_ids_changed: bool
 
     @property
     def changed_topic_configs(self) -> list[str]:

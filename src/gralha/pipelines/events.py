@@ -22,7 +22,6 @@ class Started:
 
     pipeline: str
     attempt: int
-    query_id: str
     # True if the query continues from a checkpoint.
     resumes: bool
 

@@ -162,7 +162,7 @@ class _Watch:
         self._running = start(self._plan, self._session, self._options, is_first=self._attempt == 1)
         self._reported, self._counted = "", 0
         resumes = self._plan.verdict == "resume" or self._attempt > 1
-        self._tell(Started(self.name, self._attempt, str(self._running.query.id), resumes))
+        self._tell(Started(self.name, self._attempt, resumes))
 
     def _look(self, running: Running, now: float) -> None:
         query = running.query

@@ -39,6 +39,14 @@ from gralha.protocol.errors import (
 )
 
 HEADER_SIZE: Final[i64] = 61
+# Where some fields of the header begin.
+LENGTH_AT: Final[i64] = 8
+EPOCH_AT: Final[i64] = 12
+MAGIC_AT: Final[i64] = 16
+LAST_OFFSET_DELTA_AT: Final[i64] = 23
+MAX_TIMESTAMP_AT: Final[i64] = 35
+PRODUCER_ID_AT: Final[i64] = 43
+RECORD_COUNT_AT: Final[i64] = 57
 # The size of base offset and length, which "length" does not count.
 LOG_OVERHEAD: Final[i64] = 12
 CURRENT_MAGIC: Final = 2
@@ -51,6 +59,7 @@ DELETE_HORIZON_FLAG: Final = 0x40
 
 NO_TIMESTAMP: Final[i64] = -1
 NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
 NO_SEQUENCE: Final[i64] = -1
 SEQUENCE_MAX: Final[i64] = 2147483647
 NO_LEADER_EPOCH: Final = -1
@@ -254,7 +263,7 @@ def patched_header(data: bytes, position: i64, base_offset: i64, leader_epoch: i
     write_i64_be(writer, base_offset)
     write_i32_be(writer, read_i32_be(data, position + 8))
     write_i32_be(writer, i32(leader_epoch))
-    writer.write(data[position + 16 : position + 61])
+    writer.write(data[position + MAGIC_AT : position + HEADER_SIZE])
     return writer.getvalue()
 
 
@@ -275,8 +284,8 @@ def timed_header(
     write_i16_be(covered, i16(_timed(header.attributes, is_append_time)))
     covered.write(data[position + 23 : position + 35])
     write_i64_be(covered, max_timestamp)
-    covered.write(data[position + 43 : position + 61])
-    records = memoryview(data)[position + 61 : position + header.size_bytes]
+    covered.write(data[position + PRODUCER_ID_AT : position + HEADER_SIZE])
+    records = memoryview(data)[position + HEADER_SIZE : position + header.size_bytes]
     return _header(base_offset, leader_epoch, covered.getvalue(), records)
 
 
@@ -302,7 +311,7 @@ def convert_batch(
     write_i16_be(covered, i16(_timed(header.attributes & ~COMPRESSION_MASK | codec, False)))
     covered.write(data[position + 23 : position + 35])
     write_i64_be(covered, max_timestamp)
-    covered.write(data[position + 43 : position + 61])
+    covered.write(data[position + PRODUCER_ID_AT : position + HEADER_SIZE])
     return framed(header.base_offset, header.partition_leader_epoch, covered.getvalue(), payload)
 
 

@@ -213,22 +213,6 @@ class Reader:
         value = self.unsigned_varint()
         return (value >> 1) ^ -(value & 1)
 
-    def varlong(self) -> int:
-        """Zigzag encoded, with at most ten bytes and 64 bits."""
-        low: i64 = 0
-        shift: i64 = 0
-        while shift < 63:
-            byte: i64 = self.data[self.take(1)]
-            low |= (byte & 0x7F) << shift
-            if byte < 128:
-                # Bit 0 is the sign, the other bits (62 at most) are the magnitude.
-                return (low >> 1) ^ -(low & 1)
-            shift += 7
-        last: i64 = self.data[self.take(1)]
-        if last > 1:
-            raise ProtocolError("varlong of more than 64 bits")
-        return ((low >> 1) | (last << 62)) ^ -(low & 1)
-
     # Strings
 
     def string(self) -> str:
@@ -487,17 +471,6 @@ class Writer:
             raise ProtocolError(f"{value} does not fit into a varint")
         self.write_unsigned_varint(((value << 1) ^ (value >> 31)) & 0xFFFFFFFF)
 
-    def write_varlong(self, value: i64) -> None:
-        magnitude = value ^ (value >> 63)
-        # The lowest seven bits of the zigzag form hold the sign and six bits of the magnitude.
-        byte = ((magnitude & 0x3F) << 1) | (1 if value < 0 else 0)
-        magnitude >>= 6
-        while magnitude > 0:
-            self._buffer.append(byte | 0x80)
-            byte = magnitude & 0x7F
-            magnitude >>= 7
-        self._buffer.append(byte)
-
     # Strings
 
     def write_string(self, value: str) -> None:
@@ -551,10 +524,6 @@ class Writer:
             self._buffer.append(0)
         else:
             self.write_compact_bytes(value)
-
-    def write_raw(self, value: bytes) -> None:
-        """The bytes as they are, without a length."""
-        self._buffer.write(value)
 
     def write_records(self, value: RecordBytes | None) -> None:
         if value is None:

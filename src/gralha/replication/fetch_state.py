@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 
 from gralha.protocol.batches import NO_LEADER_EPOCH
 from gralha.protocol.errors import ErrorCode, KafkaError
+from gralha.protocol.fetch_numbers import INITIAL_EPOCH, NO_SESSION
 from gralha.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -43,8 +44,6 @@ from gralha.storage.disk import DiskError
 log: Final = logging.getLogger("gralha.replication")
 
 FIRST_BACKOFF_MS: Final = 20
-NO_SESSION: Final = 0
-INITIAL_EPOCH: Final = 0
 MAX_INT32: Final = 0x7FFFFFFF
 # Retention moves the start of a log without telling anybody. The leader hears of it after this time at most.
 CHECK_ALL_MS: Final = 5_000
@@ -253,9 +252,6 @@ class FetchState:
             if found is None and any(lane.fits(one) for one in ready):
                 found = lane
         return found
-
-    def has_ready(self, now_ms: int) -> bool:
-        return self.free_lane(now_ms) is not None
 
     def next_resume_ms(self, now_ms: int) -> int | None:
         """When the first of the delayed partitions is ready again."""

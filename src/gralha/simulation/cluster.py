@@ -27,6 +27,7 @@ from gralha.simulation.history import Anomaly, Event, summary
 from gralha.simulation.loop import START_MS, ProcessLoop, World
 from gralha.simulation.network import Host, Network
 from gralha.simulation.producer import Producer
+from gralha.simulation.shapes import Shapes
 from gralha.storage.disk import DiskError
 
 TOPIC: Final = "load"
@@ -90,6 +91,8 @@ class SimulatedNode:
         self.host: Host = cluster.network.add_host(f"10.0.0.{node_id}")
         self.random = cluster.world.random(f"node {node_id}")
         self.skew_ms = self.random.randint(-CLOCK_SKEW_MS, CLOCK_SKEW_MS)
+        # How far the wall clock was set ahead by a fault. The loop's steady clock goes on as before.
+        self.clock_ahead_ms = 0
         self.disk = HostDisk(
             cluster.world.random(f"disk {node_id}"),
             self.clock,
@@ -105,7 +108,7 @@ class SimulatedNode:
         self._stop: asyncio.Event | None = None
 
     def clock(self) -> int:
-        return START_MS + int(self.cluster.world.now * 1000) + self.skew_ms
+        return START_MS + int(self.cluster.world.now * 1000) + self.skew_ms + self.clock_ahead_ms
 
     @property
     def is_running(self) -> bool:
@@ -200,10 +203,22 @@ class SimulatedCluster:
         # Until this time brokers may be fenced and leaders elected because of a fault.
         self.trouble_until = 0.0
         self._clients = 0
+        self._clocks_set_right_at = -1.0
 
     def note_trouble(self, seconds: float = 0) -> None:
         """A fault lasts this long."""
         self.trouble_until = max(self.trouble_until, self.world.now + seconds + RECOVERY_S)
+
+    def set_clock(self, node: SimulatedNode, ahead_ms: int) -> None:
+        """Set the wall clock of a node: that far ahead of the right time, or, with 0, right."""
+        node.clock_ahead_ms = ahead_ms
+        if ahead_ms == 0:
+            self._clocks_set_right_at = self.world.now
+
+    def clocks_agree_since(self, at: float) -> bool:
+        """Whether all wall clocks have been about right since then."""
+        is_right = all(node.clock_ahead_ms == 0 for node in self.nodes.values())
+        return is_right and self._clocks_set_right_at < at
 
     # Nodes
 
@@ -279,6 +294,7 @@ class SimulatedCluster:
         )
         producer.pause_s = self.settings.pause_s
         producer.keys = self.settings.keys
+        producer.shapes = Shapes(self.world.random(f"{name} shapes"))
         return producer
 
     def new_consumer(self, name: str, topic: str = TOPIC, reads_committed: bool = False) -> Consumer:
@@ -314,6 +330,8 @@ class SimulatedCluster:
         self.network.heal()
         for node in self.nodes.values():
             node.disk.heal()
+            if node.clock_ahead_ms:
+                self.set_clock(node, 0)
             node.stays_down = False
             node.thaw()
             node.start()

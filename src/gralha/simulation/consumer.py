@@ -12,6 +12,7 @@ from typing import Final, cast
 
 from gralha.broker.peers import Address
 from gralha.protocol.errors import ErrorCode
+from gralha.protocol.fetch_numbers import READ_COMMITTED, READ_UNCOMMITTED
 from gralha.protocol.messages.fetch import FetchResponse, PartitionData
 from gralha.protocol.messages.list_offsets import (
     ListOffsetsPartition,
@@ -20,13 +21,12 @@ from gralha.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from gralha.protocol.records import Record
+from gralha.protocol.special_timestamps import EARLIEST, LATEST
 from gralha.simulation.clients import FETCH_VERSION, REQUEST_TIMEOUT_MS, Client
 from gralha.simulation.fetch_session import FetchSession, Wanted, fetch_request
 from gralha.simulation.history import Event, Poll, Seek
-from gralha.simulation.reading import READ_COMMITTED, READ_UNCOMMITTED, read_records
+from gralha.simulation.reading import read_records
 
-LATEST: Final = -1
-EARLIEST: Final = -2
 ENDS_CHANCE: Final = 0.2
 SESSION_CHANCE: Final = 0.5
 MAX_WAIT_MS: Final = 500

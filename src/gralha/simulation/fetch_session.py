@@ -6,6 +6,7 @@ broker's response. After an error the next request ends the old session and begi
 
 from typing import Final, NamedTuple
 
+from gralha.protocol.fetch_numbers import INITIAL_EPOCH, READ_UNCOMMITTED
 from gralha.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -13,9 +14,7 @@ from gralha.protocol.messages.fetch import (
     FetchTopic,
     ForgottenTopic,
 )
-from gralha.simulation.reading import READ_UNCOMMITTED
 
-INITIAL_EPOCH: Final = 0
 MAX_BYTES: Final = 1024 * 1024
 PARTITION_MAX_BYTES: Final = 256 * 1024
 

@@ -4,6 +4,7 @@ A fault is a function that does something bad. It returns the number of seconds 
 undoes it. Several faults may be active at once.
 """
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -11,6 +12,9 @@ from gralha.simulation.cluster import SimulatedCluster, SimulatedNode
 from gralha.simulation.disk import IO_ERROR
 
 Undo = tuple[float, Callable[[], None]]
+
+# The shortest and the longest jump of a clock. Short ones are as likely as long ones.
+CLOCK_JUMP_S: Final = (1, 4 * 3600)
 
 
 class Nemesis:
@@ -196,6 +200,19 @@ def bad_network(nemesis: Nemesis) -> Undo:
     return nemesis.seconds(1, 10), better
 
 
+def clock_jump(nemesis: Nemesis) -> Undo:
+    """Somebody sets the wall clock of a node, by seconds to hours, and later sets it right."""
+    victim = nemesis.victim()
+    seconds = math.exp(nemesis.seconds(*map(math.log, CLOCK_JUMP_S)))
+    cluster = nemesis.cluster
+    cluster.set_clock(victim, int(1000 * nemesis.random.choice((seconds, -seconds))))
+
+    def set_right() -> None:
+        cluster.set_clock(victim, 0)
+
+    return nemesis.seconds(0.5, 30), set_right
+
+
 def _nothing() -> None:
     pass
 
@@ -219,7 +236,8 @@ FAULTS: Final[dict[str, Callable[[Nemesis], Undo]]] = {
         isolate,
         reset,
         bad_network,
+        clock_jump,
     )
 }
 # These faults must not fence a broker or cause an election.
-HARMLESS: Final = ("reset",)
+HARMLESS: Final = ("reset", "clock_jump")

@@ -5,12 +5,15 @@ from typing import Final
 
 from gralha.simulation.cluster import Settings
 
+# If the clock of a broker is set back, its producers seem to be hours ahead.
+ANY_CLOCK: Final = {"log.message.timestamp.after.max.ms": str(24 * 3600 * 1000)}
 # Several snapshots, checkpoints and new segments within a minute.
 OFTEN: Final = {
     "log.flush.offset.checkpoint.interval.ms": "3000",
     "replica.high.watermark.checkpoint.interval.ms": "2000",
     "metadata.log.max.record.bytes.between.snapshots": "2000",
     "log.retention.check.interval.ms": "5000",
+    **ANY_CLOCK,
 }
 
 # One node. Acknowledged records are on the device, so no fault may lose them.
@@ -45,23 +48,25 @@ POWER_CUTS: Final = Settings(
     topic_configs={"flush.messages": "1"},
     node_configs=OFTEN,
 )
-# Three nodes that replicate. One may lose unsynced records, because the others have them.
+# The faults of nodes that replicate. One may lose unsynced records, because the others have them.
+REPLICATED_FAULTS: Final = (
+    "kill",
+    "stop",
+    "freeze",
+    "partition",
+    "one_way_cut",
+    "isolate",
+    "reset",
+    "bad_network",
+    "full_disk",
+    "failing_write",
+    "failing_read",
+)
+# Three nodes that replicate.
 THREE: Final = Settings(
     brokers=3,
     fault_interval_s=6,
-    faults=(
-        "kill",
-        "stop",
-        "freeze",
-        "partition",
-        "one_way_cut",
-        "isolate",
-        "reset",
-        "bad_network",
-        "full_disk",
-        "failing_write",
-        "failing_read",
-    ),
+    faults=(*REPLICATED_FAULTS, "clock_jump"),
     topic_configs={"min.insync.replicas": "2", "segment.ms": "9000"},
     node_configs=OFTEN,
     pause_s=0.3,
@@ -69,7 +74,7 @@ THREE: Final = Settings(
 # Three nodes, also with power cuts of all of them: acknowledged records are on the devices of two.
 THREE_FLUSHED: Final = replace(
     THREE,
-    faults=(*THREE.faults, "failing_sync", "power_cut", "power_cut_everywhere"),
+    faults=(*REPLICATED_FAULTS, "failing_sync", "power_cut", "power_cut_everywhere"),
     topic_configs={**THREE.topic_configs, "flush.messages": "1"},
 )
 # Three nodes under many writes, with clean shutdowns one after the other or all at once. Leaders change all
@@ -128,6 +133,7 @@ TRANSACTIONS: Final = replace(
 # A topic that is compacted all the time.
 COMPACTED: Final = replace(
     THREE,
+    faults=REPLICATED_FAULTS,
     keys=20,
     consumers=1,
     seconds=45,
@@ -140,27 +146,31 @@ COMPACTED: Final = replace(
     },
     node_configs={**OFTEN, "log.cleaner.backoff.ms": "500", "log.retention.check.interval.ms": "1000"},
 )
-# A topic with a short retention.ms.
+# A topic with a short retention.ms. Clocks do not jump, because retention goes by the clock.
 RETENTION: Final = replace(
     THREE,
+    faults=REPLICATED_FAULTS,
     retention_s=8,
     seconds=45,
     topic_configs={"min.insync.replicas": "2", "segment.ms": "2000", "retention.ms": "8000"},
     node_configs={**OFTEN, "log.retention.check.interval.ms": "1000"},
 )
 # Four nodes, and partitions that move between them.
-REASSIGNMENT: Final = replace(THREE, brokers=4, reassigns=True, seconds=45, fault_interval_s=8)
+REASSIGNMENT: Final = replace(
+    THREE, faults=REPLICATED_FAULTS, brokers=4, reassigns=True, seconds=45, fault_interval_s=8
+)
 # Four nodes, and partitions with open transactions that move between them.
 MOVING_TRANSACTIONS: Final = replace(TRANSACTIONS, brokers=4, reassigns=True)
-# Only connections that break, or are closed because they are idle. This must not count as a broker's failure.
+# Only connections that break, or are closed because they are idle, and clocks that are set. This must not
+# count as the failure of a broker.
 QUIET: Final = replace(
     THREE,
     seconds=600,
-    faults=("reset",),
+    faults=("reset", "clock_jump"),
     fault_interval_s=60,
     pause_s=5,
     consumers=1,
-    node_configs={"connections.max.idle.ms": "8000"},
+    node_configs={**ANY_CLOCK, "connections.max.idle.ms": "8000"},
 )
 
 PRESETS: Final[dict[str, Settings]] = {

@@ -27,9 +27,10 @@ from gralha.protocol.messages.produce import (
     TopicProduceData,
 )
 from gralha.protocol.primitives import RecordBytes
-from gralha.protocol.records import Record, encode_batch
+from gralha.protocol.records import Record
 from gralha.simulation.clients import REQUEST_TIMEOUT_MS, Client
 from gralha.simulation.history import Event, Outcome, Send
+from gralha.simulation.shapes import Shape, Shapes
 
 DELIVERY_TIMEOUT_S: Final = 30.0
 BATCHES_AT_ONCE: Final = 5
@@ -49,8 +50,9 @@ NO_ANSWER: Final = -2
 
 
 class _Batch:
-    def __init__(self, values: list[str], sequence: int, now: float) -> None:
+    def __init__(self, values: list[str], sequence: int, now: float, shape: Shape) -> None:
         self.values = values
+        self.shape = shape
         self.sequence = sequence
         self.begun_at = now
         self.is_out = False
@@ -104,6 +106,7 @@ class Producer(Client):
         self.pause_s = 0.1
         # How many keys the records of a compacted topic have. Some of the records are tombstones.
         self.keys = 0
+        self.shapes = Shapes()
         self.takes_new_ids = random.random() < 0.5
         self._record = record
         self._clock = clock
@@ -185,7 +188,7 @@ class Producer(Client):
         for _ in range(self.random.randint(1, 4)):
             self._values += 1
             values.append(self._new_value())
-        stream.pending.append(_Batch(values, stream.next_sequence, now))
+        stream.pending.append(_Batch(values, stream.next_sequence, now, self.shapes.next()))
         stream.next_sequence += len(values)
 
     def _new_value(self) -> str:
@@ -202,7 +205,7 @@ class Producer(Client):
         return Record(value.partition("=")[0].encode(), data, self._clock())
 
     def _request(self, stream: _Stream, batch: _Batch) -> ProduceRequest:
-        data = encode_batch(
+        data = batch.shape.encode(
             [self._record_of(value) for value in batch.values],
             producer_id=stream.producer_id,
             producer_epoch=stream.producer_epoch,

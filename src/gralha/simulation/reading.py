@@ -11,8 +11,6 @@ from gralha.protocol.batches import batches
 from gralha.protocol.messages.fetch import PartitionData
 from gralha.protocol.records import BatchHeader, Record, decode_records
 
-READ_UNCOMMITTED: Final = 0
-READ_COMMITTED: Final = 1
 # The types in the keys of control records, after two bytes of version.
 _ABORT: Final = b"\x00\x00"
 

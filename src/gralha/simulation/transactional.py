@@ -37,9 +37,10 @@ from gralha.protocol.messages.produce import (
     TopicProduceData,
 )
 from gralha.protocol.primitives import RecordBytes
-from gralha.protocol.records import Record, encode_batch
+from gralha.protocol.records import Record
 from gralha.simulation.clients import Client
 from gralha.simulation.history import Event, Outcome, Send, TransactionEnd
+from gralha.simulation.shapes import Shapes
 from gralha.simulation.transaction_history import Began, Used
 
 GROUP: Final = 0
@@ -96,6 +97,8 @@ class TransactionWorld(Protocol):
 
     def clock(self) -> int: ...
 
+    def clocks_agree_since(self, at: float) -> bool: ...
+
 
 class FencedError(Exception):
     """The life has ended: its epoch is not the newest one, or its transaction is lost."""
@@ -137,6 +140,7 @@ class TransactionalLife(Client):
         # After the faults: no stalls, and no sudden ends.
         self.is_careful = False
         self.committed = 0
+        self.shapes = Shapes()
         self.producer_id = -1
         self.epoch = -1
         self.must_begin = True
@@ -315,7 +319,7 @@ class TransactionalLife(Client):
                 )
 
     def _produce(self, partition: int, values: list[str], sequence: int) -> ProduceRequest:
-        data = encode_batch(
+        data = self.shapes.next().encode(
             [Record(None, value.encode(), self.world.clock()) for value in values],
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
@@ -356,7 +360,12 @@ class TransactionalLife(Client):
     def _look_at_fence(self, transaction: Transaction, code: int, request: str) -> None:
         """Complain about the end of a transaction that was neither too old nor a zombie's."""
         is_zombie = self.is_superseded or self.identity.has_lost_begin
-        if not is_zombie and self.now - transaction.begun_at < self.identity.timeout_s - CLOCKS_S:
+        # If clocks differ by hours, a new coordinator takes a new transaction for an old one, as in Kafka.
+        is_young = (
+            self.now - transaction.begun_at < self.identity.timeout_s - CLOCKS_S
+            and self.world.clocks_agree_since(transaction.begun_at)
+        )
+        if is_young and not is_zombie:
             self._complain(transaction, code, request)
 
     def _complain(self, transaction: Transaction, code: int, request: str) -> None:

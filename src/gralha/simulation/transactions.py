@@ -13,6 +13,7 @@ from gralha.replication.partition import Partition
 from gralha.simulation.cluster import FINISHING_S, TOPIC, SimulatedCluster
 from gralha.simulation.history import Anomaly, Event, Outcome, Send
 from gralha.simulation.loop import START_MS
+from gralha.simulation.shapes import Shapes
 from gralha.simulation.transaction_history import Began, Used, check_counts, check_transactions
 from gralha.simulation.transactional import Identity, TransactionalLife, WriterLife
 from gralha.simulation.transformer import TransformerLife
@@ -27,8 +28,6 @@ MARGIN_S: Final = 10.0
 LOOK_S: Final = 0.5
 # A process starts again after this time.
 PAUSE_S: Final = (0.0, 2.0)
-
-NewLife = Callable[[int], TransactionalLife]
 
 
 class _Id:
@@ -67,6 +66,9 @@ class SimulatedTransactions:
 
     def clock(self) -> int:
         return START_MS + int(self.cluster.world.now * 1000)
+
+    def clocks_agree_since(self, at: float) -> bool:
+        return self.cluster.clocks_agree_since(at)
 
     @property
     def tasks(self) -> list["asyncio.Task[None]"]:
@@ -109,6 +111,7 @@ class SimulatedTransactions:
     def _start_life(self, one: _Id) -> None:
         life = self._new_life(one)
         life.is_careful = self._is_careful
+        life.shapes = Shapes(self.cluster.world.random(f"{life.name} shapes"))
         life.when_stalled = lambda: self._follow(one, life)
         one.lives.append(life)
         task = self.cluster.run_client(life.run)

@@ -10,6 +10,7 @@ from typing import Final, cast
 
 from gralha.broker.peers import Address
 from gralha.protocol.errors import ErrorCode
+from gralha.protocol.fetch_numbers import READ_COMMITTED
 from gralha.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from gralha.protocol.messages.fetch import FetchResponse
 from gralha.protocol.messages.offset_fetch import (
@@ -28,7 +29,7 @@ from gralha.simulation.clients import FETCH_VERSION, Client
 from gralha.simulation.fetch_session import Wanted, fetch_request
 from gralha.simulation.history import Poll, Seek
 from gralha.simulation.members import OFFSET_FETCH_VERSION
-from gralha.simulation.reading import READ_COMMITTED, read_records
+from gralha.simulation.reading import read_records
 from gralha.simulation.transaction_history import OF
 from gralha.simulation.transactional import (
     DELIVERY_S,

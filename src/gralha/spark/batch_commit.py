@@ -24,7 +24,7 @@ from gralha.spark.decisions import (
     transactions_of,
 )
 from gralha.spark.input_progress import InputProgress
-from gralha.spark.sink_transactions import ONGOING, Outcome, SinkTransactions
+from gralha.spark.sink_transactions import ONGOING, CommitResult, SinkTransactions
 from gralha.spark.sweep import Sweep
 from gralha.spark.transactional_ids import BatchIdentity
 
@@ -177,21 +177,22 @@ class BatchCommit:
             return
         outcomes = self._transactions.commit(decision.transactions)
         by_outcome = {
-            outcome: [one for one in decision.transactions if outcomes[one] is outcome] for outcome in Outcome
+            outcome: [one for one in decision.transactions if outcomes[one] is outcome]
+            for outcome in CommitResult
         }
-        if by_outcome[Outcome.UNFINISHED]:
+        if by_outcome[CommitResult.UNFINISHED]:
             raise ExactlyOnceError(
                 f"Batch {decision.batch} is decided, but the cluster did not confirm all of its "
                 "transactions in time. Start the query again soon: it commits the rest, before they time out."
             )
-        if len(by_outcome[Outcome.ABORTED]) == len(decision.transactions):
+        if len(by_outcome[CommitResult.ABORTED]) == len(decision.transactions):
             self._log.prepare(decision.revoked(), decision)
             self._log.commit()
             raise ExactlyOnceError(
                 f"All transactions of batch {decision.batch} timed out before they were committed. No row of "
                 "it is visible. The decision is revoked: start the query again, and it repeats the batch."
             )
-        if by_outcome[Outcome.ABORTED] or by_outcome[Outcome.UNKNOWN]:
+        if by_outcome[CommitResult.ABORTED] or by_outcome[CommitResult.UNKNOWN]:
             raise _partly(decision, by_outcome)
 
     def _close(self, decision: Decision) -> None:
@@ -235,22 +236,23 @@ def _is_open(one: TaskTransaction, found: TransactionDescription) -> bool:
     return found.state == ONGOING and is_same and set(one.partitions) <= set(map(str, found.partitions))
 
 
-def _partly(decision: Decision, by_outcome: dict[Outcome, list[TaskTransaction]]) -> ExactlyOnceError:
-    def listed(outcome: Outcome) -> str:
+def _partly(decision: Decision, by_outcome: dict[CommitResult, list[TaskTransaction]]) -> ExactlyOnceError:
+    def listed(outcome: CommitResult) -> str:
         return ", ".join(map(str, by_outcome[outcome])) or "none"
 
-    if not by_outcome[Outcome.ABORTED]:
+    if not by_outcome[CommitResult.ABORTED]:
         return ExactlyOnceError(
             f"Nobody knows how some transactions of batch {decision.batch} ended: the coordinators have "
             "forgotten them (transactional.id.expiration.ms), and the topics have deleted their records. "
-            f"Committed: {listed(Outcome.COMMITTED)}. Not known: {listed(Outcome.UNKNOWN)}. To go on without "
-            "a loss and perhaps with duplicates, run the query with deliveryGuarantee=at-least-once until it "
-            "has repeated this batch, then set it back. To go on without duplicates and perhaps with a loss, "
+            f"Committed: {listed(CommitResult.COMMITTED)}. Not known: {listed(CommitResult.UNKNOWN)}. "
+            "To go on without a loss and perhaps with duplicates, run the query with "
+            "deliveryGuarantee=at-least-once until it has repeated this batch, then set it back. To go on without duplicates and perhaps with a loss, "
             "begin with a new checkpoint after this batch."
         )
     return ExactlyOnceError(
         f"Batch {decision.batch} is only partly visible, because some of its transactions timed out before "
-        f"they were committed. Committed: {listed(Outcome.COMMITTED)}. Missing: {listed(Outcome.ABORTED)}. "
-        f"Not known any more: {listed(Outcome.UNKNOWN)}. To go on with duplicates and without a loss, run "
-        "the query with deliveryGuarantee=at-least-once until it has repeated this batch, then set it back."
+        f"they were committed. Committed: {listed(CommitResult.COMMITTED)}. "
+        f"Missing: {listed(CommitResult.ABORTED)}. Not known any more: {listed(CommitResult.UNKNOWN)}. "
+        "To go on with duplicates and without a loss, run the query with "
+        "deliveryGuarantee=at-least-once until it has repeated this batch, then set it back."
     )

@@ -30,7 +30,7 @@ _ABORTED_STATES: Final = ("PrepareAbort", "CompleteAbort")
 _COMPLETE_STATES: Final = ("CompleteCommit", "CompleteAbort")
 
 
-class Outcome(Enum):
+class CommitResult(Enum):
     """How a transaction has ended that should have been committed."""
 
     COMMITTED = "committed"
@@ -42,9 +42,9 @@ class Outcome(Enum):
 
 
 _LOGGED: Final = {
-    LoggedOutcome.COMMITTED: Outcome.COMMITTED,
-    LoggedOutcome.ABORTED: Outcome.ABORTED,
-    LoggedOutcome.OPEN: Outcome.UNFINISHED,
+    LoggedOutcome.COMMITTED: CommitResult.COMMITTED,
+    LoggedOutcome.ABORTED: CommitResult.ABORTED,
+    LoggedOutcome.OPEN: CommitResult.UNFINISHED,
 }
 
 
@@ -132,7 +132,7 @@ class SinkTransactions:
 
     # Ending
 
-    def commit(self, tasks: Sequence[TaskTransaction]) -> dict[TaskTransaction, Outcome]:
+    def commit(self, tasks: Sequence[TaskTransaction]) -> dict[TaskTransaction, CommitResult]:
         """Commits transactions. Those that are committed already stay so."""
         results = self._ending.end_transactions([one.handle for one in tasks], committed=True)
         refused = [
@@ -142,14 +142,14 @@ class SinkTransactions:
             and not isinstance(result, TransactionUnfinishedError)
         ]
         outcomes = {
-            one: Outcome.UNFINISHED
+            one: CommitResult.UNFINISHED
             if isinstance(results[one.handle], TransactionError)
-            else Outcome.COMMITTED
+            else CommitResult.COMMITTED
             for one in tasks
         }
         return {**outcomes, **self._looked_up(refused)}
 
-    def _looked_up(self, tasks: Sequence[TaskTransaction]) -> dict[TaskTransaction, Outcome]:
+    def _looked_up(self, tasks: Sequence[TaskTransaction]) -> dict[TaskTransaction, CommitResult]:
         """How transactions have ended that cannot be committed, by their partitions.
 
         The coordinator may know only a later transaction of the id, or nothing. It is asked if no partition
@@ -159,11 +159,11 @@ class SinkTransactions:
             return {}
         with OutcomeReader(self._cluster, self._settings) as reader:
             found = {one: _in_partitions(one, reader) for one in tasks}
-        unknown = [one for one, outcome in found.items() if outcome is Outcome.UNKNOWN]
+        unknown = [one for one, outcome in found.items() if outcome is CommitResult.UNKNOWN]
         described = self.describe([one.handle.transactional_id for one in unknown]) if unknown else {}
         for one in unknown:
             if _is_aborted(one.handle, described[one.handle.transactional_id]):
-                found[one] = Outcome.ABORTED
+                found[one] = CommitResult.ABORTED
         return found
 
     def abort(self, handles: Sequence[TransactionHandle]) -> list[str]:
@@ -197,15 +197,15 @@ def _is_aborted(handle: TransactionHandle, found: TransactionDescription | Kafka
     return (found.producer_id, found.producer_epoch) == (handle.producer_id, handle.producer_epoch)
 
 
-def _in_partitions(task: TaskTransaction, reader: OutcomeReader) -> Outcome:
+def _in_partitions(task: TaskTransaction, reader: OutcomeReader) -> CommitResult:
     """A transaction ends in all of its partitions in the same way, so one that knows is enough."""
-    answer = Outcome.UNKNOWN
+    answer = CommitResult.UNKNOWN
     for first in task.first_records:
         try:
             found = reader.outcome(task.handle, first.partition, first.offset)
         except (ClientError, KafkaError) as error:
             logger.warning("The end of the transaction of %s cannot be looked up: %s", task, error)
-            answer = Outcome.UNFINISHED
+            answer = CommitResult.UNFINISHED
             continue
         if found is not LoggedOutcome.FORGOTTEN:
             return _LOGGED[found]

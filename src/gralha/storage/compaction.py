@@ -30,7 +30,14 @@ from typing import Final, NamedTuple, final
 from librt.strings import read_i64_be
 from mypy_extensions import i64
 
-from gralha.protocol.batches import HEADER_SIZE, BatchHeader, crc_is_valid, read_header
+from gralha.protocol.batches import (
+    HEADER_SIZE,
+    MAX_TIMESTAMP_AT,
+    RECORD_COUNT_AT,
+    BatchHeader,
+    crc_is_valid,
+    read_header,
+)
 from gralha.protocol.control_records import ABORT, COMMIT, control_type
 from gralha.protocol.errors import CorruptMessageError
 from gralha.protocol.record_walk import RecordWalk, batch_of_none, batch_of_rest
@@ -425,8 +432,10 @@ class Compaction:
     def _add(self, batch: bytes, last_offset: i64) -> None:
         cleaned = self.cleaned
         assert cleaned is not None
-        self.records_written += int.from_bytes(batch[57:61], "big")
-        cleaned.note_batch(len(batch), last_offset, read_i64_be(batch, 35), self.job.index_interval_bytes)
+        self.records_written += int.from_bytes(batch[RECORD_COUNT_AT:HEADER_SIZE], "big")
+        cleaned.note_batch(
+            len(batch), last_offset, read_i64_be(batch, MAX_TIMESTAMP_AT), self.job.index_interval_bytes
+        )
         self.unwritten.append(batch)
         self.unwritten_bytes += len(batch)
         if self.unwritten_bytes >= _WRITE_BYTES:

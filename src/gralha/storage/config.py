@@ -65,7 +65,6 @@ class LogConfig:
             texts.update(values)
         self.texts: Final[Mapping[str, str]] = texts
         policies = [policy.strip() for policy in texts["cleanup.policy"].split(",")]
-        self.cleanup_policy: Final[list[str]] = policies
         self.compact: Final[bool] = "compact" in policies
         self.delete: Final[bool] = "delete" in policies
         self.compression_type: Final[int] = _CODECS[texts["compression.type"]]

@@ -23,7 +23,7 @@ from typing import Final
 from fastcrc import crc32
 from mypy_extensions import i64
 
-from gralha.protocol.batches import NO_SEQUENCE, SEQUENCE_MAX
+from gralha.protocol.batches import NO_PRODUCER_EPOCH, NO_SEQUENCE, SEQUENCE_MAX
 from gralha.protocol.errors import (
     ErrorCode,
     InvalidProducerEpochError,
@@ -37,7 +37,6 @@ from gralha.storage.disk import Disk
 logger: Final = logging.getLogger(__name__)
 
 BATCHES_KEPT: Final[i64] = 5
-NO_EPOCH: Final[i64] = -1
 EPOCH_MAX: Final[i64] = 32_767
 NO_OFFSET: Final[i64] = -1
 
@@ -77,7 +76,7 @@ class ProducerEntry:
 
     def __init__(self, producer_id: i64) -> None:
         self.producer_id: i64 = producer_id
-        self.epoch: i64 = NO_EPOCH
+        self.epoch: i64 = NO_PRODUCER_EPOCH
         self.coordinator_epoch: i64 = -1
         self.last_timestamp: i64 = -1
         self.transaction_first_offset: i64 = NO_OFFSET
@@ -176,7 +175,7 @@ class ProducerState:
     def _check_sequence(self, header: BatchHeader, offset: i64, entry: ProducerEntry) -> None:
         sequence = header.base_sequence
         if header.producer_epoch != entry.epoch:
-            if sequence != 0 and entry.epoch != NO_EPOCH:
+            if sequence != 0 and entry.epoch != NO_PRODUCER_EPOCH:
                 raise OutOfOrderSequenceNumberError(
                     f"Invalid sequence number for new epoch of producer {header.producer_id} at offset "
                     f"{offset} in partition {self.name}: {header.producer_epoch} (request epoch), {sequence} "

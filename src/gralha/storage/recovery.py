@@ -13,7 +13,7 @@ from typing import Final
 
 from mypy_extensions import i64
 
-from gralha.protocol.batches import HEADER_SIZE, LOG_OVERHEAD
+from gralha.protocol.batches import EPOCH_AT, HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD
 from gralha.protocol.control_records import ABORT, control_type, coordinator_epoch
 from gralha.protocol.errors import KafkaError
 from gralha.protocol.records import BatchHeader, crc_is_valid, decode_records, read_header
@@ -397,7 +397,7 @@ def _read_batch(segment: Segment, position: i64, size: i64) -> bytes:
     """Read a chunk of the file that has the whole batch at the position, if the file has all of it."""
     chunk = segment.file.read(position, min(_CHUNK_BYTES, size - position))
     if len(chunk) >= HEADER_SIZE:
-        length = int.from_bytes(chunk[8:12], "big", signed=True) + LOG_OVERHEAD
+        length = int.from_bytes(chunk[LENGTH_AT:EPOCH_AT], "big", signed=True) + LOG_OVERHEAD
         if len(chunk) < length <= size - position:
             chunk = segment.file.read(position, length)
     return chunk

@@ -16,7 +16,7 @@ from typing import Final
 from librt.strings import read_i32_be, read_i64_be
 from mypy_extensions import i64
 
-from gralha.protocol.batches import HEADER_SIZE, LOG_OVERHEAD
+from gralha.protocol.batches import HEADER_SIZE, LAST_OFFSET_DELTA_AT, LENGTH_AT, LOG_OVERHEAD
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import BatchHeader, decode_records, read_header
 from gralha.storage import shared_reads
@@ -423,7 +423,7 @@ class Segment:
                 if found is not None:
                     return found
         data = self._read(start, length, blocking)
-        first_size = i64(read_i32_be(data, 8)) + LOG_OVERHEAD
+        first_size = i64(read_i32_be(data, LENGTH_AT)) + LOG_OVERHEAD
         if first_size > length or first_size > max_bytes:
             if not min_one_batch:
                 return RecordBytes(b"", 0, 0)
@@ -459,7 +459,7 @@ class Segment:
                 return at
             if number == 0 and size * _WALKED_BATCHES_MAX <= end - start:
                 break  # there are probably many
-            next_offset = read_i64_be(head, 0) + i64(read_i32_be(head, 23)) + 1
+            next_offset = read_i64_be(head, 0) + i64(read_i32_be(head, LAST_OFFSET_DELTA_AT)) + 1
             at += size
         return end
 

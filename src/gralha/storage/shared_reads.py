@@ -49,8 +49,3 @@ def find(remembered: dict[int, int], start: i64, length: i64) -> SharedRead | No
             if left >= length or left >= _PART_BYTES_MIN:
                 return shared
     return None
-
-
-def forget_all() -> None:
-    """Drop all kept reads."""
-    _kept.clear()

@@ -11,13 +11,12 @@ have the epoch, or the producer id, of after the completion.
 from collections.abc import Callable
 from typing import NamedTuple
 
+from gralha.protocol.batches import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from gralha.protocol.errors import ErrorCode, InvalidTxnStateError, KafkaError
 from gralha.transactions.transaction import (
     COMPLETE,
     EPOCH_PER_TRANSACTION,
     LAST_EPOCH,
-    NO_EPOCH,
-    NO_PRODUCER_ID,
     PREPARED,
     Partition,
     State,
@@ -63,7 +62,7 @@ def begin(
             raise fenced(known)
         return Begun(abort(known, fence_version, new_producer_id, now_ms), True)
     if known.is_exhausted and (expected is None or expected.epoch == known.epoch):
-        last_epoch = NO_EPOCH if expected is None else known.epoch
+        last_epoch = NO_PRODUCER_EPOCH if expected is None else known.epoch
         return Begun(known.with_new_producer(new_producer_id(), last_epoch, timeout_ms, now_ms), False)
     epoch, last_epoch = _next_epoch(known, expected)
     return Begun(known.initialised(epoch, last_epoch, timeout_ms, now_ms), False)
@@ -84,7 +83,7 @@ def keep(known: Transaction, fence_version: int, new_producer_id: NewProducerId,
 
 def _may_go_on(known: Transaction, expected: ProducerIdentity) -> bool:
     """Whether the producer is the newest one, or the one before a change of the producer id."""
-    if known.epoch == NO_EPOCH or expected.id == known.owner[0]:
+    if known.epoch == NO_PRODUCER_EPOCH or expected.id == known.owner[0]:
         return True
     return expected.id == known.previous_producer_id and expected.epoch >= LAST_EPOCH
 
@@ -92,8 +91,8 @@ def _may_go_on(known: Transaction, expected: ProducerIdentity) -> bool:
 def _next_epoch(known: Transaction, expected: ProducerIdentity | None) -> tuple[int, int]:
     """The next epoch and the one before it. A repeated request gets the epoch that the first one got."""
     if expected is None:
-        return known.epoch + 1, NO_EPOCH
-    if known.epoch in (NO_EPOCH, expected.epoch):
+        return known.epoch + 1, NO_PRODUCER_EPOCH
+    if known.epoch in (NO_PRODUCER_EPOCH, expected.epoch):
         return known.epoch + 1, known.epoch
     if expected.epoch == known.last_epoch:
         return known.epoch, known.last_epoch

@@ -16,6 +16,7 @@ from typing import Final
 from gralha.coordination.decision import NOTHING, Decision, Reply
 from gralha.coordination.producer import Producer
 from gralha.coordination.timers import Timers
+from gralha.protocol.batches import NO_PRODUCER_EPOCH
 from gralha.protocol.errors import ErrorCode, InvalidRequestError, KafkaError
 from gralha.protocol.messages.describe_transactions import TransactionState
 from gralha.protocol.messages.end_txn import EndTxnResponse
@@ -27,7 +28,6 @@ from gralha.transactions.deciding import NewProducerId, ProducerIdentity
 from gralha.transactions.partitions import partition_results
 from gralha.transactions.records import TRANSACTION_CODEC, TransactionDecision, TransactionRecord
 from gralha.transactions.transaction import (
-    NO_EPOCH,
     NO_TIMEOUT_MS,
     PREPARED,
     Partition,
@@ -96,7 +96,9 @@ class TransactionShard:
             raise InvalidRequestError("A producer that keeps a transaction must not name an earlier one")
         known = self.transactions.get(transactional_id)
         if known is None:
-            known = Transaction(transactional_id, self._new_producer_id(), NO_EPOCH, timeout_ms, now_ms)
+            known = Transaction(
+                transactional_id, self._new_producer_id(), NO_PRODUCER_EPOCH, timeout_ms, now_ms
+            )
         if keeps_prepared and known.state is State.ONGOING:
             return self._keep(known, now_ms)
         begun = deciding.begin(known, expected, timeout_ms, self._version(), self._new_producer_id, now_ms)

@@ -14,8 +14,8 @@ are the arrows of the diagram in docs/TRANSACTIONS.md:
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-NO_PRODUCER_ID: Final = -1
-NO_EPOCH: Final = -1
+from gralha.protocol.batches import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+
 NO_TIME: Final = -1
 
 # By the rules of this version, the epoch changes with every transaction (KIP-890).
@@ -71,15 +71,15 @@ class Transaction(NamedTuple):
     version: int = 0
     # The epoch before the last change of the epoch. As in Kafka it is in no record, so it is lost with the
     # coordinator. Then a producer that repeats InitProducerId is fenced.
-    last_epoch: int = NO_EPOCH
+    last_epoch: int = NO_PRODUCER_EPOCH
     # The epoch of the producer that took over the open transaction (KIP-939). `producer_id` and `epoch` stay
     # those with which the transaction was written, because the markers need them.
-    next_epoch: int = NO_EPOCH
+    next_epoch: int = NO_PRODUCER_EPOCH
 
     @property
     def is_kept(self) -> bool:
         """Whether another producer than the one that wrote the transaction will end it (KIP-939)."""
-        return self.next_epoch != NO_EPOCH
+        return self.next_epoch != NO_PRODUCER_EPOCH
 
     @property
     def owner(self) -> tuple[int, int]:
@@ -118,7 +118,7 @@ class Transaction(NamedTuple):
     def _with_next_owner(self, new_producer_id: int) -> "Transaction":
         producer_id, epoch = self.owner
         if new_producer_id != NO_PRODUCER_ID:
-            producer_id, epoch = new_producer_id, NO_EPOCH
+            producer_id, epoch = new_producer_id, NO_PRODUCER_EPOCH
         return self._replace(next_producer_id=producer_id, next_epoch=epoch + 1)
 
     def with_new_producer(
@@ -160,7 +160,7 @@ class Transaction(NamedTuple):
             return decided
         if self.is_kept:
             decided = decided._with_next_owner(next_producer_id)
-            return decided._replace(epoch=self._epoch_after(), last_epoch=NO_EPOCH)
+            return decided._replace(epoch=self._epoch_after(), last_epoch=NO_PRODUCER_EPOCH)
         return decided._replace(
             epoch=self._epoch_after(), last_epoch=self.epoch, next_producer_id=next_producer_id
         )
@@ -168,7 +168,7 @@ class Transaction(NamedTuple):
     def fenced(self, now_ms: int) -> "Transaction":
         """The transaction is aborted by the rules of version 1, and its producer loses its epoch."""
         aborted = self.prepared(False, 0, NO_PRODUCER_ID, now_ms)
-        return aborted._replace(epoch=self._epoch_after(), last_epoch=NO_EPOCH)
+        return aborted._replace(epoch=self._epoch_after(), last_epoch=NO_PRODUCER_EPOCH)
 
     def _epoch_after(self) -> int:
         return min(self.epoch + 1, LAST_EPOCH + 1)
@@ -181,7 +181,7 @@ class Transaction(NamedTuple):
             updated_ms=now_ms,
             previous_producer_id=self.previous_producer_id if self.is_kept else self.producer_id,
             next_producer_id=NO_PRODUCER_ID,
-            next_epoch=NO_EPOCH,
+            next_epoch=NO_PRODUCER_EPOCH,
         )
         if self.is_kept:
             producer_id, epoch = self.owner

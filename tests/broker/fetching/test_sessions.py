@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 
 from gralha.broker.fetching.sessions import (
     EVICTION_MS,
-    FINAL_EPOCH,
-    INITIAL_EPOCH,
     FetchSessions,
     Plan,
 )
 from gralha.protocol.errors import ErrorCode
+from gralha.protocol.fetch_numbers import FINAL_EPOCH, INITIAL_EPOCH
 from gralha.protocol.messages.fetch import (
     FetchPartition,
     FetchRequest,

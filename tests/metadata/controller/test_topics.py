@@ -198,7 +198,7 @@ def test_replaying_a_decision_gives_exactly_what_it_answered(requests, brokers, 
         decision = create(image, *topics, seed=seed)
         image, change = replay(image, decision.records)
         made = {result.name: result for result in decision.response.topics if result.error_code == 0}
-        assert {topic.name for topic in change.created_topics} == set(made)
+        assert {topic.name for topic in change.changed_topics} == set(made)
         assert set(image.topics) - set(before.topics) == set(made)
         assert {topic.name for topic in topics} == {result.name for result in decision.response.topics}
         asked = {topic.name: topic for topic in topics}

@@ -13,9 +13,10 @@ from typing import Final
 from gralha.broker.broker import Broker
 from gralha.broker.fetching.reading import EMPTY, Fetch
 from gralha.broker.fetching.sessions import Plan
-from gralha.broker.fetching.wanted import READ_COMMITTED, Wanted
+from gralha.broker.fetching.wanted import Wanted
 from gralha.broker.pipeline import RequestContext
 from gralha.protocol.errors import ErrorCode, NotLeaderOrFollowerError, OffsetNotAvailableError
+from gralha.protocol.fetch_numbers import READ_COMMITTED
 from gralha.protocol.messages.fetch import AbortedTransaction, FetchRequest, FetchResponse, PartitionData
 from gralha.protocol.primitives import RecordBytes
 from gralha.replication.partition import Partition

@@ -18,11 +18,9 @@ from gralha.broker.fetching.wanted import (
     wanted_by,
 )
 from gralha.protocol.errors import ErrorCode
+from gralha.protocol.fetch_numbers import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION
 from gralha.protocol.messages.fetch import FetchRequest
 
-NO_SESSION: Final = 0
-INITIAL_EPOCH: Final = 0
-FINAL_EPOCH: Final = -1
 MAX_INT32: Final = 0x7FFFFFFF
 EVICTION_MS: Final = 120_000
 READ_ALL_MS: Final = 5_000

@@ -6,7 +6,6 @@ from gralha.protocol.messages.fetch import FetchRequest, PartitionData
 
 TOPIC_IDS_FROM_VERSION: Final = 13
 CONSUMER: Final = -1  # the replica id of a client that is no broker
-READ_COMMITTED: Final = 1  # the isolation level
 NOTHING_TOLD: Final = -1
 
 # A topic is named by its id from version 13 on, by its name before.

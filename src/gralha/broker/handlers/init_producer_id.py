@@ -13,19 +13,16 @@ producer learns the producer id and the epoch of that transaction, and ends it w
 """
 
 from collections.abc import Awaitable
-from typing import Final
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.transaction_errors import INIT_PRODUCER_ID_FENCED, fenced_as
 from gralha.broker.pipeline import RequestContext
-from gralha.protocol.batches import NO_PRODUCER_ID
+from gralha.protocol.batches import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from gralha.protocol.errors import ErrorCode, KafkaError, NotControllerError
 from gralha.protocol.message import Struct
 from gralha.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from gralha.transactions.deciding import ProducerIdentity
 from gralha.transactions.producer_ids import NoProducerIdError
-
-NO_PRODUCER_EPOCH: Final = -1
 
 
 async def handle(

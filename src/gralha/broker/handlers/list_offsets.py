@@ -17,7 +17,7 @@ from collections.abc import Awaitable
 from typing import Final
 
 from gralha.broker.broker import Broker
-from gralha.broker.fetching.wanted import CONSUMER, READ_COMMITTED
+from gralha.broker.fetching.wanted import CONSUMER
 from gralha.broker.handlers import partitions
 from gralha.broker.pipeline import RequestContext
 from gralha.protocol.batches import NO_LEADER_EPOCH
@@ -30,6 +30,7 @@ from gralha.protocol.errors import (
     OffsetNotAvailableError,
     UnsupportedVersionError,
 )
+from gralha.protocol.fetch_numbers import READ_COMMITTED
 from gralha.protocol.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
