@@ -1,4 +1,4 @@
-"""What is missing of Spark is installed from where Gralha came, because it is in no package index."""
+"""A missing PySpark is installed from where Gralha came, because Gralha is in no package index."""
 
 import json
 from importlib import metadata
