@@ -300,7 +300,9 @@ class Leading:
             raise UnknownLeaderEpochError()
         registration = self.partition.cluster.broker(replica_id)
         if broker_epoch != NO_LEADER_EPOCH and registration is not None and registration.epoch > broker_epoch:
-            raise NotLeaderOrFollowerError(f"Broker {replica_id} has registered again since it sent this fetch")
+            raise NotLeaderOrFollowerError(
+                f"Broker {replica_id} has registered again since it sent this fetch"
+            )
         return follower
 
     def diverging_epoch(self, last_fetched_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
