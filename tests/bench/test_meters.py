@@ -1,4 +1,4 @@
-"""What counting requests costs is found by comparing rounds in turns."""
+"""The bench finds the cost of counting requests by comparing rounds in turns."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from gralha.cli.completion_scripts import SCRIPTS
 from gralha.cli.main import main
 from tests.pipelines.terminal import Terminal
 
-# What a person has typed, and the last word after the tabulator key.
+# A typed line, and its last word after the tabulator key.
 LINES = [
     ("gralha top", "topics"),
     ("gralha topics --cre", "--create"),

@@ -1,4 +1,4 @@
-"""What is missing of Spark is installed from where Gralha came, because it is in no package index."""
+"""A missing PySpark is installed from where Gralha came, because Gralha is in no package index."""
 
 import json
 from importlib import metadata
@@ -21,16 +21,16 @@ class Noted:
     ("noted", "command"),
     [
         (
-            {"url": "file:///home/ana/gralha-0.1.0-py3-none-any.whl", "archive_info": {}},
-            'pip install "gralha[spark] @ file:///home/ana/gralha-0.1.0-py3-none-any.whl"',
+            {"url": "file:///srv/gralha-0.1.0-py3-none-any.whl", "archive_info": {}},
+            'pip install "gralha[spark] @ file:///srv/gralha-0.1.0-py3-none-any.whl"',
         ),
         (
-            {"url": "file:///home/ana/my%20gralha", "dir_info": {"editable": True}},
-            'pip install --editable "/home/ana/my gralha[spark]"',
+            {"url": "file:///srv/my%20gralha", "dir_info": {"editable": True}},
+            'pip install --editable "/srv/my gralha[spark]"',
         ),
         (
-            {"url": "file:///home/ana/gralha", "dir_info": {}},
-            'pip install "gralha[spark] @ file:///home/ana/gralha"',
+            {"url": "file:///srv/gralha", "dir_info": {}},
+            'pip install "gralha[spark] @ file:///srv/gralha"',
         ),
         (None, 'pip install "gralha[spark] @ file://FOLDER/gralha-VERSION.whl"'),
     ],
