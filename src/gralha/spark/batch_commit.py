@@ -246,7 +246,8 @@ def _partly(decision: Decision, by_outcome: dict[CommitResult, list[TaskTransact
             "forgotten them (transactional.id.expiration.ms), and the topics have deleted their records. "
             f"Committed: {listed(CommitResult.COMMITTED)}. Not known: {listed(CommitResult.UNKNOWN)}. "
             "To go on without a loss and perhaps with duplicates, run the query with "
-            "deliveryGuarantee=at-least-once until it has repeated this batch, then set it back. To go on without duplicates and perhaps with a loss, "
+            "deliveryGuarantee=at-least-once until it has repeated this batch, then set it back. "
+            "To go on without duplicates and perhaps with a loss, "
             "begin with a new checkpoint after this batch."
         )
     return ExactlyOnceError(
