@@ -25,6 +25,7 @@ def test_the_output_equals_the_input(tmp_path: Path, monkeypatch: pytest.MonkeyP
         running.kill_driver_at("has committed one task")
         running.two_drivers_at("has prepared the decision")
         assert running.differences() == ""
+        assert running.lag() == {}
 
 
 @pytest.mark.timeout(600)
@@ -34,6 +35,7 @@ def test_the_output_equals_the_input_on_apache_kafka(tmp_path: Path, monkeypatch
         running.kill_driver_at("has committed one task")
         running.finish()
         assert running.differences() == ""
+        assert running.lag() == {}
 
 
 @contextmanager
