@@ -267,7 +267,7 @@ def _without_listener(name: str) -> str:
 
 
 def missing_security(name: str, value: str) -> str | None:
-    """What a setting needs and this release does not have. None for all other settings."""
+    """The feature that a setting needs, if this release does not have it, otherwise None."""
     if not value.strip() or is_harmless_security(name, value):
         return None
     own_name = _without_listener(name)
