@@ -77,7 +77,9 @@ SNAPSHOT_REFUSED = (
 
 ONE_NODE = [
     Bug(replication_bugs.acknowledge_before_flush, ("power_cut",), LOST, SHORTER, 1.5),
-    Bug(storage_bugs.forget_the_tail, ("power_cut",), "duplicate", f"{UNREADABLE}|{DOWN}|unseen", 1.5),
+    Bug(
+        storage_bugs.forget_the_tail, ("power_cut",), "duplicate", f"{UNREADABLE}|{DOWN}|unseen|offline", 1.5
+    ),
     Bug(
         storage_bugs.answer_a_retry_with_a_new_offset,
         ("reset", "bad_network"),
@@ -202,7 +204,7 @@ GROUPS = [
 # Readers of committed records see too much, or a part.
 UNCOMMITTED = "precommitted-read|aborted-read|torn-transaction"
 HANGING = "hanging-transaction"
-# What comes with a transaction that hangs.
+# Complaints that come with a transaction that hangs.
 STUCK = f"{DOWN}|needless-fence|not-counted|unseen|lost-write"
 MOVES = ("kill", "stop", "isolate")
 TRANSACTIONS = [

@@ -102,7 +102,7 @@ class LocalFolder:
 
 
 class HadoopFolder:
-    """A folder on a file system of Spark's JVM."""
+    """A folder on a file system that Spark's JVM knows."""
 
     def __init__(self, path: str, session: SparkSession) -> None:
         self.path = path.rstrip("/")
