@@ -127,11 +127,13 @@ THREE_NODES = [
         ("kill", "stop"),
         NOT_IN_SYNC,
     ),
+    # A leader without the epochs cannot tell a follower where their logs part.
     Bug(
         storage_bugs.forget_leader_epochs,
         ("kill", "stop", "partition", "isolate"),
         "committed-differs|two-batches|inconsistent-offsets",
-        f"{LOST}|{SHORTER}",
+        f"{LOST}|{SHORTER}|{NOT_IN_SYNC}",
+        first_seed=5,
     ),
     Bug(
         quorum_bugs.commit_metadata_without_a_majority,
@@ -198,7 +200,8 @@ GROUPS = [
         r"(classic|consumer)/\S+ was told GROUP_ID_NOT_FOUND",
     ),
     Bug(group_bugs.take_commits_of_old_generations, ("reset",), "commit-goes-back"),
-    Bug(group_bugs.give_what_another_member_has, ("reset",), "two-owners"),
+    # One of the two owners may commit what the other has passed.
+    Bug(group_bugs.give_what_another_member_has, ("reset",), "two-owners", "commit-goes-back"),
 ]
 # Readers of committed records see too much, or a part.
 UNCOMMITTED = "precommitted-read|aborted-read|torn-transaction"
