@@ -221,8 +221,8 @@ TRANSACTIONS = [
     Bug(
         transaction_bugs.let_zombies_write,
         ("reset",),
-        "zombie-write|aborted-read",
-        f"{HANGING}|{STUCK}|counted-twice",
+        "zombie-write|zombie-commit|aborted-read",
+        f"{HANGING}|{STUCK}|counted-twice|poll-skip",
     ),
     Bug(
         transaction_bugs.show_aborted_transactions,
