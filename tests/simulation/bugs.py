@@ -127,11 +127,13 @@ THREE_NODES = [
         ("kill", "stop"),
         NOT_IN_SYNC,
     ),
+    # A leader without the epochs cannot tell a follower where their logs part.
     Bug(
         storage_bugs.forget_leader_epochs,
         ("kill", "stop", "partition", "isolate"),
         "committed-differs|two-batches|inconsistent-offsets",
-        f"{LOST}|{SHORTER}",
+        f"{LOST}|{SHORTER}|{NOT_IN_SYNC}",
+        first_seed=5,
     ),
     Bug(
         quorum_bugs.commit_metadata_without_a_majority,
