@@ -217,7 +217,21 @@ TRANSACTIONS = [
         "counted-twice|missing-records|poll-skip",
     ),
     Bug(transaction_bugs.leave_prepared_transactions_to_nobody, MOVES, HANGING, STUCK),
-    Bug(transaction_bugs.never_time_out, ("reset",), HANGING, STUCK),
+    Bug(transaction_bugs.never_time_out, ("reset",), f"{HANGING}|open-past-timeout", STUCK),
+    Bug(
+        transaction_bugs.coordinate_before_all_is_loaded,
+        MOVES,
+        f"{HANGING}|needless-fence",
+        f"{STUCK}|counted-twice|aborted-read|torn-transaction|zombie-write|zombie-commit",
+    ),
+    Bug(
+        transaction_bugs.take_an_unclear_end_for_a_refusal,
+        ("freeze",),
+        "aborted-read",
+        f"{STUCK}|counted-twice",
+        fault_interval_s=2,
+        first_seed=5,
+    ),
     Bug(
         transaction_bugs.let_zombies_write,
         ("reset",),

@@ -19,7 +19,6 @@ from gralha.protocol.messages.transaction_records import (
 from gralha.transactions.partitions import by_topic
 from gralha.transactions.transaction import Partition, State, Transaction
 
-
 # The coordinator remembers the bytes of the last keys, except for very long ids.
 KNOWN_KEYS: Final = 10_000
 KNOWN_KEY_LENGTH: Final = 200
