@@ -76,14 +76,42 @@ class ClientError(Exception):
         return cls(ERROR_NAMES.get(code, f"error {code}"), message)
 
 
+@dataclass(frozen=True)
+class Tls:
+    """The files of a client: the trusted authority, and its own key with the certificate."""
+
+    authority: str
+    key: str
+
+    @property
+    def librdkafka(self) -> dict[str, str]:
+        return {
+            "security.protocol": "SSL",
+            "ssl.ca.location": self.authority,
+            "ssl.certificate.location": self.key,
+            "ssl.key.location": self.key,
+        }
+
+    @property
+    def java(self) -> dict[str, str]:
+        return {
+            "security.protocol": "SSL",
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.location": self.authority,
+            "ssl.keystore.type": "PEM",
+            "ssl.keystore.location": self.key,
+        }
+
+
 class Driver(abc.ABC):
     """One client library or tool, connected to one cluster."""
 
     NAME: ClassVar[str]
     CANNOT: ClassVar[Mapping[str, str]] = {}
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, tls: Tls | None = None) -> None:
         self.bootstrap = bootstrap
+        self.tls = tls
 
     def close(self) -> None:  # noqa: B027  # most drivers keep nothing open between calls
         """Closes everything that the driver keeps open between calls."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -21,6 +22,7 @@ from tests.clients.driver import (
     Message,
     Outgoing,
     Placed,
+    Tls,
 )
 
 T = TypeVar("T")
@@ -48,13 +50,18 @@ class AiokafkaDriver(Driver):
     NAME = "aiokafka"
     CANNOT = {"offset_of_the_newest_record": "it asks ListOffsets only by time, for earliest and for latest"}
 
-    def __init__(self, bootstrap: str) -> None:
-        super().__init__(bootstrap)
+    def __init__(self, bootstrap: str, tls: Tls | None = None) -> None:
+        super().__init__(bootstrap, tls)
+        self._where: dict[str, Any] = {"bootstrap_servers": bootstrap}
+        if tls is not None:
+            context = ssl.create_default_context(cafile=tls.authority)
+            context.load_cert_chain(tls.key)
+            self._where |= {"security_protocol": "SSL", "ssl_context": context}
         self._runner = asyncio.Runner()
         self._admin = self._run(self._start_admin())
 
     async def _start_admin(self) -> AIOKafkaAdminClient:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap)
+        admin = AIOKafkaAdminClient(**self._where)
         await admin.start()
         return admin
 
@@ -78,7 +85,7 @@ class AiokafkaDriver(Driver):
     ) -> list[Placed]:
         async def send() -> list[Placed]:
             producer = AIOKafkaProducer(
-                bootstrap_servers=self.bootstrap,
+                **self._where,
                 acks=acks if acks == "all" else int(acks),
                 compression_type=None if compression == "none" else compression,
                 enable_idempotence=idempotent,
@@ -109,7 +116,7 @@ class AiokafkaDriver(Driver):
     ) -> AsyncIterator[tuple[AIOKafkaConsumer, TopicPartition]]:
         where = TopicPartition(topic, partition)
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self.bootstrap,
+            **self._where,
             group_id=None,
             auto_offset_reset=reset,
             enable_auto_commit=False,

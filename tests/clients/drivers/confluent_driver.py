@@ -31,6 +31,7 @@ from tests.clients.driver import (
     Message,
     Outgoing,
     Placed,
+    Tls,
 )
 from tests.received import headers_of, place_of
 
@@ -60,10 +61,11 @@ def result_of(future: Future[Any]) -> Any:
 class ConfluentDriver(Driver):
     NAME = "confluent-kafka"
 
-    def __init__(self, bootstrap: str) -> None:
-        super().__init__(bootstrap)
+    def __init__(self, bootstrap: str, tls: Tls | None = None) -> None:
+        super().__init__(bootstrap, tls)
+        self._where = {"bootstrap.servers": bootstrap, **(tls.librdkafka if tls is not None else {})}
         # Silent, because it outlives the broker at the end of a test run and would log that.
-        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        self._admin = AdminClient({**self._where, "log_level": 0})
 
     def produce(
         self,
@@ -77,7 +79,7 @@ class ConfluentDriver(Driver):
     ) -> list[Placed]:
         producer = Producer(
             {
-                "bootstrap.servers": self.bootstrap,
+                **self._where,
                 "acks": acks,
                 "compression.type": compression,
                 "enable.idempotence": idempotent,
@@ -117,7 +119,7 @@ class ConfluentDriver(Driver):
     def _consumer(self, reset: str = "none", max_wait_ms: int = MAX_WAIT_MS) -> Iterator[Consumer]:
         consumer = Consumer(
             {
-                "bootstrap.servers": self.bootstrap,
+                **self._where,
                 "group.id": "never-joined",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "error" if reset == "none" else reset,

@@ -20,6 +20,7 @@ from tests.clients.driver import (
     Message,
     Outgoing,
     Placed,
+    Tls,
 )
 
 
@@ -40,9 +41,13 @@ class KafkaPythonDriver(Driver):
     NAME = "kafka-python"
     CANNOT = {"null_headers": "its producer takes only bytes as the value of a header"}
 
-    def __init__(self, bootstrap: str) -> None:
-        super().__init__(bootstrap)
-        self._admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    def __init__(self, bootstrap: str, tls: Tls | None = None) -> None:
+        super().__init__(bootstrap, tls)
+        self._where: dict[str, Any] = {"bootstrap_servers": bootstrap}
+        if tls is not None:
+            self._where |= {"security_protocol": "SSL", "ssl_cafile": tls.authority}
+            self._where |= {"ssl_certfile": tls.key, "ssl_keyfile": tls.key}
+        self._admin = KafkaAdminClient(**self._where)
 
     def close(self) -> None:
         self._admin.close()
@@ -58,7 +63,7 @@ class KafkaPythonDriver(Driver):
         idempotent: bool = False,
     ) -> list[Placed]:
         producer = KafkaProducer(
-            bootstrap_servers=self.bootstrap,
+            **self._where,
             acks=acks if acks == "all" else int(acks),
             compression_type=None if compression == "none" else compression,
             enable_idempotence=idempotent,
@@ -87,7 +92,7 @@ class KafkaPythonDriver(Driver):
     @contextlib.contextmanager
     def _consumer(self, reset: str = "none", max_wait_ms: int = MAX_WAIT_MS) -> Iterator[KafkaConsumer]:
         consumer = KafkaConsumer(
-            bootstrap_servers=self.bootstrap,
+            **self._where,
             group_id=None,
             auto_offset_reset=reset,
             fetch_max_wait_ms=max_wait_ms,

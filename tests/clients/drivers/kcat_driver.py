@@ -18,6 +18,7 @@ from tests.clients.driver import (
     Message,
     Outgoing,
     Placed,
+    Tls,
 )
 
 RECORD_SEPARATOR = b"\x1e"
@@ -63,13 +64,15 @@ class KcatDriver(Driver):
         ),
     }
 
-    def __init__(self, bootstrap: str) -> None:
-        super().__init__(bootstrap)
+    def __init__(self, bootstrap: str, tls: Tls | None = None) -> None:
+        super().__init__(bootstrap, tls)
+        settings = tls.librdkafka if tls is not None else {}
+        self._where = [part for name, value in settings.items() for part in ("-X", f"{name}={value}")]
         if shutil.which("kcat") is None:
             raise RuntimeError("kcat not found; run scripts/setup_system")
 
     def _run(self, *arguments: str, stdin: bytes = b"") -> bytes:
-        command = ["kcat", "-b", self.bootstrap, *arguments]
+        command = ["kcat", "-b", self.bootstrap, *self._where, *arguments]
         try:
             done = subprocess.run(command, input=stdin, capture_output=True, timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired as error:

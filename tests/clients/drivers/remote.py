@@ -18,6 +18,7 @@ from tests.clients.driver import (
     Message,
     Outgoing,
     Placed,
+    Tls,
 )
 from tests.clients.drivers.program import Program
 
@@ -33,13 +34,14 @@ def decoded(text: str | None) -> bytes | None:
 class RemoteDriver(Driver):
     """A driver whose client is a child process, started by `command`."""
 
-    def __init__(self, bootstrap: str) -> None:
-        super().__init__(bootstrap)
-        self._program = Program(self.NAME, [*self.command(), bootstrap])
+    def __init__(self, bootstrap: str, tls: Tls | None = None) -> None:
+        super().__init__(bootstrap, tls)
+        files = [tls.authority, tls.key] if tls is not None else []
+        self._program = Program(self.NAME, [*self.command(), bootstrap, *files])
 
     @classmethod
     def command(cls) -> list[str]:
-        """The program to start; the bootstrap address is added to it."""
+        """The program to start. The bootstrap address is added to it, and then the files of TLS, if any."""
         raise NotImplementedError
 
     def close(self) -> None:

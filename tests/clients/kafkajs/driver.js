@@ -3,6 +3,7 @@
 
 'use strict'
 
+const fs = require('fs')
 const readline = require('readline')
 const { Kafka, CompressionCodecs, CompressionTypes, Partitioners, logLevel } = require('kafkajs')
 const SnappyCodec = require('kafkajs-snappy')
@@ -20,12 +21,15 @@ const producersOf = require('./producers')
 const TOPIC_RESOURCE = 2
 const MAX_WAIT_MS = 100
 const bootstrap = process.argv[2].split(',')
-const kafka = new Kafka({ clientId: 'suite', brokers: bootstrap, logLevel: logLevel.NOTHING, retry: { retries: 3 } })
+const [authority, key] = process.argv.slice(3).map(file => fs.readFileSync(file, 'utf-8'))
+const ssl = authority ? { ca: [authority], cert: key, key } : null
+const kafka = new Kafka({ clientId: 'suite', brokers: bootstrap, ssl, logLevel: logLevel.NOTHING, retry: { retries: 3 } })
 const admin = kafka.admin()
 const cluster = new Cluster({
   logger: createLogger({ level: logLevel.NOTHING, logCreator: consoleLogger }),
   socketFactory: socketFactory(),
   brokers: bootstrap,
+  ssl,
   clientId: 'suite',
   connectionTimeout: 1000,
   requestTimeout: 30000,
