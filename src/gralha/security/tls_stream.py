@@ -13,7 +13,7 @@ works on top of it: requests are decrypted into the inner protocol's own buffer,
 - Answers of several chunks become few TLS records, and leave with one call.
 
 The inner protocol is connected when the socket is, so that the server counts and ends connections that never
-finish their handshake. What it writes before the end of the handshake is kept until then.
+finish their handshake. Its answers wait for the end of the handshake.
 """
 
 import asyncio
