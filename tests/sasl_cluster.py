@@ -15,7 +15,7 @@ from gralha.testing.process import free_ports
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 CLUSTER_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-# The user of each test, with the same password for all mechanisms. Old librdkafka (kcat) escapes = and , in it.
+# The user of each test, with the same password for all mechanisms.
 USER, PASSWORD = "alice", "alice's secret"
 NODE, NODE_PASSWORD = "broker", "of-the-brokers"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")

@@ -125,8 +125,8 @@ class ScramServer:
             raise scram.malformed("there is no proof")
         (binding, nonce), _ = scram.fields_of(bare, "cr")
         proof = scram.from_base64(proof_text)
-        # librdkafka before 2.2 writes its own nonce a second time before the whole one. Kafka accepts that, and
-        # it is safe: the end is this exchange's nonce, and the proof signs all of it.
+        # librdkafka before 2.2 writes its own nonce a second time before the whole one. Kafka accepts that,
+        # and it is safe: the end is this exchange's nonce, and the proof signs all of it.
         if not nonce.endswith(first.nonce):
             raise AuthenticationError("the nonce in the client's final SCRAM message is another one")
         if scram.from_base64(binding) != first.header.encode():
