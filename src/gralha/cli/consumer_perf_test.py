@@ -94,7 +94,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def needs_librdkafka(options: Namespace, properties: Mapping[str, str]) -> bool:
-    """Returns True for a member of a group, and for TLS and SASL, which our own client does not have yet."""
+    """Returns True for a member of a group, and for connections with TLS or SASL."""
     is_plain = properties.get("security.protocol", "PLAINTEXT").upper() == "PLAINTEXT"
     return options.group is not None or not is_plain
 
