@@ -48,7 +48,7 @@ class RemoteDriver(Driver):
 
     @classmethod
     def command(cls) -> list[str]:
-        """The program to start. The bootstrap address is added to it, and then TLS and the login as JSON, if any."""
+        """The program to start. It gets the bootstrap address, and then TLS and the login as JSON, if any."""
         raise NotImplementedError
 
     def close(self) -> None:
