@@ -25,7 +25,6 @@ from gralha.metadata.image import (
     PartitionImage,
     TopicImage,
 )
-from gralha.metadata.shared_map import SharedMapChange
 from gralha.metadata.topic_names import unified_name
 from gralha.protocol.message import Message
 from gralha.protocol.messages.broker_records import (
@@ -53,6 +52,7 @@ from gralha.protocol.messages.topic_records import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from gralha.protocol.shared_map import SharedMapChange
 
 
 class ImageDelta:

@@ -9,7 +9,7 @@ is the same. `snapshot` does the reverse: it makes the records of an image.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from gralha.metadata.shared_map import SharedMap
+from gralha.protocol.shared_map import SharedMap
 
 NO_LEADER: Final = -1
 NO_LEADER_CHANGE: Final = -2
