@@ -85,6 +85,7 @@ class OneBroker:
             clock=lambda: NOW_MS,
             readers=None,
             config=SimpleNamespace(fetch_max_bytes=1 << 20, text=lambda name: None),
+            rights=SimpleNamespace(authorizer=None),
         )
 
     async def ask(self, node_id: int, request: Message, *, timeout_ms: int, lane: str = "") -> Message:

@@ -23,9 +23,6 @@ ANY_ADDRESS: Final = ("", "0.0.0.0", "::")
 MISSING_SECURITY: Final = {
     "ssl.": "TLS",
     "sasl.": "SASL",
-    "authorizer.class.name": "authorization",
-    "super.users": "authorization",
-    "allow.everyone.if.no.acl.found": "authorization",
     "principal.builder.class": "authentication",
     "security.inter.broker.protocol": "protocol but PLAINTEXT",
     "delegation.token.secret.key": "delegation tokens",
@@ -34,8 +31,8 @@ MISSING_SECURITY: Final = {
 HARMLESS_SECURITY: Final = (
     ("ssl.client.auth", "none"),
     ("security.inter.broker.protocol", "plaintext"),
-    ("allow.everyone.if.no.acl.found", "true"),
 )
+STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 METRICS_LISTENER: Final = "gralha.metrics.listener"
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
@@ -143,6 +140,12 @@ class NodeConfig:
     def open_listeners(self) -> list[Listener]:
         """Listeners beyond this machine without authentication."""
         return [one for one in self.client_listeners if not one.is_loopback and one.protocol == "PLAINTEXT"]
+
+    @property
+    def super_users(self) -> list[str]:
+        """The principals that may do everything. They are separated by semicolons."""
+        parts = (self.text("super.users") or "").split(";")
+        return [part.strip() for part in parts if part.strip()]
 
     def _protocols(self) -> dict[str, str]:
         """The security protocol of each listener name."""
@@ -287,6 +290,7 @@ def contradictions(config: NodeConfig) -> Iterator[tuple[str, str]]:
             "inter.broker.listener.name",
             f"inter.broker.listener.name: {inter_broker} is not among the listeners",
         )
+    yield from _wrong_rights(config)
     for problem in _wrong_listeners(config):
         yield "listeners", f"listeners: {problem}"
     for one in config.advertised:
@@ -294,6 +298,21 @@ def contradictions(config: NodeConfig) -> Iterator[tuple[str, str]]:
             yield (
                 "advertised.listeners",
                 f"advertised.listeners: {one.name} has no host that a client could connect to; name one",
+            )
+
+
+def _wrong_rights(config: NodeConfig) -> Iterator[tuple[str, str]]:
+    name = (config.text("authorizer.class.name") or "").strip()
+    if name and name != STANDARD_AUTHORIZER:
+        yield (
+            "authorizer.class.name",
+            f"authorizer.class.name: there is no {name} here; the only authorizer is {STANDARD_AUTHORIZER}",
+        )
+    for user in config.super_users:
+        if ":" not in user:
+            yield (
+                "super.users",
+                f"super.users: {user} has no type; write User:{user}, and separate principals by semicolons",
             )
 
 

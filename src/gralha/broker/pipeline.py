@@ -81,6 +81,8 @@ class Peer:
         self.apis = apis
         # The id of the node at the other end, if it is one. `Broker.meet` sets it.
         self.node_id = -1
+        # Whether the request is this node's own. Such a request needs no rights.
+        self.is_this_node: bool = False
 
 
 class RequestContext:

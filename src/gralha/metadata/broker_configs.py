@@ -11,6 +11,7 @@ from typing import Final
 
 from gralha.metadata.broker_coordinator_configs import COORDINATOR_SECTIONS
 from gralha.metadata.broker_log_configs import LOG_SECTIONS
+from gralha.metadata.broker_rights_configs import RIGHTS_SECTIONS
 from gralha.metadata.config_notation import read_keys
 from gralha.metadata.config_types import ConfigKey
 
@@ -43,7 +44,8 @@ inter.broker.listener.name: string
 security.inter.broker.protocol: string = PLAINTEXT; one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
     The security protocol between brokers if inter.broker.listener.name is not set.
 early.start.listeners: list; high
-    Accepted without effect: there is no authorization yet that a listener could wait for.
+    Accepted without effect: controllers always listen early, and let only super users in until the ACLs are
+    loaded. Brokers accept clients after that.
 """
 
 _QUORUM: Final = """
@@ -210,6 +212,7 @@ BROKER_SECTIONS: Final[dict[str, str]] = {
     "New topics": _TOPIC_POLICY,
     **LOG_SECTIONS,
     **COORDINATOR_SECTIONS,
+    **RIGHTS_SECTIONS,
     "Threads and metrics": _THREADS,
     "Of Gralha alone": _GRALHA,
 }

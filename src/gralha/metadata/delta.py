@@ -12,6 +12,7 @@ partition of an unknown topic, a broker epoch that is not the current one) raise
 from collections.abc import Callable
 from typing import Any, Final
 
+from gralha.metadata.acls import AclsDelta, changed_between
 from gralha.metadata.image import (
     NO_LEADER_CHANGE,
     TOPIC_RESOURCE,
@@ -45,6 +46,10 @@ from gralha.protocol.messages.cluster_records import (
     NoOpRecord,
     ProducerIdsRecord,
 )
+from gralha.protocol.messages.security_records import (
+    AccessControlEntryRecord,
+    RemoveAccessControlEntryRecord,
+)
 from gralha.protocol.messages.topic_records import (
     ClearElrRecord,
     PartitionChangeRecord,
@@ -69,6 +74,7 @@ class ImageDelta:
         self._controllers: dict[int, ControllerRegistration] | None = None
         self._features: dict[str, int] | None = None
         self._next_producer_id = image.next_producer_id
+        self._acls: AclsDelta | None = None
         # The partitions that this delta has copied and may change in place, by topic id.
         self._own_partitions: dict[bytes, dict[int, PartitionImage]] = {}
         self._own_configs: set[ConfigResource] = set()
@@ -95,12 +101,14 @@ class ImageDelta:
             before.configs if self._configs is None else self._configs,
             before.features if self._features is None else self._features,
             self._next_producer_id,
+            before.acls if self._acls is None else self._acls.finish(),
         )
         return after, self._change(after)
 
     def _change(self, after: MetadataImage) -> ImageChange:
         before = self._before
         changed = [after.topics_by_id[id_] for id_ in self._own_partitions]
+        added_acls, removed_acls = ([], []) if self._acls is None else self._acls.changed(after.acls)
         return ImageChange(
             created_topics=[topic for topic in changed if topic.id not in before.topics_by_id],
             changed_topics=changed,
@@ -109,6 +117,8 @@ class ImageDelta:
             changed_brokers=_changed_keys(before.brokers, after.brokers),
             features_changed=before.features != after.features,
             producer_ids_changed=before.next_producer_id != after.next_producer_id,
+            added_acls=added_acls,
+            removed_acls=removed_acls,
         )
 
     # Topics
@@ -295,6 +305,19 @@ class ImageDelta:
             _features(record.features),
         )
 
+    # Access control lists
+
+    def _own_acls(self) -> AclsDelta:
+        if self._acls is None:
+            self._acls = AclsDelta(self._before.acls)
+        return self._acls
+
+    def _apply_acl(self, record: AccessControlEntryRecord) -> None:
+        self._own_acls().add(record)
+
+    def _apply_remove_acl(self, record: RemoveAccessControlEntryRecord) -> None:
+        self._own_acls().remove(record)
+
     # The rest
 
     def _apply_feature(self, record: FeatureLevelRecord) -> None:
@@ -354,6 +377,7 @@ def _changed_keys(before: Any, after: Any) -> list[Any]:
 def change_between(before: MetadataImage, after: MetadataImage) -> ImageChange:
     """The change between two images without the records between them, after a snapshot was loaded."""
     changed = [topic for id_, topic in after.topics_by_id.items() if topic != before.topics_by_id.get(id_)]
+    added_acls, removed_acls = changed_between(before.acls, after.acls)
     return ImageChange(
         created_topics=[topic for topic in changed if topic.id not in before.topics_by_id],
         changed_topics=changed,
@@ -362,10 +386,13 @@ def change_between(before: MetadataImage, after: MetadataImage) -> ImageChange:
         changed_brokers=_changed_keys(before.brokers, after.brokers),
         features_changed=before.features != after.features,
         producer_ids_changed=before.next_producer_id != after.next_producer_id,
+        added_acls=added_acls,
+        removed_acls=removed_acls,
     )
 
 
 _HANDLERS: Final[dict[type[Message], Callable[[ImageDelta, Any], None]]] = {
+    AccessControlEntryRecord: ImageDelta._apply_acl,
     BrokerRegistrationChangeRecord: ImageDelta._apply_broker_change,
     ClearElrRecord: ImageDelta._apply_clear_elr,
     ConfigRecord: ImageDelta._apply_config,
@@ -377,6 +404,7 @@ _HANDLERS: Final[dict[type[Message], Callable[[ImageDelta, Any], None]]] = {
     ProducerIdsRecord: ImageDelta._apply_producer_ids,
     RegisterBrokerRecord: ImageDelta._apply_register_broker,
     RegisterControllerRecord: ImageDelta._apply_register_controller,
+    RemoveAccessControlEntryRecord: ImageDelta._apply_remove_acl,
     RemoveTopicRecord: ImageDelta._apply_remove_topic,
     TopicRecord: ImageDelta._apply_topic,
     UnfenceBrokerRecord: ImageDelta._apply_unfence,

@@ -6,9 +6,12 @@ that did not change. An image is made from records alone, both at start and whil
 is the same. `snapshot` does the reverse: it makes the records of an image.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from gralha.metadata.acls import EMPTY_ACLS, AclsImage
+from gralha.metadata.errors import MetadataError as MetadataError
+from gralha.protocol.acls import Acl
 from gralha.protocol.shared_map import SharedMap
 
 NO_LEADER: Final = -1
@@ -24,10 +27,6 @@ GROUP_RESOURCE: Final = 32
 
 ConfigResource = tuple[int, str]
 _NO_CONFIGS: Final[Mapping[str, str]] = {}
-
-
-class MetadataError(Exception):
-    """Records contradict the records before them. The node stops, because its image is wrong."""
 
 
 class Endpoint(NamedTuple):
@@ -109,6 +108,7 @@ class MetadataImage(NamedTuple):
     configs: Mapping[ConfigResource, Mapping[str, str]]
     features: Mapping[str, int]
     next_producer_id: int
+    acls: AclsImage = EMPTY_ACLS
 
     def topic(self, name: str) -> TopicImage | None:
         """A topic by its name."""
@@ -147,6 +147,8 @@ class ImageChange(NamedTuple):
     changed_brokers: list[int]
     features_changed: bool
     producer_ids_changed: bool
+    added_acls: Sequence[Acl] = ()
+    removed_acls: Sequence[Acl] = ()
 
     @property
     def changed_topic_configs(self) -> list[str]:

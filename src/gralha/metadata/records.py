@@ -21,6 +21,10 @@ from gralha.protocol.messages.cluster_records import (
     NoOpRecord,
     ProducerIdsRecord,
 )
+from gralha.protocol.messages.security_records import (
+    AccessControlEntryRecord,
+    RemoveAccessControlEntryRecord,
+)
 from gralha.protocol.messages.topic_records import (
     ClearElrRecord,
     PartitionChangeRecord,
@@ -33,6 +37,7 @@ from gralha.protocol.primitives import ProtocolError, Reader, Writer
 FRAME_VERSION: Final = 1
 
 RECORD_TYPES: Final[tuple[type[Message], ...]] = (
+    AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
     ConfigRecord,
@@ -44,6 +49,7 @@ RECORD_TYPES: Final[tuple[type[Message], ...]] = (
     ProducerIdsRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     TopicRecord,
     UnfenceBrokerRecord,

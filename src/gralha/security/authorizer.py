@@ -8,8 +8,8 @@ Super users may do everything. For all others, the rules whose resource pattern 
     otherwise                               no
 
 A rule matches if its principal is the caller's or `User:*`, its host is the caller's or `*`, and its
-operation is the asked one or ALL. ALLOW rules for READ, WRITE, DELETE and ALTER also allow DESCRIBE, and ALTER_CONFIGS
-also allows DESCRIBE_CONFIGS. DENY rules imply nothing.
+operation is the asked one or ALL. ALLOW rules for READ, WRITE, DELETE and ALTER also allow DESCRIBE, and
+ALTER_CONFIGS also allows DESCRIBE_CONFIGS. DENY rules imply nothing.
 
 `AclIndex` is immutable. Its rules are in a map by pattern, principal and host, and each value has two bit
 fields of operations. A search looks up the literal name, `*`, and the beginnings of the name that are as
@@ -251,8 +251,8 @@ class Authorizer:
         self._index = AclIndex()
         # Before the rules of the metadata log are known, only super users pass.
         self._is_loaded = False
-        self._remembered: dict[tuple[str, str, int, int, str], bool] = {}
-        self._remembered_on_any: dict[tuple[str, str, int, int], bool] = {}
+        self._remembered: dict[tuple[str, str, int, str], bool] = {}
+        self._remembered_on_any: dict[tuple[str, str, int], bool] = {}
 
     @property
     def index(self) -> AclIndex:
@@ -276,7 +276,8 @@ class Authorizer:
         self, principal: str, host: str, operation: Operation, resource_type: ResourceType, name: str
     ) -> bool:
         """Returns True if the principal may do this from this host."""
-        key = (principal, host, operation, resource_type, name)
+        # A number, because the hash of an enumeration's member is slow.
+        key = (principal, host, operation << 8 | resource_type, name)
         known = self._remembered.get(key)
         if known is not None:
             return known
@@ -298,7 +299,7 @@ class Authorizer:
             return True
         if not self._is_loaded:
             return False
-        key = (principal, host, operation, resource_type)
+        key = (principal, host, operation << 8 | resource_type)
         known = self._remembered_on_any.get(key)
         if known is None:
             if len(self._remembered_on_any) >= MAX_REMEMBERED:
@@ -311,7 +312,7 @@ class Authorizer:
         self._remembered.clear()
         self._remembered_on_any.clear()
 
-    def _remember(self, key: tuple[str, str, int, int, str], decision: bool) -> bool:
+    def _remember(self, key: tuple[str, str, int, str], decision: bool) -> bool:
         if len(self._remembered) >= MAX_REMEMBERED:
             self._remembered.clear()
         self._remembered[key] = decision

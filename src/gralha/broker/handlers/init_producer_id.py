@@ -14,6 +14,7 @@ from typing import Final
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.transaction_errors import INIT_PRODUCER_ID_FENCED, fenced_as
 from gralha.broker.pipeline import RequestContext
+from gralha.protocol.acls import CLUSTER_NAME, Operation, ResourceType
 from gralha.protocol.batches import NO_PRODUCER_ID
 from gralha.protocol.errors import ErrorCode, KafkaError, NotControllerError
 from gralha.protocol.message import Struct
@@ -27,6 +28,10 @@ NO_PRODUCER_EPOCH: Final = -1
 async def handle(
     broker: Broker, context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse:
+    if broker.rights.authorizer is not None:
+        error_code = _denied(broker, context, request)
+        if error_code:
+            return _refuse(error_code)
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         return _refuse(ErrorCode.INVALID_REQUEST)
     if request.transactional_id == "":
@@ -45,6 +50,23 @@ async def handle(
         return _refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     except KafkaError as error:
         return _refuse(error.code)
+
+
+def _denied(broker: Broker, context: RequestContext, request: InitProducerIdRequest) -> int:
+    """The error for a caller without rights, or 0."""
+    rights = broker.rights
+    transactional_id = request.transactional_id
+    if transactional_id is not None:
+        if rights.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+            return ErrorCode.NONE
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    # Since KIP-679, whoever may write to some topic may be idempotent.
+    if rights.sees(context, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER) or rights.may_on_any(
+        context, Operation.WRITE, ResourceType.TOPIC
+    ):
+        return ErrorCode.NONE
+    rights.audit.denied(context, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME)
+    return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 async def _begin(
