@@ -8,6 +8,7 @@ describes.
 
 from typing import Self
 
+from gralha.client.acl_calls import AclCalls
 from gralha.client.broker_calls import BrokerCalls
 from gralha.client.config_calls import ConfigCalls
 from gralha.client.group_calls import GroupCalls
@@ -29,6 +30,7 @@ class Admin(
     GroupCalls,
     GroupOffsetCalls,
     TransactionCalls,
+    AclCalls,
 ):
     """All admin calls. `close` also closes the cluster."""
 

@@ -5,6 +5,8 @@
 
 import json
 import logging
+from collections.abc import Awaitable
+from typing import Any, cast
 
 import pytest
 
@@ -13,10 +15,12 @@ from gralha.broker.audit import DENIALS_PER_SECOND, Audit
 from gralha.broker.handlers import needs
 from gralha.broker.pipeline import Peer, RequestContext
 from gralha.metadata.controller.acls import create_acls
+from gralha.protocol import apis
 from gralha.protocol.acls import Operation, ResourceType
 from gralha.protocol.apis import ApiKey
 from gralha.protocol.envelopes import open_response, principal_bytes, principal_of, sealed_request
 from gralha.protocol.errors import ErrorCode
+from gralha.protocol.message import Message
 from gralha.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from gralha.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from gralha.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -228,10 +232,10 @@ async def forwarded(broker, principal, data, request=None):
     api = handlers.CONTROLLER_APIS[ApiKey.ENVELOPE]
     peer = Peer("127.0.0.1", 1, "CONTROLLER", principal, handlers.CONTROLLER_APIS)
     answer = api.handle(broker, RequestContext(peer, 0, None), envelope)
-    response = answer if not hasattr(answer, "__await__") else await answer
+    response: Any = answer if isinstance(answer, Message) else await cast(Awaitable[Message], answer)
     if response.error_code:
         return ErrorCode(response.error_code)
-    opened = open_response(response.response_data, handlers.apis.APIS[ApiKey.CREATE_TOPICS], 7)
+    opened: Any = open_response(response.response_data, apis.APIS[ApiKey.CREATE_TOPICS], 7)
     return ErrorCode(opened.topics[0].error_code)
 
 

@@ -187,6 +187,7 @@ def test_the_change_between_two_images_has_the_acls():
 
 def test_an_acl_that_comes_and_goes_at_once_is_no_change():
     made = create_acls(EMPTY_IMAGE, CreateAclsRequest([creation("a")]), context()).records
+    assert isinstance(made[0], AccessControlEntryRecord)
     gone = RemoveAccessControlEntryRecord(id=made[0].id)
     _, change = replay(EMPTY_IMAGE, [*made, gone])
     assert (change.added_acls, change.removed_acls) == ([], [])
