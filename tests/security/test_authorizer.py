@@ -233,6 +233,15 @@ def test_prefixes_of_every_length() -> None:
     assert not may(one, Operation.READ, "eeeee")
 
 
+def test_an_ipv6_address_may_have_javas_form() -> None:
+    for written in ("::1", "0:0:0:0:0:0:0:1"):
+        one = authorizer(topic("a", Operation.READ, host=written))
+        assert may(one, Operation.READ, "a", host="::1")
+        assert not may(one, Operation.READ, "a", host="::2")
+    scoped = authorizer(topic("a", Operation.READ, host="fe80:0:0:0:0:0:0:5"))
+    assert may(scoped, Operation.READ, "a", host="fe80::5%eth0")
+
+
 def test_some_resource_with_which_a_principal_may_do_it() -> None:
     """The dominance of DENY rules, from Kafka's AuthorizerTest."""
 

@@ -18,6 +18,8 @@ The `Authorizer` remembers decisions until the index changes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 from gralha.protocol.acls import (
@@ -171,8 +173,9 @@ class AclIndex:
         """The operations of the rules about a pattern that are for this principal and host."""
         kind, pattern_type, name = pattern
         rules = self._rules
+        hosts = (host, ANY_HOST) if ":" not in host else (*_ipv6_forms(host), ANY_HOST)
         for who in (principal, ANY_PRINCIPAL):
-            for where in (host, ANY_HOST):
+            for where in hosts:
                 found = rules.get((kind, pattern_type, name, who, where))
                 if found is not None:
                     yield found
@@ -317,6 +320,17 @@ class Authorizer:
             self._remembered.clear()
         self._remembered[key] = decision
         return decision
+
+
+@lru_cache(maxsize=1024)
+def _ipv6_forms(host: str) -> tuple[str, ...]:
+    """The short form of an address, and Java's, which Kafka compares with."""
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:
+        return (host,)
+    groups = (address.packed[at : at + 2] for at in range(0, len(address.packed), 2))
+    return tuple(dict.fromkeys((host, str(address), ":".join(f"{int.from_bytes(one):x}" for one in groups))))
 
 
 def _key(acl: Acl) -> RuleKey:
