@@ -130,7 +130,7 @@ class Rights:
         names: Iterable[str],
     ) -> set[str]:
         """The names of the resources with which the caller may do this."""
-        return {name for name in set(names) if self.may(context, operation, resource_type, name)}
+        return {name for name in dict.fromkeys(names) if self.may(context, operation, resource_type, name)}
 
     def operations(self, context: RequestContext, resource_type: ResourceType, name: str) -> int:
         """What the caller may do with a resource, as a bit field with Kafka's numbers."""

@@ -51,7 +51,7 @@ def refused_follower(request: FetchRequest) -> FetchResponse:
 def refused_topics(broker: Broker, context: RequestContext, wanted: list[Wanted]) -> set[str | bytes] | None:
     """The topics that the caller may not read, by id or by name as the request has them."""
     by_id = context.api_version >= TOPIC_IDS_FROM_VERSION
-    named: set[str | bytes] = {one.topic_id if by_id else one.topic for one in wanted}
+    named: dict[str | bytes, None] = dict.fromkeys(one.topic_id if by_id else one.topic for one in wanted)
     refused: set[str | bytes] = set()
     for topic in named:
         name: str | None
