@@ -5,7 +5,6 @@ that no topic has is not refused here, because there is nothing to hide.
 """
 
 from collections.abc import Awaitable, Callable, Iterable
-from copy import copy
 from typing import Any, TypeVar
 
 from gralha.broker.pipeline import RequestContext
@@ -42,10 +41,9 @@ def split(
 
 
 def with_topics(request: Request, topics: list[Any]) -> Request:
-    """The same request for other topics."""
-    changed = copy(request)
-    changed.topics = topics  # type: ignore[attr-defined]
-    return changed
+    """The same request for other topics. Python's `copy` would lose the fields of a compiled class."""
+    fields = {name: getattr(request, name) for name in request.FIELDS}
+    return type(request)(**{**fields, "topics": topics})
 
 
 def joined(answer: Response | Awaitable[Response], errors: Response) -> Response | Awaitable[Response]:
