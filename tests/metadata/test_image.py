@@ -284,4 +284,4 @@ def test_one_image_whatever_the_steps_and_a_snapshot_brings_it_back(steps, rando
     check_image(other)
     restored, _ = replay(EMPTY_IMAGE, list(snapshot_records(image)))
     assert restored[2:] == image[2:]
-    assert change_between(image, restored) == ([], [], [], [])
+    assert change_between(image, restored) == ([], [], [], [], [], [])

@@ -445,6 +445,7 @@ class Node:
         """The answer of this node's controller to this node's broker."""
         api = CONTROLLER_APIS[request.API_KEY]
         peer = Peer("127.0.0.1", 0, "", "User:ANONYMOUS", CONTROLLER_APIS)
+        peer.is_this_node = True
         context = RequestContext(peer, api.max_version, None)
         answer = api.handle(self._broker, context, request)
         assert answer is not None

@@ -86,6 +86,8 @@ class Peer:
         self.is_token_authenticated: bool = False
         # The id of the node at the other end, if it is one. `Broker.meet` sets it.
         self.node_id = -1
+        # Whether the request is this node's own. Such a request needs no rights.
+        self.is_this_node: bool = False
 
 
 class RequestContext:

@@ -8,6 +8,7 @@ describes.
 
 from typing import Self
 
+from gralha.client.acl_calls import AclCalls
 from gralha.client.broker_calls import BrokerCalls
 from gralha.client.config_calls import ConfigCalls
 from gralha.client.group_calls import GroupCalls
@@ -31,6 +32,7 @@ class Admin(
     GroupOffsetCalls,
     TransactionCalls,
     ScramCalls,
+    AclCalls,
 ):
     """All admin calls. `close` also closes the cluster."""
 

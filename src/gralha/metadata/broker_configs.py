@@ -12,6 +12,7 @@ from typing import Final
 
 from gralha.metadata.broker_coordinator_configs import COORDINATOR_SECTIONS
 from gralha.metadata.broker_log_configs import LOG_SECTIONS
+from gralha.metadata.broker_rights_configs import RIGHTS_SECTIONS
 from gralha.metadata.broker_sasl_configs import SASL_SECTIONS
 from gralha.metadata.broker_security_configs import SECURITY_SECTIONS
 from gralha.metadata.config_notation import read_keys
@@ -46,7 +47,8 @@ inter.broker.listener.name: string
 security.inter.broker.protocol: string = PLAINTEXT; one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
     The security protocol between brokers if inter.broker.listener.name is not set.
 early.start.listeners: list; high
-    Accepted without effect: there is no authorization yet that a listener could wait for.
+    Accepted without effect: controllers always listen early, and let only super users in until the ACLs are
+    loaded. Brokers accept clients after that.
 """
 
 _QUORUM: Final = """
@@ -213,6 +215,7 @@ BROKER_SECTIONS: Final[dict[str, str]] = {
     **LOG_SECTIONS,
     **COORDINATOR_SECTIONS,
     **SASL_SECTIONS,
+    **RIGHTS_SECTIONS,
     "Threads and metrics": _THREADS,
     "Of Gralha alone": _GRALHA,
 }

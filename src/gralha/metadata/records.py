@@ -22,6 +22,8 @@ from gralha.protocol.messages.cluster_records import (
     ProducerIdsRecord,
 )
 from gralha.protocol.messages.security_records import (
+    AccessControlEntryRecord,
+    RemoveAccessControlEntryRecord,
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
@@ -37,6 +39,7 @@ from gralha.protocol.primitives import ProtocolError, Reader, Writer
 FRAME_VERSION: Final = 1
 
 RECORD_TYPES: Final[tuple[type[Message], ...]] = (
+    AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
     ConfigRecord,
@@ -48,6 +51,7 @@ RECORD_TYPES: Final[tuple[type[Message], ...]] = (
     ProducerIdsRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from gralha.metadata.acls import acl_record
 from gralha.metadata.image import (
     METADATA_VERSION,
     BrokerRegistration,
@@ -50,6 +51,8 @@ def snapshot_records(image: MetadataImage) -> Iterator[Message]:
         )
     if image.next_producer_id:
         yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
+    for acl_id, acl in image.acls.by_id.items():
+        yield acl_record(acl_id, acl)
 
 
 def _feature_records(features: Mapping[str, int]) -> Iterator[Message]:

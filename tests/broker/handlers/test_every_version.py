@@ -15,14 +15,17 @@ from gralha.protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from gralha.protocol.messages.api_versions import ApiVersionsRequest
+from gralha.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from gralha.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from gralha.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from gralha.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from gralha.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
 from gralha.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from gralha.protocol.messages.describe_acls import DescribeAclsRequest
 from gralha.protocol.messages.describe_cluster import DescribeClusterRequest
 from gralha.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from gralha.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
@@ -148,6 +151,9 @@ REQUESTS: dict[ApiKey, Callable[..., Message]] = {
         ]
     ),
     ApiKey.DESCRIBE_LOG_DIRS: lambda version, _: DescribeLogDirsRequest(topics=None),
+    ApiKey.DESCRIBE_ACLS: lambda version, _: DescribeAclsRequest(2, "a", 3, None, None, 1, 1),
+    ApiKey.CREATE_ACLS: lambda version, _: CreateAclsRequest([AclCreation(2, "a", 3, "User:a", "*", 3, 3)]),
+    ApiKey.DELETE_ACLS: lambda version, _: DeleteAclsRequest([DeleteAclsFilter(2, None, 3, None, "*", 1, 1)]),
     ApiKey.CREATE_PARTITIONS: lambda version, _: CreatePartitionsRequest(
         topics=[CreatePartitionsTopic(name=name, count=2, assignments=None) for name in ("a", "nope")]
     ),
