@@ -29,7 +29,6 @@ NOT_APPLIED = {
     "AbortTransactionRecord",
     "AccessControlEntryRecord",
     "BeginTransactionRecord",
-    "ClientQuotaRecord",
     "DelegationTokenRecord",
     "EndTransactionRecord",
     "RemoveAccessControlEntryRecord",

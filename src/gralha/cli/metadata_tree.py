@@ -26,6 +26,7 @@ from gralha.metadata.image import (
     PartitionImage,
     TopicImage,
 )
+from gralha.protocol.client_quotas import CLIENT_ID, IP, USER, QuotaEntity, double_text
 from gralha.protocol.primitives import uuid_to_string
 
 Node = str | dict[str, "Node"]
@@ -37,13 +38,14 @@ _RESOURCES: Final = {
     CLIENT_METRICS_RESOURCE: "CLIENT_METRICS",
     GROUP_RESOURCE: "GROUP",
 }
+_QUOTA_ENTITIES: Final = {CLIENT_ID: "clientId", IP: "ip", USER: "user"}
 _NO_PRODUCER_ID: Final = -1
 _SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _RECOVERY_STATES: Final = ("RECOVERED", "RECOVERING")
 
 
 def tree_of(metadata: ReadMetadata) -> dict[str, Node]:
-    """The root directory. Kafka's directories for ACLs, quotas and the like are there, but empty."""
+    """The root directory. Kafka's directories for ACLs and the like are there, but empty."""
     image = metadata.image
     return {
         "local": {"version": __version__, "commitId": "unknown"},
@@ -57,7 +59,10 @@ def tree_of(metadata: ReadMetadata) -> dict[str, Node]:
             "topics": _topics(image),
             "configs": {_resource_name(one): dict(values) for one, values in image.configs.items() if values},
             "producerIds": {"nextProducerId": str(image.next_producer_id or _NO_PRODUCER_ID)},
-            "clientQuotas": {},
+            "clientQuotas": {
+                _entity_name(entity): {name: double_text(value) for name, value in values.items()}
+                for entity, values in image.client_quotas.items()
+            },
             "acls": {"byId": {}},
             "scram": {"SCRAM-SHA-256": {}, "SCRAM-SHA-512": {}},
             "delegationToken": {},
@@ -95,6 +100,15 @@ def _topic(topic: TopicImage) -> dict[str, Node]:
         str(number): partition_text(partition) for number, partition in topic.partitions.items()
     }
     return {"name": topic.name, "id": uuid_to_string(topic.id), **partitions}
+
+
+def _entity_name(entity: QuotaEntity) -> str:
+    """The name of a directory of quotas. Kafka leaves defaults out, so that it has several without a name."""
+    return "_".join(f"{_QUOTA_ENTITIES[kind]}({_escaped(name or '')})" for kind, name in entity)
+
+
+def _escaped(name: str) -> str:
+    return name.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
 
 
 def _resource_name(resource: ConfigResource) -> str:

@@ -27,6 +27,7 @@ from gralha.metadata.image import (
 )
 from gralha.metadata.shared_map import SharedMapChange
 from gralha.metadata.topic_names import unified_name
+from gralha.protocol.client_quotas import QuotaEntity, quota_entity
 from gralha.protocol.message import Message
 from gralha.protocol.messages.broker_records import (
     BrokerEndpoint,
@@ -41,6 +42,7 @@ from gralha.protocol.messages.broker_records import (
     UnregisterBrokerRecord,
 )
 from gralha.protocol.messages.cluster_records import (
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     NoOpRecord,
@@ -69,6 +71,7 @@ class ImageDelta:
         self._controllers: dict[int, ControllerRegistration] | None = None
         self._features: dict[str, int] | None = None
         self._next_producer_id = image.next_producer_id
+        self._client_quotas: dict[QuotaEntity, dict[str, float]] | None = None
         # The partitions that this delta has copied and may change in place, by topic id.
         self._own_partitions: dict[bytes, dict[int, PartitionImage]] = {}
         self._own_configs: set[ConfigResource] = set()
@@ -95,6 +98,7 @@ class ImageDelta:
             before.configs if self._configs is None else self._configs,
             before.features if self._features is None else self._features,
             self._next_producer_id,
+            before.client_quotas if self._client_quotas is None else self._client_quotas,
         )
         return after, self._change(after)
 
@@ -109,6 +113,7 @@ class ImageDelta:
             changed_brokers=_changed_keys(before.brokers, after.brokers),
             features_changed=before.features != after.features,
             producer_ids_changed=before.next_producer_id != after.next_producer_id,
+            client_quotas_changed=before.client_quotas != after.client_quotas,
         )
 
     # Topics
@@ -310,6 +315,18 @@ class ImageDelta:
             raise MetadataError("producer ids must grow, or two producers would get the same id")
         self._next_producer_id = record.next_producer_id
 
+    def _apply_client_quota(self, record: ClientQuotaRecord) -> None:
+        if self._client_quotas is None:
+            self._client_quotas = {one: dict(values) for one, values in self._before.client_quotas.items()}
+        entity = quota_entity((one.entity_type, one.entity_name) for one in record.entity)
+        values = self._client_quotas.setdefault(entity, {})
+        if record.remove:
+            values.pop(record.key, None)
+        else:
+            values[record.key] = record.value
+        if not values:
+            del self._client_quotas[entity]
+
     def _apply_nothing(self, record: NoOpRecord) -> None:
         """The controller writes this record after a quiet time. It changes nothing."""
 
@@ -362,12 +379,14 @@ def change_between(before: MetadataImage, after: MetadataImage) -> ImageChange:
         changed_brokers=_changed_keys(before.brokers, after.brokers),
         features_changed=before.features != after.features,
         producer_ids_changed=before.next_producer_id != after.next_producer_id,
+        client_quotas_changed=before.client_quotas != after.client_quotas,
     )
 
 
 _HANDLERS: Final[dict[type[Message], Callable[[ImageDelta, Any], None]]] = {
     BrokerRegistrationChangeRecord: ImageDelta._apply_broker_change,
     ClearElrRecord: ImageDelta._apply_clear_elr,
+    ClientQuotaRecord: ImageDelta._apply_client_quota,
     ConfigRecord: ImageDelta._apply_config,
     FeatureLevelRecord: ImageDelta._apply_feature,
     FenceBrokerRecord: ImageDelta._apply_fence,

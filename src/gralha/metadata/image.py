@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from gralha.metadata.shared_map import SharedMap
+from gralha.protocol.client_quotas import ClientQuotas
 
 NO_LEADER: Final = -1
 NO_LEADER_CHANGE: Final = -2
@@ -24,6 +25,7 @@ GROUP_RESOURCE: Final = 32
 
 ConfigResource = tuple[int, str]
 _NO_CONFIGS: Final[Mapping[str, str]] = {}
+_NO_QUOTAS: Final[ClientQuotas] = {}
 
 
 class MetadataError(Exception):
@@ -109,6 +111,7 @@ class MetadataImage(NamedTuple):
     configs: Mapping[ConfigResource, Mapping[str, str]]
     features: Mapping[str, int]
     next_producer_id: int
+    client_quotas: ClientQuotas = _NO_QUOTAS
 
     def topic(self, name: str) -> TopicImage | None:
         """A topic by its name."""
@@ -147,6 +150,7 @@ class ImageChange(NamedTuple):
     changed_brokers: list[int]
     features_changed: bool
     producer_ids_changed: bool
+    client_quotas_changed: bool = False
 
     @property
     def changed_topic_configs(self) -> list[str]:

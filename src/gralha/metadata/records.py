@@ -16,6 +16,7 @@ from gralha.protocol.messages.broker_records import (
     UnregisterBrokerRecord,
 )
 from gralha.protocol.messages.cluster_records import (
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     NoOpRecord,
@@ -35,6 +36,7 @@ FRAME_VERSION: Final = 1
 RECORD_TYPES: Final[tuple[type[Message], ...]] = (
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     FenceBrokerRecord,
