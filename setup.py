@@ -51,6 +51,7 @@ HOT_MODULES = [
     "src/gralha/replication/partition.py",
     "src/gralha/replication/fetch_state.py",
     "src/gralha/broker/request_meters.py",
+    "src/gralha/broker/quota_use.py",
     "src/gralha/broker/pipeline.py",
     "src/gralha/broker/fetching/wanted.py",
     "src/gralha/broker/fetching/session.py",

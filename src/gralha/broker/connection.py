@@ -17,6 +17,7 @@ from typing import Final, cast
 from gralha.broker.other_protocols import PREFIX_BYTES, what_to_do
 from gralha.broker.pipeline import Api, Peer, Pipeline
 from gralha.broker.presence import Presence
+from gralha.broker.quota_use import NO_THROTTLE, Throttle
 from gralha.broker.receive_buffer import SIZE_BYTES, ReceiveBuffer
 from gralha.broker.request_meters import RequestMeters
 from gralha.broker.sending import Outbox
@@ -81,6 +82,7 @@ class ConnectionSettings:
         self.created = 0
         self.closed = 0
         self.buffer = ReceiveBuffer()
+        self.throttle: Throttle = NO_THROTTLE
         # It is told when a connection with another node ends.
         self.presence: Presence | None = None
         # A dict keeps their order, so that simulated runs can be repeated.
@@ -118,6 +120,7 @@ class Connection(asyncio.BufferedProtocol):
             self.close_because,
             settings.meters,
         )
+        self._pipeline.throttle = settings.throttle
         self._outbox = Outbox(self._transport, self._resume, self._broken)
         settings.connections[self] = None
         settings.created += 1
@@ -161,8 +164,12 @@ class Connection(asyncio.BufferedProtocol):
             allowed_s = FRAME_DEADLINE_SECONDS + received_bytes / FRAME_BYTES_PER_SECOND_MIN
             if now - self.frame_since > allowed_s:
                 return f"its request did not arrive within {allowed_s:.0f} s"
-        if now - self.active_at > max_idle_seconds and not self._pipeline.slots:
-            # A client that waits for an answer is not idle.
+        if (
+            now - self.active_at > max_idle_seconds
+            and not self._pipeline.slots
+            and not self._pipeline.is_muted
+        ):
+            # A client that waits for an answer, or is held back, is not idle.
             return "it was idle (connections.max.idle.ms)"
         return None
 

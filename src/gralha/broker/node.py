@@ -186,7 +186,7 @@ class Node:
         self._broker = self._new_broker(self._controller, cluster_id, channel)
         presence = self._neighbours.presence
         self._duties = ActiveDuties(self._controller, lambda: presence.dead, self._fail)
-        await self._controller_server.serve(self._broker, presence)
+        await self._controller_server.serve(self._broker, presence, self._broker.throttle)
         if self.metrics.address is not None:
             self._watch(self.metrics.run())
         self._watch(self._controller_server.sweep())
@@ -226,7 +226,7 @@ class Node:
         await self._set_strays_aside()
         lifecycle.ready()
         await lifecycle.wait_until_running()
-        await self._server.serve(broker, self._neighbours.presence)
+        await self._server.serve(broker, self._neighbours.presence, broker.throttle)
         self._watch(self._server.sweep())
 
     def _watch(self, work: Coroutine[object, object, None]) -> None:

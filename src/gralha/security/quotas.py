@@ -166,6 +166,11 @@ class RateQuotas(Meters[Rate]):
         excess_ms = meter.excess_ms(limit.value, now_ms)
         return excess_ms if self._max_throttle_ms is None else min(excess_ms, self._max_throttle_ms)
 
+    def has_rested(self, user: str, client_id: str, now_ms: int) -> bool:
+        """Returns True if the client has used nothing in the last windows."""
+        limit = self.limit(user, client_id)
+        return limit is None or self.meter(limit, now_ms).is_idle(now_ms)
+
     def take_back(self, user: str, client_id: str, value: float, now_ms: int) -> None:
         """The client has not used it after all."""
         limit = self.limit(user, client_id)

@@ -6,6 +6,8 @@ has created the logs of its own.
 Gaps: timeout_ms is ignored, as in CreateTopics.
 """
 
+from typing import Final
+
 from gralha.broker.broker import Broker
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.controller import partitions
@@ -16,14 +18,20 @@ from gralha.protocol.messages.create_partitions import (
     CreatePartitionsTopicResult,
 )
 
+# From here on a client that has used up its quota is refused. Before, it was only held back (KIP-599).
+STRICT_SINCE: Final = 3
+
 
 async def decide(
     broker: Broker, context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
     controller = broker.controller
-    return await broker.execute(
-        lambda image: partitions.create_partitions(image, request, controller.context)
+    mutations = broker.throttle.mutations(context, STRICT_SINCE)
+    response = await broker.execute(
+        lambda image: partitions.create_partitions(image, request, controller.context, mutations)
     )
+    response.throttle_time_ms = mutations.throttle_ms()
+    return response
 
 
 def refusal(request: CreatePartitionsRequest, error: KafkaError, version: int) -> CreatePartitionsResponse:

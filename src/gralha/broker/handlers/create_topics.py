@@ -8,6 +8,8 @@ Gaps: timeout_ms is ignored, because the commit takes milliseconds or never happ
 REQUEST_TIMED_OUT to a timeout of 0. Here the topic is created.
 """
 
+from typing import Final
+
 from gralha.broker.broker import Broker
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.controller import topics
@@ -18,12 +20,20 @@ from gralha.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 
+# From here on a client that has used up its quota is refused. Before, it was only held back (KIP-599).
+STRICT_SINCE: Final = 6
+
 
 async def decide(
     broker: Broker, context: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
     controller = broker.controller
-    return await broker.execute(lambda image: topics.create_topics(image, request, controller.context))
+    mutations = broker.throttle.mutations(context, STRICT_SINCE)
+    response = await broker.execute(
+        lambda image: topics.create_topics(image, request, controller.context, mutations)
+    )
+    response.throttle_time_ms = mutations.throttle_ms()
+    return response
 
 
 def refusal(request: CreateTopicsRequest, error: KafkaError, version: int) -> CreateTopicsResponse:

@@ -6,6 +6,8 @@ the deletion is committed. Then the names are free again. The files are deleted 
 Gaps: timeout_ms is ignored, as in CreateTopics.
 """
 
+from typing import Final
+
 from gralha.broker.broker import Broker
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.controller import topics
@@ -17,14 +19,20 @@ from gralha.protocol.messages.delete_topics import (
     DeleteTopicState,
 )
 
+# From here on a client that has used up its quota is refused. Before, it was only held back (KIP-599).
+STRICT_SINCE: Final = 5
+
 
 async def decide(
     broker: Broker, context: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
     controller = broker.controller
-    return await broker.execute(
-        lambda image: topics.delete_topics(image, request, controller.context, context.api_version)
+    mutations = broker.throttle.mutations(context, STRICT_SINCE)
+    response = await broker.execute(
+        lambda image: topics.delete_topics(image, request, controller.context, context.api_version, mutations)
     )
+    response.throttle_time_ms = mutations.throttle_ms()
+    return response
 
 
 def refusal(request: DeleteTopicsRequest, error: KafkaError, version: int) -> DeleteTopicsResponse:
