@@ -314,3 +314,51 @@ async def send_much(client: Client) -> None:
     for _ in range(MANY):
         client.writer.write(ask("x" * 1000))
         await client.writer.drain()
+
+
+class Admits(Throttle):
+    """Holds new connections back until the test lets them go on, and refuses them then, or not."""
+
+    def __init__(self, may_stay: bool) -> None:
+        super().__init__()
+        self.may_stay = may_stay
+
+    def connected(self, host: str, listener: str) -> tuple[int, bool]:
+        return 1_000 * PATIENCE_S if self.may_stay else 1, self.may_stay
+
+
+async def test_a_new_connection_waits_for_its_turn(door: Fixture) -> None:
+    (settings,) = door.server.listeners
+    settings.throttle = Admits(may_stay=True)
+    late = await door.connect()
+    await until(lambda: len(settings.connections) == 1)
+    settings.throttle = Throttle()
+    other = await door.connect()
+    late.writer.write(ask("late"))
+    other.writer.write(ask("other"))
+    assert await other.text() == "other"
+    (held_back,) = [one for one in settings.connections if one._pipeline.is_muted]
+    held_back._pipeline._unmute()
+    assert await late.text() == "late"
+
+
+async def test_a_connection_of_an_address_over_its_quota_is_closed_after_a_while(
+    door: Fixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    (settings,) = door.server.listeners
+    settings.throttle = Admits(may_stay=False)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            assert await (await door.connect()).is_closed()
+    assert [record.getMessage() for record in caplog.records] == [
+        "closing a connection: 127.0.0.1 opens more connections per second than its quota allows"
+    ]
+
+
+async def test_an_address_has_a_limit_of_its_own(door: Fixture) -> None:
+    door.server.limits.max_connections_per_ip = 0
+    door.server.limits.overrides = {"127.0.0.1": 1}
+    client = await door.connect()
+    client.writer.write(ask("in"))
+    assert await client.text() == "in"
+    assert await (await door.connect()).is_closed()

@@ -22,6 +22,7 @@ from gralha.broker.receive_buffer import SIZE_BYTES, ReceiveBuffer
 from gralha.broker.request_meters import RequestMeters
 from gralha.broker.sending import Outbox
 from gralha.broker.warnings_once import WarningsOnce
+from gralha.protocol.ip_addresses import address_of
 from gralha.protocol.primitives import ProtocolError
 
 # A part of a frame up to this size is kept, and copied at the next read. A larger part gets its own buffer.
@@ -36,12 +37,13 @@ log = logging.getLogger("gralha.broker")
 
 
 class ConnectionLimits:
-    """The limits for all connections of a broker together."""
+    """The limits for all connections of a broker together. `overrides` has the limits of single addresses."""
 
     def __init__(self, max_connections: int, max_connections_per_ip: int, max_partial_bytes: int) -> None:
         # Both may change while the broker runs. Existing connections stay.
         self.max_connections = max_connections
         self.max_connections_per_ip = max_connections_per_ip
+        self.overrides: dict[str, int] = {}
         self.max_partial_bytes = max_partial_bytes
         self.partial_bytes = 0  # of all large frames that are arriving
         self._per_host: Counter[str] = Counter()
@@ -49,10 +51,12 @@ class ConnectionLimits:
     def enter(self, host: str) -> bool:
         """Counts a connection. Returns False if it is one too many."""
         self._per_host[host] += 1
-        return (
-            self._per_host.total() <= self.max_connections
-            and self._per_host[host] <= self.max_connections_per_ip
-        )
+        return self._per_host.total() <= self.max_connections and self._per_host[host] <= self._most_of(host)
+
+    def _most_of(self, host: str) -> int:
+        if not self.overrides:
+            return self.max_connections_per_ip
+        return self.overrides.get(address_of(host), self.max_connections_per_ip)
 
     def leave(self, host: str) -> None:
         self._per_host[host] -= 1
@@ -126,6 +130,12 @@ class Connection(asyncio.BufferedProtocol):
         settings.created += 1
         if not self._limits.enter(host):
             self.close_because("too many connections (max.connections, max.connections.per.ip)")
+            return
+        delay_ms, may_stay = settings.throttle.connected(host, settings.listener)
+        if delay_ms > 0:
+            self._pipeline.mute(delay_ms)
+            if not may_stay:
+                self._loop.call_later(delay_ms / 1000, self._end_refused)
 
     def connection_lost(self, exc: Exception | None) -> None:
         closed_here = self._closed
@@ -145,6 +155,13 @@ class Connection(asyncio.BufferedProtocol):
         """Stops reading from the client. Answers that are written already are still sent."""
         if not self._closed:
             log.info("closing the connection of %s:%s: %s", self.peer.host, self.peer.port, why)
+            self._stop_reading()
+
+    def _end_refused(self) -> None:
+        """The address has opened too many connections in a short time."""
+        if not self._closed:
+            reason = f"{self.peer.host} opens more connections per second than its quota allows"
+            self._settings.warnings.warn(reason, "closing a connection: %s", reason)
             self._stop_reading()
 
     def _stop_reading(self) -> None:

@@ -38,6 +38,7 @@ from gralha.broker.pipeline import Api, Peer, RequestContext
 from gralha.broker.server import Server
 from gralha.broker.start_error import HOST, METRICS, PORT, StartError
 from gralha.metadata.config_keys import broker_config_value
+from gralha.metadata.config_types import connection_counts
 from gralha.metadata.features import SUPPORTED_FEATURES
 from gralha.metadata.formatting import (
     MetaProperties,
@@ -394,6 +395,11 @@ class Node:
         limits = self._server.limits
         limits.max_connections = int(broker_config_value("max.connections", layers) or 0)
         limits.max_connections_per_ip = int(broker_config_value("max.connections.per.ip", layers) or 0)
+        overrides = broker_config_value("max.connections.per.ip.overrides", layers) or ""
+        limits.overrides = connection_counts(overrides)
+        if self._broker is not None:
+            rate = int(broker_config_value("max.connection.creation.rate", layers) or 0)
+            self._broker.throttle.max_connection_rate = rate
 
     def _cordon(self, value: str) -> None:
         cordoned = self._logs.cordoned = cordoned_folders(value, self.config.log_dirs)

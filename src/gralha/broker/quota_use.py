@@ -44,6 +44,10 @@ class Throttle:
         """Counts a request that is done. Returns how long to hold its client back, in milliseconds."""
         return 0
 
+    def connected(self, host: str, listener: str) -> tuple[int, bool]:
+        """Counts a new connection. Returns how long to hold it back, and whether it may stay after that."""
+        return 0, True
+
     def measured(self, work: Awaitable[Message | None], use: Use) -> Awaitable[Message | None]:
         """The same work. The time of its steps is added to `use`."""
         return work

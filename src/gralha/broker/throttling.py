@@ -22,6 +22,7 @@ from gralha.metadata.image import ImageChange, MetadataImage
 from gralha.protocol.apis import ApiKey
 from gralha.protocol.client_quotas import ClientQuotas
 from gralha.protocol.errors import ErrorCode, error_for
+from gralha.protocol.ip_addresses import address_of
 from gralha.protocol.message import Message
 from gralha.security.quota_meters import Windows
 from gralha.security.quotas import NodeQuotas
@@ -47,6 +48,7 @@ OF_NODES: Final = frozenset(
 FETCH_HEAD_BYTES: Final = 20
 FETCH_PARTITION_BYTES: Final = 50
 PERCENT: Final = 100.0
+UNLIMITED: Final = (1 << 31) - 1
 
 
 class ClientThrottle(Throttle):
@@ -55,6 +57,11 @@ class ClientThrottle(Throttle):
     def __init__(self, config: NodeConfig, clock_ms: Callable[[], int] | None = None) -> None:
         super().__init__()
         self._clock_ms = _loop_ms if clock_ms is None else clock_ms
+        # The setting max.connection.creation.rate, which may change while the broker runs.
+        self.max_connection_rate = config.number("max.connection.creation.rate")
+        self.delayed_connections = 0
+        self.refused_connections = 0
+        self._own_listeners = _listeners_of_nodes(config)
         self.quotas = NodeQuotas(
             _windows(config, "quota.window.num", "quota.window.size.seconds"),
             _windows(config, "controller.quota.window.num", "controller.quota.window.size.seconds"),
@@ -88,6 +95,28 @@ class ClientThrottle(Throttle):
         if has_field:
             response.throttle_time_ms = throttle_ms  # type: ignore[union-attr]
         return throttle_ms
+
+    def connected(self, host: str, listener: str) -> tuple[int, bool]:
+        """Counts a new connection. Returns how long to hold it back, and whether it may stay after that.
+
+        An address over its quota is refused, but only after a while, so that it does not try again at once.
+        Connections between nodes have a listener of their own, or are counted like those of clients.
+        """
+        if listener in self._own_listeners:
+            return 0, True
+        now_ms = self._clock_ms()
+        quotas = self.quotas
+        if quotas.addresses.is_on:
+            refused_ms = quotas.addresses.record(address_of(host), now_ms)
+            if refused_ms > 0:
+                self.refused_connections += 1
+                return refused_ms, False
+        if self.max_connection_rate >= UNLIMITED:
+            return 0, True
+        delay_ms = quotas.admission.record(self.max_connection_rate, now_ms)
+        if delay_ms > 0:
+            self.delayed_connections += 1
+        return delay_ms, True
 
     def measured(self, work: Awaitable[Message | None], use: Use) -> Awaitable[Message | None]:
         return Measured(work, use)
@@ -185,6 +214,14 @@ def client_of(principal: str, client_id: str | None) -> tuple[str, str]:
     """The names by which quotas know a client."""
     _, _, user = principal.partition(":")
     return user, client_id or ""
+
+
+def _listeners_of_nodes(config: NodeConfig) -> set[str]:
+    """The listeners that only nodes use. New connections there are not limited."""
+    names = set(config.controller_listener_names)
+    if len(config.client_listeners) > 1 and config.inter_broker_listener is not None:
+        names.add(config.inter_broker_listener)
+    return names
 
 
 def _windows(config: NodeConfig, count: str, seconds: str) -> Windows:

@@ -11,6 +11,7 @@ from typing import Final
 
 from gralha import __version__
 from gralha.cli.feature_levels import METADATA_VERSION, level_text
+from gralha.cli.java_numbers import double_text
 from gralha.cli.metadata_file import ReadMetadata
 from gralha.metadata.image import (
     BROKER_LOGGER_RESOURCE,
@@ -26,7 +27,7 @@ from gralha.metadata.image import (
     PartitionImage,
     TopicImage,
 )
-from gralha.protocol.client_quotas import CLIENT_ID, IP, USER, QuotaEntity, double_text
+from gralha.protocol.client_quotas import CLIENT_ID, IP, USER, QuotaEntity
 from gralha.protocol.primitives import uuid_to_string
 
 Node = str | dict[str, "Node"]

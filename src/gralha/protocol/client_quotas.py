@@ -5,7 +5,6 @@ all users, client ids or addresses that have no quota of their own.
 """
 
 from collections.abc import Iterable, Mapping
-from decimal import Decimal
 from typing import Final
 
 USER: Final = "user"
@@ -31,15 +30,3 @@ ClientQuotas = Mapping[QuotaEntity, Mapping[str, float]]
 def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
     """The entity with these types and names. If a type is there twice, the last one counts."""
     return tuple(sorted(dict(parts).items()))
-
-
-def double_text(value: float) -> str:
-    """A number as Java prints it, and so Kafka's tools."""
-    if value != value or value in (float("inf"), float("-inf")):
-        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[str(value)]
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return format(Decimal(repr(value)), "f") if "e" in repr(value) else repr(value)
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    assert isinstance(exponent, int)
-    first, *rest = map(str, digits)
-    return f"{'-' if sign else ''}{first}.{''.join(rest) or '0'}E{exponent + len(digits) - 1}"

@@ -31,6 +31,7 @@ from gralha.protocol.client_quotas import (
     ClientQuotas,
     QuotaEntity,
 )
+from gralha.protocol.ip_addresses import addresses_of
 from gralha.security.quota_meters import Rate, TokenBucket, Windows
 
 MAX_METERS: Final = 10_000
@@ -226,11 +227,13 @@ class AddressQuotas:
 
     def apply(self, quotas: ClientQuotas) -> None:
         """Takes over new limits. What was counted stays."""
-        self._limits = {
-            dict(entity)[IP]: float(int(values[CONNECTION_CREATION_RATE]))
-            for entity, values in quotas.items()
-            if IP in dict(entity) and CONNECTION_CREATION_RATE in values
-        }
+        self._limits = {}
+        for entity, values in quotas.items():
+            names = dict(entity)
+            if IP in names and CONNECTION_CREATION_RATE in values:
+                name = names[IP]
+                for address in (None,) if name is None else addresses_of(name):
+                    self._limits[address] = values[CONNECTION_CREATION_RATE]
         if not self._limits:
             self._rates = {}
 
@@ -273,10 +276,6 @@ class Admission:
         self._free_ms = at_ms + min(self._rate.excess_ms(limit, at_ms), self._windows.window_ms)
         return self._free_ms - now_ms
 
-    def take_back(self, now_ms: int) -> None:
-        """The connection is refused for another reason."""
-        self._rate.record(-1, max(now_ms, self._free_ms))
-
 
 class NodeQuotas:
     """All quotas of a node, with what its clients have used of them."""
@@ -287,6 +286,7 @@ class NodeQuotas:
         self.request = RateQuotas(REQUEST_PERCENTAGE, windows, max_throttle_ms=windows.window_ms)
         self.mutations = MutationQuotas(controller_windows)
         self.addresses = AddressQuotas(windows)
+        self.admission = Admission(windows)
 
     @property
     def is_on(self) -> bool:

@@ -123,7 +123,7 @@ async def test_frames_behind_a_throttled_request_wait(broker, client, clock):
     await create_topic(broker, "a")
     await limit(client, producer_byte_rate=100)
     one = frame(produce_request(5000), 12)
-    flushed = []
+    flushed: list[None] = []
     pipeline = client._pipeline(lambda: flushed.append(None), pytest.fail)
     assert pipeline.feed(one + one, 0, 2 * len(one)) == len(one)
     assert len(pipeline.take_out()) > 0
@@ -278,3 +278,23 @@ async def test_a_refused_fetch_session_is_no_reason_to_count(broker, client):
     response = await client.ask(FetchRequest(session_id=5, session_epoch=5, topics=[]), 12)
     assert response.error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     assert response.throttle_time_ms == 0
+
+
+async def test_new_connections_of_an_address_are_refused_above_its_rate(broker, client):
+    await limit(client, entity=(("ip", "127.0.0.1"),), connection_creation_rate=1)
+    connected = broker.throttle.connected
+    assert [connected("127.0.0.1", "PLAINTEXT") for _ in range(10)] == [(0, True)] * 10
+    assert connected("127.0.0.1", "PLAINTEXT") == (1000, False)
+    assert connected("::ffff:127.0.0.1", "PLAINTEXT") == (1000, False)
+    assert connected("127.0.0.2", "PLAINTEXT") == (0, True)
+    # The quorum does not depend on it.
+    assert connected("127.0.0.1", "CONTROLLER") == (0, True)
+    assert broker.throttle.refused_connections == 2
+
+
+async def test_new_connections_wait_above_the_rate_of_the_broker(broker, clock):
+    broker.throttle.max_connection_rate = 1
+    delays = [broker.throttle.connected(f"10.0.0.{number}", "PLAINTEXT") for number in range(13)]
+    # Ten windows have room for ten. Those behind wait in line.
+    assert delays == [(0, True)] * 10 + [(1000, True), (2000, True), (3000, True)]
+    assert broker.throttle.delayed_connections == 3

@@ -5,7 +5,6 @@ Each entity of a request succeeds or fails by itself. The records of all that su
 
 import math
 from collections.abc import Mapping
-from ipaddress import ip_address
 from typing import Final
 
 from gralha.metadata.controller.decision import Decision
@@ -14,6 +13,7 @@ from gralha.metadata.snapshot import quota_record
 from gralha.protocol import client_quotas as quotas
 from gralha.protocol.client_quotas import CLIENT_ID, IP, USER, QuotaEntity, quota_entity
 from gralha.protocol.errors import ErrorCode, InvalidRequestError, KafkaError, UnsupportedVersionError
+from gralha.protocol.ip_addresses import addresses_of
 from gralha.protocol.message import Message
 from gralha.protocol.messages import describe_client_quotas as described
 from gralha.protocol.messages.alter_client_quotas import (
@@ -106,22 +106,10 @@ def _keys_of(entity: QuotaEntity) -> Mapping[str, tuple[str, int] | None]:
         raise InvalidRequestError(
             "Invalid quota entity combination, IP entity should not be combined with User or ClientId"
         )
-    if not is_address(names[IP]):
-        raise InvalidRequestError(f"{names[IP]} is not a valid IP or resolvable host.")
+    address = names[IP]
+    if address is not None and not addresses_of(address):
+        raise InvalidRequestError(f"{address} is not a valid IP or resolvable host.")
     return _OF_ADDRESSES
-
-
-def is_address(name: str | None) -> bool:
-    """Returns True for an IP address, `localhost`, or the default. Other names are not looked up, because
-    each broker could find something else.
-    """
-    if name is None or name == "localhost":
-        return True
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _check_value(keys: Mapping[str, tuple[str, int] | None], key: str, value: float) -> None:
