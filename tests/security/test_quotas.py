@@ -146,7 +146,7 @@ def test_no_more_connections_are_admitted_than_the_rate_allows(delays: list[int]
         turns.append(now_ms + admission.record(limit, now_ms))
     assert turns == sorted(turns)
     for number, turn_ms in enumerate(turns):
-        # A burst of ten windows, and then the rate. Rounding may give half a millisecond of it away each time.
+        # A burst of ten windows, and then the rate. Rounding may take half a millisecond off each time.
         seconds = (turn_ms - turns[0] + number / 2) / 1000
         assert number <= limit * (seconds + 11)
 

@@ -1,11 +1,15 @@
-"""kafka-configs: shows and changes configs of topics, brokers, broker loggers, client metrics and groups."""
+"""kafka-configs: shows and changes configs of topics, brokers, broker loggers, client metrics and groups.
+
+Quotas of users, clients and ips are in `configs_quotas`.
+"""
 
 import sys
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from gralha.cli.configs_options import configs_to_add, configs_to_delete, parse_options
+from gralha.cli.configs_options import QUOTA_TYPES, configs_to_add, configs_to_delete, parse_options
+from gralha.cli.configs_quotas import alter_quotas, describe_quotas
 from gralha.cli.connect import open_admin
 from gralha.cli.json_output import print_json
 from gralha.cli.program import CommandError, run
@@ -69,6 +73,10 @@ def _alter(admin: "Admin", options: Namespace) -> None:
     from gralha.protocol.errors import ErrorCode, KafkaError
 
     kind, name = options.entity_types[0], options.entity_names[0]
+    if kind in QUOTA_TYPES:
+        alter_quotas(admin, options)
+        _print_completed(kind, name)
+        return
     added = configs_to_add(options)
     deleted = configs_to_delete(options)
     if kind == "broker-loggers":
@@ -81,6 +89,10 @@ def _alter(admin: "Admin", options: Namespace) -> None:
             _suggest(admin, kind, name)
         raise
     _warn_of_unset(kind, name, [one for one in deleted if one not in own], own)
+    _print_completed(kind, name)
+
+
+def _print_completed(kind: str, name: str) -> None:
     if name == _DEFAULTS:
         print(f"Completed updating default config for {kind} in the cluster.")
     else:
@@ -125,6 +137,9 @@ def _check_loggers(admin: "Admin", broker: str, names: list[str]) -> None:
 
 def _describe(admin: "Admin", options: Namespace) -> None:
     kind = options.entity_types[0]
+    if kind in QUOTA_TYPES:
+        describe_quotas(admin, options)
+        return
     if options.entity_names:
         name = options.entity_names[0]
         if not options.all and not _exists(admin, kind, name):

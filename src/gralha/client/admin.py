@@ -14,6 +14,7 @@ from gralha.client.group_calls import GroupCalls
 from gralha.client.group_offset_calls import GroupOffsetCalls
 from gralha.client.partition_calls import PartitionCalls
 from gralha.client.quorum_calls import QuorumCalls
+from gralha.client.quota_calls import QuotaCalls
 from gralha.client.reassignment_calls import ReassignmentCalls
 from gralha.client.topic_calls import TopicCalls
 from gralha.client.transaction_calls import TransactionCalls
@@ -29,6 +30,7 @@ class Admin(
     GroupCalls,
     GroupOffsetCalls,
     TransactionCalls,
+    QuotaCalls,
 ):
     """All admin calls. `close` also closes the cluster."""
 
