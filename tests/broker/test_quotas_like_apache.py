@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from gralha.client.addresses import parse_bootstrap_servers
 from gralha.client.cluster import Cluster
+from gralha.client.connection import Connection
+from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -14,16 +17,31 @@ from gralha.protocol.messages.alter_client_quotas import (
     EntryData,
     OpData,
 )
+from gralha.protocol.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from gralha.protocol.messages.describe_client_quotas import (
     ComponentData,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
 )
+from gralha.protocol.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+)
+from gralha.protocol.primitives import RecordBytes
+from gralha.protocol.records import Record, encode_batch
 from gralha.testing import GralhaCluster
 from tests.apache.kafka import ApacheKafka
 from tests.client.live import eventually
 
 EXACT, DEFAULT, ANY = 0, 1, 2
+EXCEEDED = "The throttling quota has been exceeded."
 Entity = dict[str, str | None]
 ALICE: Entity = {"user": "alice"}
 BOTH: Entity = {"user": "alice", "client-id": "app"}
@@ -37,13 +55,18 @@ PRODUCE, CONSUME, TIME, MUTATE, CONNECT = (
 
 
 @pytest.fixture(scope="module")
-def clusters() -> Iterator[tuple[Cluster, Cluster]]:
-    """Apache Kafka's and ours."""
+def brokers() -> Iterator[tuple[str, str]]:
+    """The addresses of Apache Kafka's broker and ours."""
     with ApacheKafka() as apache, GralhaCluster() as gralha:
-        pair = Cluster(apache.bootstrap), Cluster(gralha.bootstrap)
-        yield pair
-        for cluster in pair:
-            cluster.close()
+        yield apache.bootstrap, gralha.bootstrap
+
+
+@pytest.fixture
+def clusters(brokers: tuple[str, str]) -> Iterator[tuple[Cluster, Cluster]]:
+    pair = Cluster(brokers[0]), Cluster(brokers[1])
+    yield pair
+    for cluster in pair:
+        cluster.close()
 
 
 def entry(entity: Entity | list[tuple[str, str | None]], **values: float | None) -> EntryData:
@@ -195,3 +218,56 @@ def test_the_same_quotas_are_described(clusters: tuple[Cluster, Cluster]) -> Non
         if apache != gralha:
             differences[name] = (apache, gralha)
     assert differences == {}
+
+
+def create(cluster: Cluster, name: str, partitions: int) -> CreatableTopicResult:
+    topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=20_000)
+    return cluster.send_to_controller(request, CreateTopicsResponse).topics[0]
+
+
+def produced(connection: Connection, topic_id: bytes, size: int) -> ProduceResponse:
+    batch = encode_batch([Record(None, bytes(size), 1_700_000_000_000)])
+    partition = PartitionProduceData(index=0, records=RecordBytes(batch, 0, len(batch)))
+    topic = TopicProduceData(name="t", topic_id=topic_id, partition_data=[partition])
+    return connection.send(ProduceRequest(acks=1, timeout_ms=20_000, topic_data=[topic]), ProduceResponse)
+
+
+def has_led(connection: Connection, topic_id: bytes) -> bool:
+    return produced(connection, topic_id, 1).responses[0].partition_responses[0].error_code == 0
+
+
+def set_quota(cluster: Cluster, client_id: str, **values: float) -> None:
+    """Returns when the broker has taken it over."""
+    assert alter(cluster, entry({"client-id": client_id}, **values))[0][1] == 0
+    assert eventually(lambda: describe(cluster, ("client-id", EXACT, client_id))[2] != [])
+
+
+def test_the_same_throttle_time_for_the_same_bytes(
+    brokers: tuple[str, str], clusters: tuple[Cluster, Cluster]
+) -> None:
+    throttle_ms = []
+    for bootstrap, cluster in zip(brokers, clusters, strict=True):
+        topic_id = create(cluster, "t", 1).topic_id
+        (address,) = parse_bootstrap_servers(bootstrap)
+        with Connection.open(address, client_id="over") as connection:
+            assert eventually(partial(has_led, connection, topic_id))
+            set_quota(cluster, "over", producer_byte_rate=1000.0)
+            throttle_ms.append(produced(connection, topic_id, 200_000).throttle_time_ms)
+    # The same bytes at once in ten windows: (bytes / 10 - 1000) / 1000 of them.
+    assert 190_000 < throttle_ms[0] < 200_000
+    assert throttle_ms[0] == throttle_ms[1]
+
+
+def test_the_same_refusal_of_too_many_changes(clusters: tuple[Cluster, Cluster]) -> None:
+    answers = []
+    for cluster in clusters:
+        client_id = cluster.any_connection()._client_id
+        set_quota(cluster, client_id, controller_mutation_rate=1.0)
+        # The bucket has 11 tokens and may be overdrawn once.
+        first, second = create(cluster, "many", 20), create(cluster, "more", 1)
+        # Apache Kafka sends no message. Its clients fill in this one.
+        answers.append([(second.name, second.error_code, second.error_message or EXCEEDED)])
+        assert (first.error_code, first.error_message) == (0, None)
+    assert answers[0] == answers[1]
+    assert answers[0] == [("more", ErrorCode.THROTTLING_QUOTA_EXCEEDED, EXCEEDED)]
