@@ -317,7 +317,7 @@ async def send_much(client: Client) -> None:
 
 
 class Admits(Throttle):
-    """Holds new connections back until the test lets them go on, and refuses them then, or not."""
+    """Holds new connections back until the test lets them go on, or refuses them."""
 
     def __init__(self, may_stay: bool) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Rates and token buckets of quotas, against the numbers of Kafka's formulas and a naive model."""
+"""Rates and token buckets of quotas, against numbers of Kafka and a naive model."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -110,7 +110,7 @@ class Meters(Generic[Meter]):
         return bool(self._limits)
 
     def apply(self, quotas: ClientQuotas) -> None:
-        """Takes over new limits. What was counted stays."""
+        """Takes over new limits. Counts are kept."""
         self._limits = Limits(quotas, self._key)
         self._chosen = {}
         if not self._limits:
@@ -226,7 +226,7 @@ class AddressQuotas:
         return bool(self._limits)
 
     def apply(self, quotas: ClientQuotas) -> None:
-        """Takes over new limits. What was counted stays."""
+        """Takes over new limits. Counts are kept."""
         self._limits = {}
         for entity, values in quotas.items():
             names = dict(entity)
@@ -294,6 +294,6 @@ class NodeQuotas:
         return self.produce.is_on or self.fetch.is_on or self.request.is_on or self.mutations.is_on
 
     def apply(self, quotas: ClientQuotas) -> None:
-        """Takes over new limits. What was counted stays."""
+        """Takes over new limits. Counts are kept."""
         for one in (self.produce, self.fetch, self.request, self.mutations, self.addresses):
             one.apply(quotas)
