@@ -54,6 +54,7 @@ HOT_MODULES = [
     "src/gralha/broker/rights.py",
     "src/gralha/broker/request_meters.py",
     "src/gralha/broker/silent_meters.py",
+    "src/gralha/broker/quota_use.py",
     "src/gralha/broker/pipeline.py",
     "src/gralha/broker/fetching/wanted.py",
     "src/gralha/broker/fetching/session.py",

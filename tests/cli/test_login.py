@@ -103,7 +103,10 @@ def test_users_are_added_described_changed_and_removed(
         (["--add-config", "SCRAM-SHA-256=[iterations=16385,password=hidden]"], "Too many iterations"),
         (["--add-config", "SCRAM-SHA-256=[hidden]"], "Invalid credential property SCRAM-SHA-256=..."),
         (["--add-config", "SCRAM-SHA-1=[password=hidden]"], "Unexpected config names: SCRAM-SHA-1"),
-        (["--add-config", "producer_byte_rate=1"], "Quotas of users cannot be changed yet"),
+        (
+            ["--add-config", "producer_byte_rate=1,SCRAM-SHA-256=[password=hidden]"],
+            "Cannot alter both quota and SCRAM credential configs simultaneously for 'users'",
+        ),
     ],
 )
 def test_mistakes_show_no_password(

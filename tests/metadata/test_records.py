@@ -28,7 +28,6 @@ def test_the_frame_is_kafkas():
 NOT_APPLIED = {
     "AbortTransactionRecord",
     "BeginTransactionRecord",
-    "ClientQuotaRecord",
     "DelegationTokenRecord",
     "EndTransactionRecord",
     "RemoveDelegationTokenRecord",

@@ -16,6 +16,7 @@ from gralha.broker.peers import PeerConnections
 from gralha.broker.pipeline import Peer, RequestContext
 from gralha.broker.presence import Presence
 from gralha.broker.rights import Rights, new_authorizer
+from gralha.broker.throttling import ClientThrottle
 from gralha.broker.transactions.coordination import coordinate_transactions
 from gralha.broker.transactions.markers import Markers
 from gralha.broker.transactions.verifier import Verifier
@@ -93,6 +94,8 @@ class Broker:
             replicas.on_failure,
         )
         self.departures = Departures()
+        self.throttle = ClientThrottle(config)
+        controller.subscribe(self.throttle.follow)
         self.warnings = WarningsOnce(logging.getLogger("gralha.broker"))
         controller.subscribe(lambda _change, image: self.departures.follow(image.brokers, clock()))
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from gralha import __version__
 from gralha.cli.feature_levels import METADATA_VERSION, level_text
+from gralha.cli.java_numbers import double_text
 from gralha.cli.metadata_file import ReadMetadata
 from gralha.metadata.image import (
     BROKER_LOGGER_RESOURCE,
@@ -27,6 +28,7 @@ from gralha.metadata.image import (
     TopicImage,
 )
 from gralha.protocol.batches import NO_PRODUCER_ID
+from gralha.protocol.client_quotas import CLIENT_ID, IP, USER, QuotaEntity
 from gralha.protocol.primitives import uuid_to_string
 
 Node = str | dict[str, "Node"]
@@ -38,12 +40,13 @@ _RESOURCES: Final = {
     CLIENT_METRICS_RESOURCE: "CLIENT_METRICS",
     GROUP_RESOURCE: "GROUP",
 }
+_QUOTA_ENTITIES: Final = {CLIENT_ID: "clientId", IP: "ip", USER: "user"}
 _SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _RECOVERY_STATES: Final = ("RECOVERED", "RECOVERING")
 
 
 def tree_of(metadata: ReadMetadata) -> dict[str, Node]:
-    """The root directory. Kafka's directories for ACLs, quotas and the like are there, but empty."""
+    """The root directory. Kafka's directories for ACLs and the like are there, but empty."""
     image = metadata.image
     return {
         "local": {"version": __version__, "commitId": "unknown"},
@@ -57,7 +60,10 @@ def tree_of(metadata: ReadMetadata) -> dict[str, Node]:
             "topics": _topics(image),
             "configs": {_resource_name(one): dict(values) for one, values in image.configs.items() if values},
             "producerIds": {"nextProducerId": str(image.next_producer_id or NO_PRODUCER_ID)},
-            "clientQuotas": {},
+            "clientQuotas": {
+                _entity_name(entity): {name: double_text(value) for name, value in values.items()}
+                for entity, values in image.client_quotas.items()
+            },
             "acls": {"byId": {}},
             "scram": {"SCRAM-SHA-256": {}, "SCRAM-SHA-512": {}},
             "delegationToken": {},
@@ -95,6 +101,15 @@ def _topic(topic: TopicImage) -> dict[str, Node]:
         str(number): partition_text(partition) for number, partition in topic.partitions.items()
     }
     return {"name": topic.name, "id": uuid_to_string(topic.id), **partitions}
+
+
+def _entity_name(entity: QuotaEntity) -> str:
+    """The name of a directory of quotas. Kafka leaves defaults out, so that it has several without a name."""
+    return "_".join(f"{_QUOTA_ENTITIES[kind]}({_escaped(name or '')})" for kind, name in entity)
+
+
+def _escaped(name: str) -> str:
+    return name.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
 
 
 def _resource_name(resource: ConfigResource) -> str:

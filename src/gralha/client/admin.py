@@ -15,6 +15,7 @@ from gralha.client.group_calls import GroupCalls
 from gralha.client.group_offset_calls import GroupOffsetCalls
 from gralha.client.partition_calls import PartitionCalls
 from gralha.client.quorum_calls import QuorumCalls
+from gralha.client.quota_calls import QuotaCalls
 from gralha.client.reassignment_calls import ReassignmentCalls
 from gralha.client.scram_calls import ScramCalls
 from gralha.client.topic_calls import TopicCalls
@@ -33,6 +34,7 @@ class Admin(
     TransactionCalls,
     ScramCalls,
     AclCalls,
+    QuotaCalls,
 ):
     """All admin calls. `close` also closes the cluster."""
 

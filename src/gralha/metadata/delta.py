@@ -29,6 +29,7 @@ from gralha.metadata.image import (
     TopicImage,
 )
 from gralha.metadata.topic_names import unified_name
+from gralha.protocol.client_quotas import QuotaEntity, quota_entity
 from gralha.protocol.message import Message
 from gralha.protocol.messages.broker_records import (
     BrokerEndpoint,
@@ -43,6 +44,7 @@ from gralha.protocol.messages.broker_records import (
     UnregisterBrokerRecord,
 )
 from gralha.protocol.messages.cluster_records import (
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     NoOpRecord,
@@ -80,6 +82,7 @@ class ImageDelta:
         self._scram: dict[ScramKey, ScramCredential] | None = None
         self._next_producer_id = image.next_producer_id
         self._acls: AclsDelta | None = None
+        self._client_quotas: dict[QuotaEntity, dict[str, float]] | None = None
         # The partitions that this delta has copied and may change in place, by topic id.
         self._own_partitions: dict[bytes, dict[int, PartitionImage]] = {}
         self._own_configs: set[ConfigResource] = set()
@@ -108,6 +111,7 @@ class ImageDelta:
             self._next_producer_id,
             before.scram if self._scram is None else self._scram,
             before.acls if self._acls is None else self._acls.finish(),
+            before.client_quotas if self._client_quotas is None else self._client_quotas,
         )
         return after, self._change(after)
 
@@ -122,6 +126,7 @@ class ImageDelta:
             changed_brokers=_changed_keys(before.brokers, after.brokers),
             added_acls=added_acls,
             removed_acls=removed_acls,
+            client_quotas_changed=before.client_quotas != after.client_quotas,
         )
 
     # Topics
@@ -350,6 +355,18 @@ class ImageDelta:
         if self._own_scram().pop((record.name, record.mechanism), None) is None:
             raise MetadataError(f"a record removes a SCRAM credential of {record.name} that does not exist")
 
+    def _apply_client_quota(self, record: ClientQuotaRecord) -> None:
+        if self._client_quotas is None:
+            self._client_quotas = {one: dict(values) for one, values in self._before.client_quotas.items()}
+        entity = quota_entity((one.entity_type, one.entity_name) for one in record.entity)
+        values = self._client_quotas.setdefault(entity, {})
+        if record.remove:
+            values.pop(record.key, None)
+        else:
+            values[record.key] = record.value
+        if not values:
+            del self._client_quotas[entity]
+
     def _apply_nothing(self, record: NoOpRecord) -> None:
         """The controller writes this record after a quiet time. It changes nothing."""
 
@@ -402,6 +419,7 @@ def change_between(before: MetadataImage, after: MetadataImage) -> ImageChange:
         changed_brokers=_changed_keys(before.brokers, after.brokers),
         added_acls=added_acls,
         removed_acls=removed_acls,
+        client_quotas_changed=before.client_quotas != after.client_quotas,
     )
 
 
@@ -409,6 +427,7 @@ _HANDLERS: Final[dict[type[Message], Callable[[ImageDelta, Any], None]]] = {
     AccessControlEntryRecord: ImageDelta._apply_acl,
     BrokerRegistrationChangeRecord: ImageDelta._apply_broker_change,
     ClearElrRecord: ImageDelta._apply_clear_elr,
+    ClientQuotaRecord: ImageDelta._apply_client_quota,
     ConfigRecord: ImageDelta._apply_config,
     FeatureLevelRecord: ImageDelta._apply_feature,
     FenceBrokerRecord: ImageDelta._apply_fence,

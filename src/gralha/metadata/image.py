@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from gralha.metadata.acls import EMPTY_ACLS, AclsImage
 from gralha.metadata.errors import MetadataError as MetadataError
 from gralha.protocol.acls import Acl
+from gralha.protocol.client_quotas import ClientQuotas
 from gralha.protocol.shared_map import SharedMap
 
 NO_LEADER: Final = -1
@@ -29,6 +30,7 @@ ConfigResource = tuple[int, str]
 # The name of a user, and the number of a SCRAM mechanism (1: SCRAM-SHA-256, 2: SCRAM-SHA-512).
 ScramKey = tuple[str, int]
 _NO_CONFIGS: Final[Mapping[str, str]] = {}
+_NO_QUOTAS: Final[ClientQuotas] = {}
 
 
 class Endpoint(NamedTuple):
@@ -124,6 +126,7 @@ class MetadataImage(NamedTuple):
     next_producer_id: int
     scram: Mapping[ScramKey, ScramCredential] = {}
     acls: AclsImage = EMPTY_ACLS
+    client_quotas: ClientQuotas = _NO_QUOTAS
 
     def topic(self, name: str) -> TopicImage | None:
         """A topic by its name."""
@@ -161,6 +164,7 @@ class ImageChange(NamedTuple):
     changed_brokers: list[int]
     added_acls: Sequence[Acl] = ()
     removed_acls: Sequence[Acl] = ()
+    client_quotas_changed: bool = False
 
     @property
     def changed_topic_configs(self) -> list[str]:

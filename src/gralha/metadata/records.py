@@ -16,6 +16,7 @@ from gralha.protocol.messages.broker_records import (
     UnregisterBrokerRecord,
 )
 from gralha.protocol.messages.cluster_records import (
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     NoOpRecord,
@@ -42,6 +43,7 @@ RECORD_TYPES: Final[tuple[type[Message], ...]] = (
     AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     FenceBrokerRecord,

@@ -9,6 +9,12 @@ from gralha.protocol import apis
 from gralha.protocol.apis import ApiKey
 from gralha.protocol.message import Message
 from gralha.protocol.messages import alter_configs as legacy
+from gralha.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryData,
+    OpData,
+)
 from gralha.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -26,6 +32,7 @@ from gralha.protocol.messages.delete_records import (
 )
 from gralha.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from gralha.protocol.messages.describe_acls import DescribeAclsRequest
+from gralha.protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 from gralha.protocol.messages.describe_cluster import DescribeClusterRequest
 from gralha.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from gralha.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
@@ -192,6 +199,18 @@ REQUESTS: dict[ApiKey, Callable[..., Message]] = {
         feature_updates=[FeatureUpdateKey(feature="group.version", max_version_level=1)]
     ),
     ApiKey.UNREGISTER_BROKER: lambda version, _: UnregisterBrokerRequest(broker_id=9),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: lambda version, _: DescribeClientQuotasRequest(
+        components=[ComponentData(entity_type="user", match_type=2, match=None)]
+    ),
+    ApiKey.ALTER_CLIENT_QUOTAS: lambda version, _: AlterClientQuotasRequest(
+        entries=[
+            EntryData(
+                entity=[EntityData(entity_type="user", entity_name=name)],
+                ops=[OpData(key="producer_byte_rate", value=1000.0)],
+            )
+            for name in ("alice", None, "")
+        ]
+    ),
     **group_messages.REQUESTS,
     **security_messages.REQUESTS,
     **transaction_messages.REQUESTS,

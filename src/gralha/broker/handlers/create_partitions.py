@@ -7,6 +7,7 @@ Gaps: timeout_ms is ignored, as in CreateTopics.
 """
 
 from collections import Counter
+from typing import Final
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers import topic_rights
@@ -19,6 +20,9 @@ from gralha.protocol.messages.create_partitions import (
     CreatePartitionsResponse,
     CreatePartitionsTopicResult,
 )
+
+# From here on a client that has used up its quota is refused. Before, it was only held back (KIP-599).
+STRICT_SINCE: Final = 3
 
 
 async def decide(
@@ -35,9 +39,11 @@ async def decide(
         request = topic_rights.with_topics(
             request, [topic for topic in request.topics if topic.name not in refused]
         )
+    mutations = broker.throttle.mutations(context, STRICT_SINCE)
     response = await broker.execute(
-        lambda image: partitions.create_partitions(image, request, controller.context)
+        lambda image: partitions.create_partitions(image, request, controller.context, mutations)
     )
+    response.throttle_time_ms = mutations.throttle_ms()
     changed = [result.name for result in response.results if not result.error_code]
     if changed and not request.validate_only:
         rights.audit.changed(context, "partitions added", topics=changed)

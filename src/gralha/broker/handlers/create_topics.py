@@ -9,6 +9,7 @@ REQUEST_TIMED_OUT to a timeout of 0. Here the topic is created.
 """
 
 from collections import Counter
+from typing import Final
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers import topic_rights
@@ -24,6 +25,9 @@ from gralha.protocol.messages.create_topics import (
     CreateTopicsResponse,
 )
 
+# From here on a client that has used up its quota is refused. Before, it was only held back (KIP-599).
+STRICT_SINCE: Final = 6
+
 
 async def decide(
     broker: Broker, context: RequestContext, request: CreateTopicsRequest
@@ -36,7 +40,11 @@ async def decide(
         request = topic_rights.with_topics(
             request, [topic for topic in request.topics if topic.name not in refused]
         )
-    response = await broker.execute(lambda image: topics.create_topics(image, request, controller.context))
+    mutations = broker.throttle.mutations(context, STRICT_SINCE)
+    response = await broker.execute(
+        lambda image: topics.create_topics(image, request, controller.context, mutations)
+    )
+    response.throttle_time_ms = mutations.throttle_ms()
     if rights.authorizer is not None:
         _hide_configs(rights, context, response)
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED

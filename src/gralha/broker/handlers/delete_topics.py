@@ -7,6 +7,7 @@ Gaps: timeout_ms is ignored, as in CreateTopics.
 """
 
 from collections import Counter
+from typing import Final
 
 from gralha.broker.broker import Broker
 from gralha.broker.pipeline import RequestContext
@@ -23,6 +24,9 @@ from gralha.protocol.messages.delete_topics import (
 )
 from gralha.protocol.primitives import ZERO_UUID
 
+# From here on a client that has used up its quota is refused. Before, it was only held back (KIP-599).
+STRICT_SINCE: Final = 5
+
 
 async def decide(
     broker: Broker, context: RequestContext, request: DeleteTopicsRequest
@@ -32,9 +36,11 @@ async def decide(
     refused: list[DeletableTopicResult] = []
     if rights.authorizer is not None:
         request, refused = _split(rights, context, request, controller.latest_image)
+    mutations = broker.throttle.mutations(context, STRICT_SINCE)
     response = await broker.execute(
-        lambda image: topics.delete_topics(image, request, controller.context, context.api_version)
+        lambda image: topics.delete_topics(image, request, controller.context, context.api_version, mutations)
     )
+    response.throttle_time_ms = mutations.throttle_ms()
     deleted = [topic.name for topic in response.responses if not topic.error_code]
     if deleted:
         rights.audit.changed(context, "topics deleted", topics=deleted)

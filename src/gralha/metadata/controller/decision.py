@@ -22,6 +22,20 @@ class Decision(NamedTuple, Generic[Response]):
     records: list[Message]
 
 
+class Mutations:
+    """The quota of a client on creating and deleting partitions. This one has no limit."""
+
+    def record(self, count: int) -> None:
+        """Counts partitions that will be created or deleted. Raises KafkaError if they are too many."""
+
+    def throttle_ms(self) -> int:
+        """How long to hold the client back."""
+        return 0
+
+
+NO_QUOTA: Final = Mutations()
+
+
 class ControllerContext:
     """What the controller has beside the image: its settings, the live brokers, randomness."""
 

@@ -48,6 +48,8 @@ APIS: Final[dict[int, tuple[str, str, int, int, int, tuple[str, ...]]]] = {
     45: ("AlterPartitionReassignments", "alter_partition_reassignments", 0, 1, 0, ("broker", "controller")),
     46: ("ListPartitionReassignments", "list_partition_reassignments", 0, 0, 0, ("broker", "controller")),
     47: ("OffsetDelete", "offset_delete", 0, 0, 1, ("broker",)),
+    48: ("DescribeClientQuotas", "describe_client_quotas", 0, 1, 1, ("broker",)),
+    49: ("AlterClientQuotas", "alter_client_quotas", 0, 1, 1, ("broker", "controller")),
     50: (
         "DescribeUserScramCredentials",
         "describe_user_scram_credentials",
