@@ -47,23 +47,41 @@ def send_all(producer: Producer) -> None:
         producer.produce("t", RECORD)
 
 
-def test_a_producer_keeps_to_its_rate_and_another_does_not_wait(cluster: GralhaCluster, admin: Admin) -> None:
+def producer_of(cluster: GralhaCluster, client_id: str, throttled: list[ThrottleEvent]) -> Producer:
+    return Producer(
+        {
+            "bootstrap.servers": cluster.bootstrap,
+            "client.id": client_id,
+            "batch.size": 2 * len(RECORD),
+            "linger.ms": 0,
+            "throttle_cb": throttled.append,
+        }
+    )
+
+
+def test_a_producer_keeps_to_its_rate(cluster: GralhaCluster, admin: Admin) -> None:
     limit(admin, "limited", producer_byte_rate=RATE)
     throttled: list[ThrottleEvent] = []
-    common = {"bootstrap.servers": cluster.bootstrap, "batch.size": 2 * len(RECORD), "linger.ms": 0}
-    limited = Producer({**common, "client.id": "limited", "throttle_cb": throttled.append})
-    free = Producer({**common, "client.id": "free"})
+    limited = producer_of(cluster, "limited", throttled)
     began_s = time.monotonic()
     send_all(limited)
+    assert limited.flush(LONGEST_S) == 0
+    # A burst of three windows, and at least half of the time that the rest needs at the rate.
+    assert time.monotonic() - began_s > (RECORDS * len(RECORD) - 3 * RATE) / RATE / 2
+    assert any(event.throttle_time > 0 for event in throttled)
+
+
+def test_another_client_does_not_wait(cluster: GralhaCluster, admin: Admin) -> None:
+    # The slow client would need ten minutes.
+    limit(admin, "slow", producer_byte_rate=RATE / 100)
+    throttled: list[ThrottleEvent] = []
+    slow, free = producer_of(cluster, "slow", throttled), producer_of(cluster, "free", throttled)
+    send_all(slow)
+    assert eventually(lambda: slow.poll(0) is not None and throttled != [])
     send_all(free)
     assert free.flush(LONGEST_S) == 0
-    # The limited one needs seconds for what is over its burst.
-    assert len(limited) > 0
-    assert limited.flush(LONGEST_S) == 0
-    elapsed_s = time.monotonic() - began_s
-    # A burst of three windows, and at least half of the time that the rest needs at the rate.
-    assert elapsed_s > (RECORDS * len(RECORD) - 3 * RATE) / RATE / 2
-    assert any(event.throttle_time > 0 for event in throttled)
+    assert len(slow) > 0
+    slow.purge()
 
 
 def test_a_consumer_keeps_to_its_rate(cluster: GralhaCluster, admin: Admin) -> None:
