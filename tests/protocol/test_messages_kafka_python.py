@@ -14,7 +14,7 @@ from gralha.protocol.messages.api_versions import ApiVersionsResponse
 from gralha.protocol.primitives import RecordBytes
 
 few = settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
-PACKAGES = ("metadata", "producer", "consumer", "admin")
+PACKAGES = ("metadata", "producer", "consumer", "admin", "sasl")
 # kafka-python speaks the classic protocol of groups only, and nothing that only nodes say to each other.
 UNKNOWN_APIS = (
     "AddRaftVoter",
