@@ -46,7 +46,7 @@ def test_a_command_without_a_login_says_what_is_missing(
     cluster: SaslCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert topics.main(["--bootstrap-server", cluster.bootstrap, "--list"]) == 1
-    assert "closed the connection. Check security.protocol" in capsys.readouterr().err
+    assert "closed the connection. Check that it is a PLAINTEXT listener" in capsys.readouterr().err
     wrong = client_file(tmp_path, "SCRAM-SHA-256", password="wrong")
     assert topics.main(["--bootstrap-server", cluster.bootstrap, "--command-config", wrong, "--list"]) == 1
     error = capsys.readouterr().err
