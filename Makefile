@@ -41,9 +41,10 @@ soak: setup ## three brokers under faults for MINUTES=10, or SEEDS=n runs of eac
 dist: platform ## a wheel with compiled modules and a source distribution, in dist
 	@scripts/dist
 
-generate: setup ## message classes and docs/CONFIGURATION.md from their definitions
+generate: setup ## message classes, and the pages of settings and rights, from their definitions
 	@$(BIN)/python -m gralha.protocol.compiler
 	@$(BIN)/python -m scripts.configuration_page
+	@$(BIN)/python -m scripts.rights_table
 
 # What the platform needs to run.
 platform: $(STAMPS)/system $(STAMPS)/python $(STAMPS)/compiled

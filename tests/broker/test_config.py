@@ -169,9 +169,6 @@ def test_an_override_replaces_a_line_and_is_named_when_it_is_wrong() -> None:
 @pytest.mark.parametrize(
     ("line", "missing"),
     [
-        ("authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", "authorization"),
-        ("super.users=User:admin", "authorization"),
-        ("allow.everyone.if.no.acl.found=false", "authorization"),
         ("ssl.engine.factory.class=org.example.Factory", "TLS by classes of Java"),
         ("listener.name.internal.ssl.engine.factory.class=org.example.Factory", "TLS by classes of Java"),
         ("sasl.kerberos.service.name=kafka", "SASL setting of this name"),
@@ -185,6 +182,22 @@ def test_a_node_does_not_start_open_when_its_file_asks_for_security(line: str, m
     assert text == (
         f"server.properties line 3: {name}: this release has no {missing} yet, and a node without it lets "
         "everybody in. Remove the line only if that is what you want."
+    )
+
+
+def test_super_users_are_separated_by_semicolons() -> None:
+    config = parse(MINIMAL + "super.users=User:admin; User:CN=broker,O=Gralha ;\n")
+    assert config.super_users == ["User:admin", "User:CN=broker,O=Gralha"]
+
+
+def test_wrong_settings_of_rights_stop_a_node() -> None:
+    assert complaint(MINIMAL + "authorizer.class.name=com.example.Mine\n") == (
+        "server.properties line 3: authorizer.class.name: there is no com.example.Mine here; the only "
+        "authorizer is org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+    )
+    assert complaint(MINIMAL + "super.users=admin\n") == (
+        "server.properties line 3: super.users: admin has no type; write User:admin, and separate principals "
+        "by semicolons"
     )
 
 

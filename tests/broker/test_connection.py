@@ -9,6 +9,7 @@ import pytest
 
 from gralha.broker.connection import FRAME_DEADLINE_SECONDS, MAX_KEPT_BYTES
 from gralha.broker.pipeline import Api, RequestContext
+from gralha.broker.quota_use import Throttle, Use
 from gralha.broker.receive_buffer import SIZE_BYTES
 from gralha.broker.request_meters import RequestMeters
 from gralha.broker.server import Server
@@ -25,6 +26,7 @@ from gralha.protocol.primitives import Reader, RecordBytes, Writer
 MAX_REQUEST_BYTES = 8 * 1024 * 1024
 IDLE_MS = 600_000
 PATIENCE_S = 30
+MANY = 20_000
 
 
 def echo(broker: object, context: RequestContext, request: FindCoordinatorRequest) -> Message:
@@ -270,3 +272,91 @@ async def test_a_wrong_request_of_a_kafka_client_is_no_warning(
         assert await client.is_closed()
     assert [one.levelname for one in caplog.records if "unknown API key 99" in one.getMessage()] == ["INFO"]
     assert not [one for one in caplog.records if one.levelno > logging.INFO]
+
+
+class HoldsBack(Throttle):
+    """Holds back each client that asks for `greedy`, until the test lets it go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_on = True
+
+    def used(self, use: Use, response: Message | None) -> int:
+        assert isinstance(response, FindCoordinatorResponse)
+        return 1_000 * PATIENCE_S if response.host == "greedy" else 0
+
+
+async def test_a_client_over_its_quota_is_not_read_from_while_others_are_served(door: Fixture) -> None:
+    for settings in door.server.listeners:
+        settings.throttle = HoldsBack()
+    greedy, other = await door.connect(), await door.connect()
+    greedy.writer.write(ask("greedy") + ask("behind"))
+    assert await greedy.text() == "greedy"
+    (muted,) = [one for one in door.server.connections() if one._pipeline.is_muted]
+    # More than sockets hold: it arrives only when the broker reads again.
+    sending = asyncio.ensure_future(send_much(greedy))
+    other.writer.write(ask("other"))
+    assert await other.text() == "other"
+    # Being held back is not being idle, and the frames behind are not late.
+    door.server.end_overdue(asyncio.get_running_loop().time() + IDLE_MS / 1000 + 1)
+    assert muted in door.server.connections()
+    assert not sending.done()
+    muted._pipeline._unmute()
+    assert await greedy.text() == "behind"
+    for _ in range(MANY):
+        assert await greedy.text() == "x" * 1000
+    await sending
+
+
+async def send_much(client: Client) -> None:
+    for _ in range(MANY):
+        client.writer.write(ask("x" * 1000))
+        await client.writer.drain()
+
+
+class Admits(Throttle):
+    """Holds new connections back until the test lets them go on, or refuses them."""
+
+    def __init__(self, may_stay: bool) -> None:
+        super().__init__()
+        self.may_stay = may_stay
+
+    def connected(self, host: str, listener: str) -> tuple[int, bool]:
+        return 1_000 * PATIENCE_S if self.may_stay else 1, self.may_stay
+
+
+async def test_a_new_connection_waits_for_its_turn(door: Fixture) -> None:
+    (settings,) = door.server.listeners
+    settings.throttle = Admits(may_stay=True)
+    late = await door.connect()
+    await until(lambda: len(settings.connections) == 1)
+    settings.throttle = Throttle()
+    other = await door.connect()
+    late.writer.write(ask("late"))
+    other.writer.write(ask("other"))
+    assert await other.text() == "other"
+    (held_back,) = [one for one in settings.connections if one._pipeline.is_muted]
+    held_back._pipeline._unmute()
+    assert await late.text() == "late"
+
+
+async def test_a_connection_of_an_address_over_its_quota_is_closed_after_a_while(
+    door: Fixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    (settings,) = door.server.listeners
+    settings.throttle = Admits(may_stay=False)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            assert await (await door.connect()).is_closed()
+    assert [record.getMessage() for record in caplog.records] == [
+        "closing a connection: 127.0.0.1 opens more connections per second than its quota allows"
+    ]
+
+
+async def test_an_address_has_a_limit_of_its_own(door: Fixture) -> None:
+    door.server.limits.max_connections_per_ip = 0
+    door.server.limits.overrides = {"127.0.0.1": 1}
+    client = await door.connect()
+    client.writer.write(ask("in"))
+    assert await client.text() == "in"
+    assert await (await door.connect()).is_closed()

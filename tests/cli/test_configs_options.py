@@ -53,10 +53,13 @@ def test_entities(arguments: list[str], types: list[str], names: list[str]) -> N
             ["--alter", "--entity-type", "brokers", "--add-config", "a=b"],
             "An entity-name or default entity must be",
         ),
-        (["--describe", "--client", "c"], "Quotas of clients cannot be shown or changed yet"),
         (
-            ["--describe", "--client", "c", "--user", "ana"],
-            "Quotas of clients cannot be shown or changed yet",
+            ["--alter", "--entity-type", "users", "--user-defaults", "--add-config", "a=1"],
+            "--entity-{type,name,default} should not be used in conjunction with specific entity flags",
+        ),
+        (
+            ["--describe", "--ip", "here"],
+            "The entity name for ips must be a valid IP or resolvable host, but it is: here",
         ),
     ],
 )

@@ -1,10 +1,14 @@
 """Commands that log in: users of SCRAM, and every command's --command-config."""
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from jwt.algorithms import ECAlgorithm
 
 from gralha.cli import configs, topics
 from tests.sasl_cluster import MECHANISMS, PASSWORD, PLAIN_MODULE, SCRAM_MODULE, USER, SaslCluster
@@ -42,7 +46,7 @@ def test_a_command_without_a_login_says_what_is_missing(
     cluster: SaslCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert topics.main(["--bootstrap-server", cluster.bootstrap, "--list"]) == 1
-    assert "closed the connection. Check security.protocol" in capsys.readouterr().err
+    assert "closed the connection. Check that it is a PLAINTEXT listener" in capsys.readouterr().err
     wrong = client_file(tmp_path, "SCRAM-SHA-256", password="wrong")
     assert topics.main(["--bootstrap-server", cluster.bootstrap, "--command-config", wrong, "--list"]) == 1
     error = capsys.readouterr().err
@@ -99,7 +103,10 @@ def test_users_are_added_described_changed_and_removed(
         (["--add-config", "SCRAM-SHA-256=[iterations=16385,password=hidden]"], "Too many iterations"),
         (["--add-config", "SCRAM-SHA-256=[hidden]"], "Invalid credential property SCRAM-SHA-256=..."),
         (["--add-config", "SCRAM-SHA-1=[password=hidden]"], "Unexpected config names: SCRAM-SHA-1"),
-        (["--add-config", "producer_byte_rate=1"], "Quotas of users cannot be changed yet"),
+        (
+            ["--add-config", "producer_byte_rate=1,SCRAM-SHA-256=[password=hidden]"],
+            "Cannot alter both quota and SCRAM credential configs simultaneously for 'users'",
+        ),
     ],
 )
 def test_mistakes_show_no_password(
@@ -114,3 +121,34 @@ def test_mistakes_show_no_password(
     told = capsys.readouterr().err
     assert error in told
     assert "hidden]" not in told.replace("[hidden]", "")
+
+
+def test_a_command_logs_in_with_a_token(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    public = {**ECAlgorithm.to_jwk(key.public_key(), as_dict=True), "kid": "one"}
+    keys = tmp_path / "keys.json"
+    keys.write_text(json.dumps({"keys": [public]}))
+    token, client = tmp_path / "token", tmp_path / "client.properties"
+    client.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\n"
+        f"sasl.oauthbearer.token.endpoint.url={token.as_uri()}\n"
+    )
+    prefix = "listener.name.sasl.oauthbearer.sasl.oauthbearer"
+    config = {
+        "listener.name.sasl.sasl.enabled.mechanisms": "SCRAM-SHA-512,OAUTHBEARER",
+        f"{prefix}.jwks.endpoint.url": keys.as_uri(),
+        f"{prefix}.expected.audience": "kafka",
+    }
+
+    def list_topics(cluster: SaslCluster, **claims: object) -> tuple[int, str]:
+        values = {"sub": "ana", "aud": "kafka", "exp": time.time() + 600, **claims}
+        token.write_text(jwt.encode(values, key, algorithm="ES256", headers={"kid": "one"}))
+        arguments = ["--bootstrap-server", cluster.bootstrap, "--command-config", str(client), "--list"]
+        return topics.main(arguments), capsys.readouterr().err
+
+    with SaslCluster(config=config) as cluster:
+        assert list_topics(cluster) == (0, "")
+        for wrong in ({"aud": "others"}, {"exp": time.time() - 600}):
+            result, error = list_topics(cluster, **wrong)
+            assert result == 1
+            assert 'login with OAUTHBEARER: {"status":"invalid_token"}' in error

@@ -158,13 +158,13 @@ def test_a_transaction_that_has_not_ended_is_not_shown(log: Path, capsys: pytest
 
 
 def test_records_that_cannot_be_shown_are_counted(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    acl = security_records.AccessControlEntryRecord(ID, 2, "t", 3, "User:a", "*", 3, 3)
-    log.write_bytes(batch([*metadata_records()[:2], acl, acl]))
+    token = security_records.DelegationTokenRecord(token_id="a")
+    log.write_bytes(batch([*metadata_records()[:2], token, token]))
     assert main(["-s", str(log), "ls", "/image/acls"]) == 0
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == (
         "byId\n",
-        "2 records of the type AccessControlEntryRecord are not shown\n",
+        "2 records of the type DelegationTokenRecord are not shown\n",
     )
 
 

@@ -65,27 +65,11 @@ class Placed:
 
 
 class Login(NamedTuple):
-    """How a client logs in on a listener with SASL_PLAINTEXT."""
+    """How a client logs in on a listener with SASL."""
 
     mechanism: str
     user: str
     password: str
-
-    def for_librdkafka(self) -> dict[str, str]:
-        return {
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": self.mechanism,
-            "sasl.username": self.user,
-            "sasl.password": self.password,
-        }
-
-    def for_python(self) -> dict[str, str]:
-        return {
-            "security_protocol": "SASL_PLAINTEXT",
-            "sasl_mechanism": self.mechanism,
-            "sasl_plain_username": self.user,
-            "sasl_plain_password": self.password,
-        }
 
 
 class ClientError(Exception):
@@ -100,14 +84,67 @@ class ClientError(Exception):
         return cls(ERROR_NAMES.get(code, f"error {code}"), message)
 
 
+@dataclass(frozen=True)
+class Tls:
+    """The files of a client: the trusted authority, and its own key with the certificate."""
+
+    authority: str
+    key: str
+
+
+def security_protocol(tls: Tls | None, login: Login | None) -> str:
+    if login is None:
+        return "PLAINTEXT" if tls is None else "SSL"
+    return "SASL_PLAINTEXT" if tls is None else "SASL_SSL"
+
+
+def security_for_librdkafka(tls: Tls | None, login: Login | None) -> dict[str, str]:
+    settings = {"security.protocol": security_protocol(tls, login)}
+    if tls is not None:
+        settings["ssl.ca.location"] = tls.authority
+        settings["ssl.certificate.location"] = settings["ssl.key.location"] = tls.key
+    if login is not None:
+        settings["sasl.mechanism"] = login.mechanism
+        settings["sasl.username"] = login.user
+        settings["sasl.password"] = login.password
+    return settings
+
+
+def security_for_java(tls: Tls | None, login: Login | None) -> dict[str, str]:
+    settings = {"security.protocol": security_protocol(tls, login)}
+    if tls is not None:
+        settings["ssl.truststore.type"] = settings["ssl.keystore.type"] = "PEM"
+        settings["ssl.truststore.location"] = tls.authority
+        settings["ssl.keystore.location"] = tls.key
+    if login is not None:
+        kind = "plain.Plain" if login.mechanism == "PLAIN" else "scram.Scram"
+        settings["sasl.mechanism"] = login.mechanism
+        settings["sasl.jaas.config"] = (
+            f"org.apache.kafka.common.security.{kind}LoginModule required "
+            f'username="{login.user}" password="{login.password}";'
+        )
+    return settings
+
+
+def security_for_python(tls: Tls | None, login: Login | None) -> dict[str, str]:
+    """The settings that kafka-python and aiokafka share. They name the files of TLS differently."""
+    settings = {"security_protocol": security_protocol(tls, login)}
+    if login is not None:
+        settings["sasl_mechanism"] = login.mechanism
+        settings["sasl_plain_username"] = login.user
+        settings["sasl_plain_password"] = login.password
+    return settings
+
+
 class Driver(abc.ABC):
     """One client library or tool, connected to one cluster."""
 
     NAME: ClassVar[str]
     CANNOT: ClassVar[Mapping[str, str]] = {}
 
-    def __init__(self, bootstrap: str, login: Login | None = None) -> None:
+    def __init__(self, bootstrap: str, tls: Tls | None = None, login: Login | None = None) -> None:
         self.bootstrap = bootstrap
+        self.tls = tls
         self.login = login
 
     def close(self) -> None:  # noqa: B027  # most drivers keep nothing open between calls

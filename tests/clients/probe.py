@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from gralha.client.addresses import parse_address
 from gralha.client.connection import Connection
+from gralha.client.security import ClientSecurity
 from gralha.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -23,6 +24,7 @@ from gralha.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
+from tests.clients.driver import Tls, security_for_java
 
 LATEST_TIMESTAMP = -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
@@ -51,9 +53,9 @@ def group_view(bootstrap: str, group: str) -> GroupView:
         return GroupView("classic", classic.group_state, members, None)
 
 
-def is_served(bootstrap: str, topic: str, partitions: int) -> bool:
+def is_served(bootstrap: str, topic: str, partitions: int, tls: Tls | None = None) -> bool:
     """Returns True if the leader of every partition knows it, a moment after Metadata has named it."""
-    answered = list_ends(bootstrap, topic, range(partitions))
+    answered = list_ends(bootstrap, topic, range(partitions), tls=tls)
     return all(partition.error_code == 0 for partition in answered)
 
 
@@ -69,6 +71,7 @@ def list_ends(
     topic: str,
     partitions: Iterable[int],
     isolation_level: int = READ_UNCOMMITTED,
+    tls: Tls | None = None,
 ) -> list[ListOffsetsPartitionResponse]:
     wanted = [
         ListOffsetsPartition(partition_index=number, timestamp=LATEST_TIMESTAMP) for number in partitions
@@ -76,6 +79,7 @@ def list_ends(
     request = ListOffsetsRequest(
         replica_id=-1, isolation_level=isolation_level, topics=[ListOffsetsTopic(topic, wanted)]
     )
-    with Connection.open(parse_address(bootstrap)) as connection:
+    security = ClientSecurity.from_kafka(security_for_java(tls, None))
+    with Connection.open(parse_address(bootstrap), security=security) as connection:
         (answered,) = connection.send(request, ListOffsetsResponse).topics
     return answered.partitions

@@ -47,7 +47,7 @@ def reference(cluster: SaslCluster) -> Driver:
 def test_a_client_logs_in_and_plays(
     cluster: SaslCluster, reference: Driver, kind: type[Driver], mechanism: str
 ) -> None:
-    client = kind(cluster.bootstrap, Login(mechanism, USER, PASSWORD))
+    client = kind(cluster.bootstrap, login=Login(mechanism, USER, PASSWORD))
     try:
         for name in PLAYED:
             if name not in kind.CANNOT:
@@ -84,5 +84,5 @@ def test_a_user_of_java_logs_in_with_another_client(cluster: SaslCluster, refere
     """Java has computed the salted password of this user."""
     admin = Login("SCRAM-SHA-256", "of-PLAIN", "of java")
     SCENARIOS["produce_and_consume"](
-        Stage(ConfluentDriver(cluster.bootstrap, admin), reference, lambda: reference, "of_java")
+        Stage(ConfluentDriver(cluster.bootstrap, login=admin), reference, lambda: reference, "of_java")
     )

@@ -262,9 +262,9 @@ def test_a_new_expression_does_not_have_the_others_looked_up(monkeypatch):
     looked_up = []
     look_up = subscriptions.matching_topics
 
-    def noted(expression, topics):
+    def noted(expression, topics, may_describe=None):
         looked_up.append(expression)
-        return look_up(expression, topics)
+        return look_up(expression, topics, may_describe)
 
     monkeypatch.setattr(subscriptions, "matching_topics", noted)
     for number in range(10):

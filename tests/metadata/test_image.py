@@ -25,7 +25,9 @@ from gralha.protocol.messages.broker_records import (
 )
 from gralha.protocol.messages.cluster_records import (
     BeginTransactionRecord,
+    ClientQuotaRecord,
     ConfigRecord,
+    EntityData,
     FeatureLevelRecord,
     NoOpRecord,
     ProducerIdsRecord,
@@ -284,4 +286,36 @@ def test_one_image_whatever_the_steps_and_a_snapshot_brings_it_back(steps, rando
     check_image(other)
     restored, _ = replay(EMPTY_IMAGE, list(snapshot_records(image)))
     assert restored[2:] == image[2:]
-    assert change_between(image, restored) == ([], [], [], [])
+    assert change_between(image, restored) == ([], [], [], [], [], [], False)
+
+
+def quota(key, value, *entity, remove=False):
+    return ClientQuotaRecord(entity=[EntityData(*one) for one in entity], key=key, value=value, remove=remove)
+
+
+def test_quotas_are_set_and_removed_by_entity():
+    user, default = ("user", "alice"), ("client-id", None)
+    image, change = replay(
+        EMPTY_IMAGE,
+        [
+            quota("producer_byte_rate", 100.0, user, default),
+            quota("consumer_byte_rate", 200.5, default, user),
+            quota("producer_byte_rate", 300.0, user),
+        ],
+    )
+    assert change.client_quotas_changed
+    assert image.client_quotas == {
+        (default, user): {"producer_byte_rate": 100.0, "consumer_byte_rate": 200.5},
+        (user,): {"producer_byte_rate": 300.0},
+    }
+    restored, _ = replay(EMPTY_IMAGE, list(snapshot_records(image)))
+    assert restored.client_quotas == image.client_quotas
+    assert not change_between(image, restored).client_quotas_changed
+    removed = [
+        quota("producer_byte_rate", 0.0, default, user, remove=True),
+        quota("no", 0.0, user, remove=True),
+    ]
+    after, change = replay(image, [*removed, quota("producer_byte_rate", 0.0, user, remove=True)])
+    assert change.client_quotas_changed
+    assert after.client_quotas == {(default, user): {"consumer_byte_rate": 200.5}}
+    assert len(image.client_quotas) == 2

@@ -27,12 +27,9 @@ def test_the_frame_is_kafkas():
 # They are declared, so that they have names, but refused, because a node would miss their content.
 NOT_APPLIED = {
     "AbortTransactionRecord",
-    "AccessControlEntryRecord",
     "BeginTransactionRecord",
-    "ClientQuotaRecord",
     "DelegationTokenRecord",
     "EndTransactionRecord",
-    "RemoveAccessControlEntryRecord",
     "RemoveDelegationTokenRecord",
     "ZkMigrationStateRecord",
 }

@@ -23,7 +23,6 @@ from gralha.metadata.image import (
     PartitionImage,
     TopicImage,
 )
-from gralha.metadata.shared_map import SharedMap
 from gralha.protocol.message import Message
 from gralha.protocol.messages.alter_partition import (
     AlterPartitionRequest,
@@ -36,6 +35,7 @@ from gralha.protocol.messages.list_offsets import ListOffsetsRequest
 from gralha.protocol.peers import PeerError
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, encode_batch
+from gralha.protocol.shared_map import SharedMap
 from gralha.replication.fetch_state import FetchSettings
 from gralha.replication.manager import ReplicaManager, ReplicationPorts
 from gralha.replication.partition import Partition
@@ -85,6 +85,7 @@ class OneBroker:
             clock=lambda: NOW_MS,
             readers=None,
             config=SimpleNamespace(fetch_max_bytes=1 << 20, text=lambda name: None),
+            rights=SimpleNamespace(authorizer=None),
         )
 
     async def ask(self, node_id: int, request: Message, *, timeout_ms: int, lane: str = "") -> Message:

@@ -55,6 +55,7 @@ class Pair:
             clock=lambda: self.now_ms,
             fetch_sessions=self.sessions,
             config=SimpleNamespace(fetch_max_bytes=1 << 20),
+            rights=SimpleNamespace(authorizer=None),
             readers=ThreadPoolExecutor(1),
         )
         self.epoch = 10

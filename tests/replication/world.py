@@ -502,6 +502,7 @@ def answer_fetch(
         replicas=SimpleNamespace(by_id={TOPIC_ID: {0: partition}}, time_ms=lambda: now_ms),
         image=EMPTY_IMAGE,
         config=SimpleNamespace(fetch_max_bytes=1 << 20),
+        rights=SimpleNamespace(authorizer=None),
     )
     plan = sessions.begin(request, FETCH_VERSION, now_ms)
     if plan.error_code:

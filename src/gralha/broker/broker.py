@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Final, TypeVar, cast
 
+from gralha.broker.audit import Audit
 from gralha.broker.config import NodeConfig
 from gralha.broker.controller_channel import ControllerChannel
 from gralha.broker.departures import Departures
@@ -14,6 +15,8 @@ from gralha.broker.group_coordination import coordinate_groups, follow_topics
 from gralha.broker.peers import PeerConnections
 from gralha.broker.pipeline import Peer, RequestContext
 from gralha.broker.presence import Presence
+from gralha.broker.rights import Rights, new_authorizer
+from gralha.broker.throttling import ClientThrottle
 from gralha.broker.transactions.coordination import coordinate_transactions
 from gralha.broker.transactions.markers import Markers
 from gralha.broker.transactions.verifier import Verifier
@@ -69,6 +72,8 @@ class Broker:
         self.channel = channel
         self.peers = peers
         self._presence = presence
+        self.rights = Rights(new_authorizer(config), Audit(clock))
+        controller.subscribe(self.rights.follow)
         # Reads that clients can cause have their own threads, so that a slow disk delays neither the metadata
         # log nor the work on files.
         self.readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="gralha-read")
@@ -89,6 +94,8 @@ class Broker:
             replicas.on_failure,
         )
         self.departures = Departures()
+        self.throttle = ClientThrottle(config)
+        controller.subscribe(self.throttle.follow)
         self.warnings = WarningsOnce(logging.getLogger("gralha.broker"))
         controller.subscribe(lambda _change, image: self.departures.follow(image.brokers, clock()))
 

@@ -37,20 +37,15 @@ ANY_ADDRESS: Final = ("", "0.0.0.0", "::")
 MISSING_SECURITY: Final = {
     "ssl.engine.factory.class": "TLS by classes of Java",
     "sasl.": "SASL setting of this name",
-    "authorizer.class.name": "authorization",
-    "super.users": "authorization",
-    "allow.everyone.if.no.acl.found": "authorization",
     "principal.builder.class": "authentication",
     "delegation.token.secret.key": "delegation tokens",
     "delegation.token.master.key": "delegation tokens",
 }
-HARMLESS_SECURITY: Final = (
-    ("security.inter.broker.protocol", "plaintext"),
-    ("allow.everyone.if.no.acl.found", "true"),
-)
+HARMLESS_SECURITY: Final = (("security.inter.broker.protocol", "plaintext"),)
 # Prefixes of settings for one SASL mechanism, and the settings that may have them besides `sasl.`.
 _MECHANISM_PREFIXES: Final = ("plain", "scram-sha-256", "scram-sha-512", "oauthbearer", "gssapi")
 _OF_MECHANISMS: Final = ("connections.max.reauth.ms", "connection.failed.authentication.delay.ms")
+STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 METRICS_LISTENER: Final = "gralha.metrics.listener"
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
@@ -218,6 +213,12 @@ class NodeConfig:
         if listener.protocol == "SSL":
             return self.listener_texts(listener.name).get("ssl.client.auth", "").strip() == "required"
         return listener.protocol != "PLAINTEXT"
+
+    @property
+    def super_users(self) -> list[str]:
+        """The principals that may do everything. They are separated by semicolons."""
+        parts = (self.text("super.users") or "").split(";")
+        return [part.strip() for part in parts if part.strip()]
 
     def _protocols(self) -> dict[str, str]:
         """The security protocol of each listener name."""
@@ -402,6 +403,7 @@ def contradictions(config: NodeConfig) -> Iterator[tuple[str, str]]:
                 f"{', '.join(used)}, or set inter.broker.listener.name"
             ),
         )
+    yield from _wrong_rights(config)
     for problem in _wrong_listeners(config):
         yield "listeners", f"listeners: {problem}"
     yield from _wrong_sasl(config)
@@ -420,6 +422,21 @@ def _wrong_sasl(config: NodeConfig) -> Iterator[tuple[str, str]]:
         checks.append(lambda: config.login_to_brokers)
     for error in sasl_problems(checks):
         yield error.name, str(error)
+
+
+def _wrong_rights(config: NodeConfig) -> Iterator[tuple[str, str]]:
+    name = (config.text("authorizer.class.name") or "").strip()
+    if name and name != STANDARD_AUTHORIZER:
+        yield (
+            "authorizer.class.name",
+            f"authorizer.class.name: there is no {name} here; the only authorizer is {STANDARD_AUTHORIZER}",
+        )
+    for user in config.super_users:
+        if ":" not in user:
+            yield (
+                "super.users",
+                f"super.users: {user} has no type; write User:{user}, and separate principals by semicolons",
+            )
 
 
 def _wrong_quorum(config: NodeConfig) -> Iterator[tuple[str, str]]:

@@ -18,10 +18,12 @@ from gralha.broker.login import DEADLINE_S, Login, LoginSettings, not_logged_in
 from gralha.broker.other_protocols import PREFIX_BYTES, what_to_do, why_tls_failed
 from gralha.broker.pipeline import Api, Peer, Pipeline
 from gralha.broker.presence import Presence
+from gralha.broker.quota_use import NO_THROTTLE, Throttle
 from gralha.broker.receive_buffer import SIZE_BYTES, ReceiveBuffer
 from gralha.broker.request_meters import RequestMeters
 from gralha.broker.sending import Outbox
 from gralha.broker.warnings_once import WarningsOnce
+from gralha.protocol.ip_addresses import address_of
 from gralha.protocol.primitives import ProtocolError
 from gralha.security.tls_stream import TlsStream
 
@@ -38,12 +40,13 @@ log = logging.getLogger("gralha.broker")
 
 
 class ConnectionLimits:
-    """The limits for all connections of a broker together."""
+    """The limits for all connections of a broker together. `overrides` has the limits of single addresses."""
 
     def __init__(self, max_connections: int, max_connections_per_ip: int, max_partial_bytes: int) -> None:
         # Both may change while the broker runs. Existing connections stay.
         self.max_connections = max_connections
         self.max_connections_per_ip = max_connections_per_ip
+        self.overrides: dict[str, int] = {}
         self.max_partial_bytes = max_partial_bytes
         self.partial_bytes = 0  # of all large frames that are arriving
         self._per_host: Counter[str] = Counter()
@@ -51,10 +54,12 @@ class ConnectionLimits:
     def enter(self, host: str) -> bool:
         """Counts a connection. Returns False if it is one too many."""
         self._per_host[host] += 1
-        return (
-            self._per_host.total() <= self.max_connections
-            and self._per_host[host] <= self.max_connections_per_ip
-        )
+        return self._per_host.total() <= self.max_connections and self._per_host[host] <= self._most_of(host)
+
+    def _most_of(self, host: str) -> int:
+        if not self.overrides:
+            return self.max_connections_per_ip
+        return self.overrides.get(address_of(host), self.max_connections_per_ip)
 
     def leave(self, host: str) -> None:
         self._per_host[host] -= 1
@@ -87,6 +92,7 @@ class ConnectionSettings:
         self.created = 0
         self.closed = 0
         self.buffer = ReceiveBuffer()
+        self.throttle: Throttle = NO_THROTTLE
         # It is told when a connection with another node ends.
         self.presence: Presence | None = None
         # A dict keeps their order, so that simulated runs can be repeated.
@@ -149,6 +155,7 @@ class Connection(asyncio.BufferedProtocol):
             self.close_because,
             settings.meters,
         )
+        self._pipeline.throttle = settings.throttle
         self._outbox = Outbox(self._transport, self._resume, self._broken, isinstance(transport, TlsStream))
         if settings.login is not None:
             self._login = Login(
@@ -160,6 +167,12 @@ class Connection(asyncio.BufferedProtocol):
         settings.created += 1
         if not self._limits.enter(host):
             self.close_because("too many connections (max.connections, max.connections.per.ip)")
+            return
+        delay_ms, may_stay = settings.throttle.connected(host, settings.listener)
+        if delay_ms > 0:
+            self._pipeline.mute(delay_ms)
+            if not may_stay:
+                self._loop.call_later(delay_ms / 1000, self._end_refused)
 
     def connection_lost(self, exc: Exception | None) -> None:
         closed_here = self._closed
@@ -189,6 +202,13 @@ class Connection(asyncio.BufferedProtocol):
             log.info("closing the connection of %s:%s: %s", self.peer.host, self.peer.port, why)
             self._stop_reading()
 
+    def _end_refused(self) -> None:
+        """The address has opened too many connections in a short time."""
+        if not self._closed:
+            reason = f"{self.peer.host} opens more connections per second than its quota allows"
+            self._settings.warnings.warn(reason, "closing a connection: %s", reason)
+            self._stop_reading()
+
     def _stop_reading(self) -> None:
         self._closed = True
         self.closing_since = self._loop.time()
@@ -211,8 +231,12 @@ class Connection(asyncio.BufferedProtocol):
                 return f"its request did not arrive within {allowed_s:.0f} s"
         if self._unfinished is not None and now > self._unfinished.deadline_s:
             return f"it did not log in within {DEADLINE_S:.0f} s"
-        if now - self.active_at > max_idle_seconds and not self._pipeline.slots:
-            # A client that waits for an answer is not idle.
+        if (
+            now - self.active_at > max_idle_seconds
+            and not self._pipeline.slots
+            and not self._pipeline.is_muted
+        ):
+            # A client that waits for an answer, or is held back, is not idle.
             return "it was idle (connections.max.idle.ms)"
         return None
 

@@ -6,17 +6,19 @@ does not wait for it after the quorum has elected another one.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
 from gralha.broker.pipeline import RequestContext
 from gralha.protocol import apis
-from gralha.protocol.envelopes import address_bytes, open_response, sealed_request
+from gralha.protocol.envelopes import address_bytes, open_response, principal_bytes, sealed_request
 from gralha.protocol.errors import (
     ErrorCode,
     InconsistentClusterIdError,
     NotControllerError,
     RequestTimedOutError,
+    UnknownServerError,
 )
 from gralha.protocol.message import Message
 from gralha.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
@@ -28,6 +30,13 @@ RETRY_MAX_S: Final = 0.5
 # How long a replaced controller may still answer a request.
 LAST_WORDS_S: Final = 1.0
 FORWARD_LANE: Final = "forward"
+# The controller does not take envelopes from this broker at all. Another try would not help.
+ENVELOPE_REFUSED: Final = (
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE,
+)
+
+log = logging.getLogger("gralha.broker")
 
 
 class Controllers(Protocol):
@@ -103,10 +112,12 @@ class ControllerChannel:
         Raises REQUEST_TIMED_OUT if no controller has decided in time, and the errors of the decision.
         """
         version = context.api_version
+        peer = context.peer
         envelope = EnvelopeRequest(
             request_data=sealed_request(request, version, context.client_id),
-            request_principal=None,
-            client_host_address=address_bytes(context.peer.host),
+            # Without a principal the request is this broker's own.
+            request_principal=None if peer.is_this_node else principal_bytes(peer.principal),
+            client_host_address=address_bytes(peer.host),
         )
 
         async def here() -> Message:
@@ -186,6 +197,11 @@ def _checked(response: Message) -> Message:
 def _opened(answer: Message, request: Message, version: int) -> Message:
     """The response to a forwarded request."""
     assert isinstance(answer, EnvelopeResponse)
+    if answer.error_code in ENVELOPE_REFUSED:
+        # The client has done nothing wrong, so as in Kafka it does not learn of the brokers' own rights.
+        name = ErrorCode(answer.error_code).name
+        log.error("The active controller refuses requests that this broker forwards: %s", name)
+        raise UnknownServerError
     if answer.response_data is None or answer.error_code:
         raise PeerError(f"the controller refused the request: {ErrorCode(answer.error_code).name}")
     try:

@@ -62,7 +62,7 @@ class State(Enum):
 
 _ALLOWED: Final = {
     State.START: (API_VERSIONS, SASL_HANDSHAKE),
-    State.TOKENS: (SASL_AUTHENTICATE,),
+    State.TOKENS: (SASL_HANDSHAKE, SASL_AUTHENTICATE),
     State.EXPIRED: (SASL_HANDSHAKE,),
     State.FAILED: (),
 }
@@ -154,8 +154,11 @@ class Login:
 
     def handshake(self, mechanism: str, version: int) -> Message | Deferred:
         """The answer to a SaslHandshake request."""
+        illegal = SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+        if self.state is State.TOKENS:
+            return self._fail(AuthenticationError("there is a second SaslHandshake request"), illegal)
         if not self._may_begin(version):
-            return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)
+            return illegal
         offered = list(self._settings.mechanisms)
         if mechanism not in offered:
             response = SaslHandshakeResponse(
@@ -197,9 +200,8 @@ class Login:
             )
             return self._fail(error, response)
         lifetime_ms = self._end_session_in() if self.is_done else 0
-        return SaslAuthenticateResponse(
-            error_message=None, auth_bytes=answer, session_lifetime_ms=lifetime_ms or 0
-        )
+        # Kafka's message is empty here and not null.
+        return SaslAuthenticateResponse(auth_bytes=answer, session_lifetime_ms=lifetime_ms or 0)
 
     def _general(self) -> str:
         kind = "re-authentication" if self._is_again else "authentication"

@@ -42,6 +42,7 @@ from gralha.broker.server import Server
 from gralha.broker.start_error import HOST, METRICS, PORT, StartError
 from gralha.broker.transactions.coordination import TWO_PHASE_COMMIT_ENABLE
 from gralha.metadata.config_keys import broker_config_value
+from gralha.metadata.config_types import connection_counts
 from gralha.metadata.features import SUPPORTED_FEATURES
 from gralha.metadata.formatting import (
     MetaProperties,
@@ -205,7 +206,7 @@ class Node:
         self._broker = self._new_broker(self._controller, cluster_id, channel)
         presence = self._neighbours.presence
         self._duties = ActiveDuties(self._controller, lambda: presence.dead, self._fail)
-        await self._controller_server.serve(self._broker, presence)
+        await self._controller_server.serve(self._broker, presence, self._broker.throttle)
         if self.metrics.address is not None:
             self._watch(self.metrics.run())
         self._watch(self._controller_server.sweep())
@@ -247,7 +248,7 @@ class Node:
         await self._set_strays_aside()
         lifecycle.ready()
         await lifecycle.wait_until_running()
-        await self._server.serve(broker, self._neighbours.presence)
+        await self._server.serve(broker, self._neighbours.presence, broker.throttle)
         self._watch(self._server.sweep())
 
     def _watch(self, work: Coroutine[object, object, None]) -> None:
@@ -421,6 +422,11 @@ class Node:
         limits = self._server.limits
         limits.max_connections = int(broker_config_value("max.connections", layers) or 0)
         limits.max_connections_per_ip = int(broker_config_value("max.connections.per.ip", layers) or 0)
+        overrides = broker_config_value("max.connections.per.ip.overrides", layers) or ""
+        limits.overrides = connection_counts(overrides)
+        if self._broker is not None:
+            rate = int(broker_config_value("max.connection.creation.rate", layers) or 0)
+            self._broker.throttle.max_connection_rate = rate
 
     def _cordon(self, value: str) -> None:
         cordoned = self._logs.cordoned = cordoned_folders(value, self.config.log_dirs)
@@ -445,6 +451,7 @@ class Node:
         """The answer of this node's controller to this node's broker."""
         api = CONTROLLER_APIS[request.API_KEY]
         peer = Peer("127.0.0.1", 0, "", "User:ANONYMOUS", CONTROLLER_APIS)
+        peer.is_this_node = True
         context = RequestContext(peer, api.max_version, None)
         answer = api.handle(self._broker, context, request)
         assert answer is not None

@@ -20,6 +20,7 @@ from typing import Any, Final
 from librt.strings import read_i16_be, read_i32_be
 from mypy_extensions import i32, i64
 
+from gralha.broker.quota_use import NO_THROTTLE, Throttle, Use
 from gralha.broker.request_meters import ApiMeter, ReadMeter, RequestMeters
 from gralha.protocol.message import Message
 from gralha.protocol.primitives import Chunk, ProtocolError, Reader, Stored, Writer
@@ -86,6 +87,8 @@ class Peer:
         self.is_token_authenticated: bool = False
         # The id of the node at the other end, if it is one. `Broker.meet` sets it.
         self.node_id = -1
+        # Whether the request is this node's own. Such a request needs no rights.
+        self.is_this_node: bool = False
 
 
 class RequestContext:
@@ -195,6 +198,7 @@ class Slot:
         self.deferred: Deferred | None = None
         self.kept_bytes: i64 = 0
         self.deadline: float = 0.0  # of a deferred answer; 0 means none
+        self.use: Use | None = None  # if there are quotas
         # For a request that is handled later (`Api.in_turn`).
         self.context: RequestContext | None = None
         self.request: Message | None = None
@@ -231,11 +235,19 @@ class Pipeline:
         self.timer_at: float = 0.0
         self.leaving_soon: bool = False
         self.turn_soon: bool = False
+        self.throttle: Throttle = NO_THROTTLE
+        # While the client is over its quota, the broker does not read from it.
+        self.is_muted: bool = False
+        self.mute_timer: asyncio.TimerHandle | None = None
+        self.muted_until: float = 0.0
 
     def is_full(self) -> bool:
-        """Returns True if the client must read its answers before the broker reads from it again."""
+        """Returns True if the broker must not read from the client now: it does not read its answers, has too
+        many requests in the broker, or is over its quota.
+        """
         return (
-            self.out_bytes + self.held_bytes >= MAX_BYTES_OUT
+            self.is_muted
+            or self.out_bytes + self.held_bytes >= MAX_BYTES_OUT
             or self.weight_inside >= MAX_WEIGHT_INSIDE
             or self.kept_bytes >= MAX_BYTES_INSIDE
         )
@@ -289,6 +301,33 @@ class Pipeline:
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
+        if self.mute_timer is not None:
+            self.mute_timer.cancel()
+            self.mute_timer = None
+
+    # Quotas
+
+    def mute(self, throttle_ms: int) -> None:
+        """The client is held back. It gets answers to the requests that are in the broker already."""
+        if throttle_ms <= 0:
+            return
+        loop = asyncio.get_running_loop()
+        until = loop.time() + throttle_ms / 1000
+        if self.is_muted and until <= self.muted_until:
+            return
+        if self.mute_timer is not None:
+            self.mute_timer.cancel()
+        self.is_muted = True
+        self.muted_until = until
+        self.mute_timer = loop.call_at(until, self._unmute)
+
+    def _unmute(self) -> None:
+        self.is_muted = False
+        self.mute_timer = None
+        self.on_ready()
+
+    def _used(self, use: Use, response: Message | None) -> None:
+        self.mute(self.throttle.used(use, response))
 
     def _request(self, data: bytes, start: i64, end: i64) -> None:
         api_key = i64(read_i16_be(data, start))
@@ -305,6 +344,7 @@ class Pipeline:
             # KIP-511: an unknown version of ApiVersions is answered in version 0, with the supported
             # versions.
             version = -1
+        began_s = self.read_meter.clock() if self.throttle.is_on else 0.0
         reader = Reader(data, start + 8, end)
         reader.elements_left = MAX_ELEMENTS
         client_id = reader.nullable_string()
@@ -318,15 +358,27 @@ class Pipeline:
         read_meter = self.read_meter
         meter = read_meter.received(api_key, version, end - start, request)
         context = RequestContext(self.peer, version, client_id)
+        use: Use | None = None
+        if self.throttle.is_on:
+            use = Use(self.peer.principal, api.key, client_id, int(end - start), self.read_meter.clock)
+            use.is_of_node = meter is self.read_meter.meters.follower_fetch
         if api.in_turn and self.slots:
-            self._postpone(Slot(self, api, version, correlation_id, meter), context, request)
+            slot = Slot(self, api, version, correlation_id, meter)
+            slot.use = use
+            self._postpone(slot, context, request)
             return
         read_meter.handled(meter)
         result = api.handle(self.node, context, request)
+        if use is not None:
+            use.spent_s += self.read_meter.clock() - began_s
         if result is None:
             read_meter.leaves(meter)
+            if use is not None:
+                self._used(use, None)
             return
         if isinstance(result, Message):
+            if use is not None:
+                self._used(use, result)
             chunks = self._encode(api, version, correlation_id, result, meter)
             if self.slots:
                 slot = Slot(self, api, version, correlation_id, meter)
@@ -337,6 +389,7 @@ class Pipeline:
                 self._leave(chunks)
             return
         slot = Slot(self, api, version, correlation_id, meter)
+        slot.use = use
         if isinstance(result, Deferred):
             slot.deferred = result
             result.slot = slot
@@ -349,6 +402,8 @@ class Pipeline:
             self._wait(slot, result)
 
     def _wait(self, slot: Slot, result: Awaitable[Message | None]) -> None:
+        if slot.use is not None:
+            result = self.throttle.measured(result, slot.use)
         future = asyncio.ensure_future(result)
         slot.future = future
         self._enter(slot)
@@ -369,13 +424,18 @@ class Pipeline:
         assert context is not None
         slot.context = None
         self.read_meter.handled_in_turn(slot.meter, slot.received_s)
+        began_s = self.read_meter.clock() if slot.use is not None else 0.0
         try:
             result = slot.api.handle(self.node, context, slot.request)
+            if slot.use is not None:
+                slot.use.spent_s += self.read_meter.clock() - began_s
             assert result is not None
             assert not isinstance(result, Deferred)
             if isinstance(result, Message):
                 chunks = self._encode_for(slot, result)
             else:
+                if slot.use is not None:
+                    result = self.throttle.measured(result, slot.use)
                 slot.future = asyncio.ensure_future(result)
                 slot.future.add_done_callback(slot.finished)
                 return
@@ -404,6 +464,8 @@ class Pipeline:
                 response = future.result()
                 if response is not None:
                     chunks = self._encode_for(slot, response)
+                elif slot.use is not None:
+                    self._used(slot.use, None)
             except Exception as error:
                 log.error("%s failed", slot.api.name, exc_info=error)
                 self.on_broken(f"{slot.api.name} failed")
@@ -421,6 +483,8 @@ class Pipeline:
         try:
             if response is not None:
                 chunks = self._encode_for(slot, response)
+            elif slot.use is not None:
+                self._used(slot.use, None)
         except Exception as error:
             self.failed(slot, error)
             return
@@ -505,6 +569,8 @@ class Pipeline:
                 self.out_has_stored = True
 
     def _encode_for(self, slot: Slot, response: Message) -> list[Chunk]:
+        if slot.use is not None:
+            self._used(slot.use, response)
         return self._encode(slot.api, slot.version, slot.correlation_id, response, slot.meter)
 
     def _encode(

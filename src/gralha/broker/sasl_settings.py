@@ -204,21 +204,21 @@ def _tokens(lookup: Lookup, listener: str) -> TokenSettings:
     _check_url(place(JWKS_URL), url, lookup.items(ALLOWED_URLS, listener))
 
     def number(name: str) -> int:
-        return lookup.number(f"sasl.oauthbearer.{name}", listener, OAUTHBEARER)
+        return lookup.number(name, listener, OAUTHBEARER)
 
     rules = TokenRules(
         tuple(lookup.items("sasl.oauthbearer.expected.audience", listener, OAUTHBEARER)),
         text("sasl.oauthbearer.expected.issuer"),
         text("sasl.oauthbearer.sub.claim.name") or "sub",
         text("sasl.oauthbearer.scope.claim.name") or "scope",
-        number("clock.skew.seconds"),
+        number("sasl.oauthbearer.clock.skew.seconds"),
     )
     return TokenSettings(
         rules,
         url,
-        number("jwks.endpoint.refresh.ms"),
-        number("jwks.endpoint.retry.backoff.ms"),
-        number("jwks.endpoint.retry.backoff.max.ms"),
+        number("sasl.oauthbearer.jwks.endpoint.refresh.ms"),
+        number("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms"),
+        number("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms"),
     )
 
 

@@ -10,6 +10,7 @@ from gralha.broker.login import LoginSettings
 from gralha.broker.node_tls import ListenerTls
 from gralha.broker.pipeline import Api
 from gralha.broker.presence import Presence
+from gralha.broker.quota_use import NO_THROTTLE, Throttle
 from gralha.broker.request_meters import RequestMeters
 from gralha.security.tls_stream import TlsStream
 
@@ -72,9 +73,15 @@ class Server:
         self._servers.append(server)
         return int(server.sockets[0].getsockname()[1])
 
-    async def serve(self, broker: object, presence: Presence | None = None) -> None:
-        """Accepts clients. The handlers get `broker`. `presence` is told when nodes disconnect."""
+    async def serve(
+        self, broker: object, presence: Presence | None = None, throttle: Throttle = NO_THROTTLE
+    ) -> None:
+        """Accepts clients. The handlers get `broker`. `presence` is told when nodes disconnect.
+
+        `throttle` has the quotas of clients.
+        """
         for settings in self.listeners:
+            settings.throttle = throttle
             settings.broker = broker
             settings.presence = presence
         for server in self._servers:

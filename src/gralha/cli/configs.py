@@ -1,5 +1,6 @@
-"""kafka-configs: shows and changes configs of topics, brokers, broker loggers, client metrics and groups, and
-credentials of users (`configs_users.py`).
+"""kafka-configs: shows and changes configs of topics, brokers, broker loggers, client metrics and groups.
+
+Credentials of users are in `configs_users`, quotas of users, clients and ips in `configs_quotas`.
 """
 
 import sys
@@ -7,7 +8,15 @@ from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from gralha.cli.configs_options import configs_to_add, configs_to_delete, parse_options
+from gralha.cli.configs_options import QUOTA_TYPES, configs_to_add, configs_to_delete, parse_options
+from gralha.cli.configs_quotas import alter_quotas, quota_lines, quotas_json, quotas_of
+from gralha.cli.configs_users import (
+    alter_user,
+    credential_lines,
+    credentials_of,
+    has_credentials,
+    without_secrets,
+)
 from gralha.cli.connect import open_admin
 from gralha.cli.json_output import print_json
 from gralha.cli.program import CommandError, run
@@ -30,9 +39,7 @@ def _main(arguments: list[str]) -> int:
     options = parse_options(arguments)
     with open_admin(options, "kafka-configs") as admin:
         try:
-            if options.entity_types == ["users"]:
-                _users(admin, options)
-            elif options.alter:
+            if options.alter:
                 _alter(admin, options)
             else:
                 _describe(admin, options)
@@ -41,22 +48,12 @@ def _main(arguments: list[str]) -> int:
     return 0
 
 
-def _users(admin: "Admin", options: Namespace) -> None:
-    from gralha.cli.configs_users import alter_user, describe_users
-
-    if options.alter:
-        alter_user(admin, options.entity_names[0], configs_to_add(options), configs_to_delete(options))
-    else:
-        describe_users(admin, options)
-
-
 def explained(error: Exception, arguments: list[str]) -> Exception:
     """The broker's error together with the arguments of the command, as Kafka shows it."""
     from gralha.protocol.errors import KafkaError
 
     if not isinstance(error, KafkaError):
         return error
-    from gralha.cli.configs_users import without_secrets
     from gralha.cli.setting_errors import with_advice
 
     message = with_advice(str(error))
@@ -86,6 +83,13 @@ def _alter(admin: "Admin", options: Namespace) -> None:
     kind, name = options.entity_types[0], options.entity_names[0]
     added = configs_to_add(options)
     deleted = configs_to_delete(options)
+    if kind in QUOTA_TYPES:
+        if options.entity_types == ["users"] and has_credentials([*added, *deleted]):
+            alter_user(admin, name, added, deleted)
+        else:
+            alter_quotas(admin, options)
+        _print_completed(kind, name)
+        return
     if kind == "broker-loggers":
         _check_loggers(admin, name, [*deleted, *added])
     own = _own_names(admin, kind, name) if deleted else set()
@@ -96,6 +100,10 @@ def _alter(admin: "Admin", options: Namespace) -> None:
             _suggest(admin, kind, name)
         raise
     _warn_of_unset(kind, name, [one for one in deleted if one not in own], own)
+    _print_completed(kind, name)
+
+
+def _print_completed(kind: str, name: str) -> None:
     if name == _DEFAULTS:
         print(f"Completed updating default config for {kind} in the cluster.")
     else:
@@ -140,6 +148,9 @@ def _check_loggers(admin: "Admin", broker: str, names: list[str]) -> None:
 
 def _describe(admin: "Admin", options: Namespace) -> None:
     kind = options.entity_types[0]
+    if kind in QUOTA_TYPES:
+        _describe_clients(admin, options)
+        return
     if options.entity_names:
         name = options.entity_names[0]
         if not options.all and not _exists(admin, kind, name):
@@ -166,6 +177,21 @@ def _describe(admin: "Admin", options: Namespace) -> None:
             print(f"{'All' if options.all else 'Dynamic'} configs for {kind[:-1]} {name} are:")
         for entry in entries:
             print(entry_line(entry))
+
+
+def _describe_clients(admin: "Admin", options: Namespace) -> None:
+    """Shows quotas of users, clients and ips, and credentials of users."""
+    quotas = quotas_of(admin, options)
+    credentials: dict[str, dict[str, int]] = {}
+    if options.entity_types == ["users"] and _DEFAULTS not in options.entity_names:
+        credentials = credentials_of(admin, options.entity_names, is_quiet=bool(quotas))
+    if options.json:
+        users = [{"user": name, "scram": one} for name, one in credentials.items()]
+        shown = {"users": users} if options.entity_types == ["users"] else {}
+        print_json(quotas=quotas_json(quotas), **shown)
+        return
+    for line in [*quota_lines(quotas), *credential_lines(credentials)]:
+        print(line)
 
 
 def entity_json(kind: str, name: str, entries: "Iterable[ConfigEntry]") -> dict[str, object]:

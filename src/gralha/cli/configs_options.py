@@ -9,8 +9,8 @@ from gralha.cli.program import CommandError
 from gralha.cli.properties import load_properties
 
 ENTITY_TYPES = ("topics", "clients", "users", "brokers", "ips", "client-metrics", "groups", "broker-loggers")
-# Quotas are not configs of a resource. Their APIs are not supported yet.
-_QUOTA_TYPES = ("clients", "ips")
+# Quotas are not configs of a resource and have APIs of their own.
+QUOTA_TYPES = ("users", "clients", "ips")
 _TYPES_WITH_DEFAULTS = ("users", "clients", "brokers", "ips")
 _ENTITY_FLAGS = {
     "topic": "topics",
@@ -122,16 +122,17 @@ def _check_entity_types(types: list[str]) -> None:
         raise CommandError("At least one entity type must be specified")
     if len(types) > 1 and set(types) != {"users", "clients"}:
         raise CommandError("Only 'users' and 'clients' entity types may be specified together")
-    quotas = [kind for kind in types if kind in _QUOTA_TYPES]
-    if quotas:
-        raise CommandError(f"Quotas of {quotas[0]} cannot be shown or changed yet")
 
 
 def _check_entity_names(options: Namespace) -> None:
     kind = options.entity_types[0]
     named = any(options.entity_names)
-    if len(options.entity_names) > 1:
+    if len(options.entity_names) > len(options.entity_types):
         raise CommandError("More entity names specified than entity types")
+    if options.alter and 0 < len(options.entity_names) < len(options.entity_types):
+        raise CommandError("An entity name must be specified for every entity type")
+    if kind == "ips":
+        _check_addresses(options.entity_names)
     if named and kind in ("brokers", "broker-loggers"):
         name = options.entity_names[0]
         if not name.lstrip("-").isdigit():
@@ -151,6 +152,16 @@ def _check_entity_names(options: Namespace) -> None:
             )
     elif not named:
         raise CommandError(f"An entity name must be specified with --alter of {kind}")
+
+
+def _check_addresses(names: list[str]) -> None:
+    from gralha.protocol.ip_addresses import addresses_of
+
+    for name in filter(None, names):
+        if not addresses_of(name):
+            raise CommandError(
+                f"The entity name for ips must be a valid IP or resolvable host, but it is: {name}"
+            )
 
 
 def _check_changes(options: Namespace) -> None:

@@ -1,15 +1,14 @@
 """kafka-configs --entity-type users: the credentials of users who log in with SCRAM.
 
-Quotas of users are not supported yet. No error shows a password.
+No error shows a password. Quotas of users are in `configs_quotas`.
 """
 
 import re
 import sys
-from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from gralha.cli.json_output import print_json
+from gralha.cli.configs_quotas import OF_CLIENTS
 from gralha.cli.program import CommandError
 
 if TYPE_CHECKING:
@@ -17,18 +16,24 @@ if TYPE_CHECKING:
     from gralha.client.scram_calls import ScramUpsertion
 
 _CREDENTIAL: Final = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)", re.DOTALL)
-_QUOTAS: Final = (
-    "producer_byte_rate",
-    "consumer_byte_rate",
-    "request_percentage",
-    "controller_mutation_rate",
-)
+
+
+def has_credentials(names: Sequence[str]) -> bool:
+    """Returns True if one of these settings is a credential, and not a quota."""
+    from gralha.security.sasl.exchange import SCRAM_MECHANISMS
+
+    return any(name in SCRAM_MECHANISMS for name in names)
 
 
 def alter_user(admin: "Admin", name: str, added: Mapping[str, str], deleted: Sequence[str]) -> None:
     """Sets and removes credentials of one user."""
     _check_names(added, "added")
     _check_names(deleted, "deleted")
+    if any(name in OF_CLIENTS for name in [*added, *deleted]):
+        raise CommandError(
+            "Cannot alter both quota and SCRAM credential configs simultaneously for 'users' using "
+            "--bootstrap-server."
+        )
     if not name:
         raise CommandError(
             "The use of --entity-default or --user-defaults is not allowed with User SCRAM Credentials using "
@@ -36,15 +41,12 @@ def alter_user(admin: "Admin", name: str, added: Mapping[str, str], deleted: Seq
         )
     upsertions = [_upsertion(mechanism, value) for mechanism, value in added.items()]
     admin.alter_scram_user(name, upsertions=upsertions, deletions=deleted)
-    print(f"Completed updating config for user {name}.")
 
 
 def _check_names(names: Sequence[str] | Mapping[str, str], done: str) -> None:
     from gralha.security.sasl.exchange import SCRAM_MECHANISMS
 
-    if any(name in _QUOTAS for name in names):
-        raise CommandError("Quotas of users cannot be changed yet")
-    unknown = [name for name in names if name not in SCRAM_MECHANISMS]
+    unknown = [name for name in names if name not in SCRAM_MECHANISMS and name not in OF_CLIENTS]
     if unknown:
         raise CommandError(
             f"Only quota and SCRAM credential configs can be {done} for 'users' using --bootstrap-server. "
@@ -70,26 +72,27 @@ def _upsertion(mechanism: str, value: str) -> "ScramUpsertion":
     return ScramUpsertion(mechanism, iterations, new_salt(), found[2])
 
 
-def describe_users(admin: "Admin", options: Namespace) -> None:
-    """Shows the mechanisms and iterations of users."""
+def credentials_of(admin: "Admin", names: list[str], is_quiet: bool) -> dict[str, dict[str, int]]:
+    """The mechanisms of users with their iterations. Unless `is_quiet`, users without any are named."""
     from gralha.protocol.errors import ErrorCode, KafkaError
 
-    if "" in options.entity_names:
-        return  # the defaults of users are only quotas
     found: dict[str, dict[str, int]] = {}
-    for name, one in admin.describe_scram_users(options.entity_names).items():
+    for name, one in admin.describe_scram_users(names).items():
         if not isinstance(one, KafkaError):
             found[name] = one
-        elif one.code == ErrorCode.RESOURCE_NOT_FOUND:
-            print(f"The user '{name}' has no SCRAM credentials.", file=sys.stderr)
-        else:
+        elif one.code != ErrorCode.RESOURCE_NOT_FOUND:
             raise one
-    if options.json:
-        print_json(users=[{"user": name, "scram": one} for name, one in found.items()])
-        return
-    for name, one in found.items():
+        elif not is_quiet:
+            print(f"The user '{name}' has no SCRAM credentials.", file=sys.stderr)
+    return found
+
+
+def credential_lines(credentials: Mapping[str, Mapping[str, int]]) -> list[str]:
+    lines = []
+    for name, one in credentials.items():
         text = ", ".join(f"{mechanism}=iterations={iterations}" for mechanism, iterations in one.items())
-        print(f"SCRAM credential configs for user-principal '{name}' are {text}")
+        lines.append(f"SCRAM credential configs for user-principal '{name}' are {text}")
+    return lines
 
 
 def without_secrets(arguments: Sequence[str]) -> list[str]:

@@ -286,9 +286,10 @@ def _control_fields(record: Record) -> str:
 
 
 def _metadata_text(record: Record) -> str:
+    from gralha.cli.redaction import without_secrets
     from gralha.protocol.message_json import json_text, metadata_record_to_json
 
     try:
-        return json_text(metadata_record_to_json(record.value or b""))
+        return json_text(without_secrets(metadata_record_to_json(record.value or b"")))
     except ProtocolError as error:
         return f"Error at {record.offset}, skipping. {error}"

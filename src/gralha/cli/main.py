@@ -17,6 +17,7 @@ PROGRAMS = {
     "completion": ("completion", "print a script that completes these commands in your shell"),
 }
 KAFKA_COMMANDS = {
+    "acls": ("acls", "add, list and remove access control lists"),
     "broker-api-versions": ("broker_api_versions", "show which APIs the brokers serve"),
     "cluster": ("cluster", "show a cluster's id and nodes, unregister a broker"),
     "configs": ("configs", "show and change settings of topics and brokers"),

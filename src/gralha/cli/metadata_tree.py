@@ -11,7 +11,9 @@ from typing import Final
 
 from gralha import __version__
 from gralha.cli.feature_levels import METADATA_VERSION, level_text
+from gralha.cli.java_numbers import double_text
 from gralha.cli.metadata_file import ReadMetadata
+from gralha.cli.redaction import is_secret
 from gralha.metadata.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -26,7 +28,9 @@ from gralha.metadata.image import (
     PartitionImage,
     TopicImage,
 )
+from gralha.protocol.acls import Acl
 from gralha.protocol.batches import NO_PRODUCER_ID
+from gralha.protocol.client_quotas import CLIENT_ID, IP, USER, QuotaEntity
 from gralha.protocol.primitives import uuid_to_string
 
 Node = str | dict[str, "Node"]
@@ -38,13 +42,19 @@ _RESOURCES: Final = {
     CLIENT_METRICS_RESOURCE: "CLIENT_METRICS",
     GROUP_RESOURCE: "GROUP",
 }
+# The numbers of the SCRAM mechanisms in records.
+_MECHANISMS: Final = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
+# What the shell shows in place of a secret.
+_HIDDEN: Final = "[redacted]"
+_QUOTA_ENTITIES: Final = {CLIENT_ID: "clientId", IP: "ip", USER: "user"}
 _SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _RECOVERY_STATES: Final = ("RECOVERED", "RECOVERING")
 
 
 def tree_of(metadata: ReadMetadata) -> dict[str, Node]:
-    """The root directory. Kafka's directories for ACLs, quotas and the like are there, but empty."""
+    """The root directory. The directory of delegation tokens is there, but empty."""
     image = metadata.image
+    configs = [(one, values) for one, values in image.configs.items() if values]
     return {
         "local": {"version": __version__, "commitId": "unknown"},
         "image": {
@@ -55,11 +65,14 @@ def tree_of(metadata: ReadMetadata) -> dict[str, Node]:
                 "controllers": {str(one.id): controller_text(one) for one in image.controllers.values()},
             },
             "topics": _topics(image),
-            "configs": {_resource_name(one): dict(values) for one, values in image.configs.items() if values},
+            "configs": {_resource_name(one): _configs(one, values) for one, values in configs},
             "producerIds": {"nextProducerId": str(image.next_producer_id or NO_PRODUCER_ID)},
-            "clientQuotas": {},
-            "acls": {"byId": {}},
-            "scram": {"SCRAM-SHA-256": {}, "SCRAM-SHA-512": {}},
+            "clientQuotas": {
+                _entity_name(entity): {name: double_text(value) for name, value in values.items()}
+                for entity, values in image.client_quotas.items()
+            },
+            "acls": {"byId": {uuid_to_string(id_): acl_text(acl) for id_, acl in image.acls.by_id.items()}},
+            "scram": {name: _scram(image, number) for number, name in _MECHANISMS.items()},
             "delegationToken": {},
         },
     }
@@ -97,6 +110,31 @@ def _topic(topic: TopicImage) -> dict[str, Node]:
     return {"name": topic.name, "id": uuid_to_string(topic.id), **partitions}
 
 
+def _configs(resource: ConfigResource, values: Mapping[str, str]) -> dict[str, Node]:
+    return {name: _HIDDEN if is_secret(resource[0], name) else value for name, value in values.items()}
+
+
+def _scram(image: MetadataImage, mechanism: int) -> dict[str, Node]:
+    """The users of a mechanism. Kafka's shell prints their keys."""
+    return {
+        name: (
+            f"ScramCredentialData(salt={_HIDDEN}, storedKey={_HIDDEN}, serverKey={_HIDDEN}, "
+            f"iterations={credential.iterations})"
+        )
+        for (name, number), credential in image.scram.items()
+        if number == mechanism
+    }
+
+
+def _entity_name(entity: QuotaEntity) -> str:
+    """The name of a directory of quotas. Kafka leaves defaults out, so that it has several without a name."""
+    return "_".join(f"{_QUOTA_ENTITIES[kind]}({_escaped(name or '')})" for kind, name in entity)
+
+
+def _escaped(name: str) -> str:
+    return name.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
+
+
 def _resource_name(resource: ConfigResource) -> str:
     kind, name = resource
     type_name = _RESOURCES.get(kind, "UNKNOWN")
@@ -123,6 +161,14 @@ def controller_text(controller: ControllerRegistration) -> str:
         f"ControllerRegistration(id={controller.id}, "
         f"incarnationId={uuid_to_string(controller.incarnation_id)}, zkMigrationReady=false, "
         f"listeners={_endpoints(controller.endpoints)}, supportedFeatures={_ranges(controller.features)})"
+    )
+
+
+def acl_text(acl: Acl) -> str:
+    return (
+        f"StandardAcl(resourceType={acl.resource_type.name}, resourceName={acl.resource_name}, "
+        f"patternType={acl.pattern_type.name}, principal={acl.principal}, host={acl.host}, "
+        f"operation={acl.operation.name}, permissionType={acl.permission.name})"
     )
 
 

@@ -8,12 +8,14 @@ describes.
 
 from typing import Self
 
+from gralha.client.acl_calls import AclCalls
 from gralha.client.broker_calls import BrokerCalls
 from gralha.client.config_calls import ConfigCalls
 from gralha.client.group_calls import GroupCalls
 from gralha.client.group_offset_calls import GroupOffsetCalls
 from gralha.client.partition_calls import PartitionCalls
 from gralha.client.quorum_calls import QuorumCalls
+from gralha.client.quota_calls import QuotaCalls
 from gralha.client.reassignment_calls import ReassignmentCalls
 from gralha.client.scram_calls import ScramCalls
 from gralha.client.topic_calls import TopicCalls
@@ -31,6 +33,8 @@ class Admin(
     GroupOffsetCalls,
     TransactionCalls,
     ScramCalls,
+    AclCalls,
+    QuotaCalls,
 ):
     """All admin calls. `close` also closes the cluster."""
 

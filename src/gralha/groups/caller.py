@@ -1,5 +1,6 @@
 """The client that sent a request to a group."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 
@@ -9,3 +10,5 @@ class Caller(NamedTuple):
     client_id: str
     client_host: str
     api_version: int
+    # Whether the client may describe a topic. None: it may describe all.
+    may_describe: Callable[[str], bool] | None = None

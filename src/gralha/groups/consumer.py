@@ -134,7 +134,8 @@ class ConsumerProtocol:
         else:
             before = self.present_member(draft.group, member_id, request.instance_id)
             check_member_epoch(before, request.member_epoch, owned)
-        after = self.update(draft, before, updated_member(before, caller, request), owned, now_ms)
+        member = updated_member(before, caller, request)
+        after = self.update(draft, before, member, owned, now_ms, caller.may_describe)
         self.schedule_session(request.group_id, member_id, now_ms)
         response = ConsumerGroupHeartbeatResponse(
             member_id=member_id,
@@ -221,6 +222,7 @@ class ConsumerProtocol:
         member: ConsumerMember,
         owned: Assignment | None,
         now_ms: int,
+        may_describe: Callable[[str], bool] | None = None,
     ) -> ConsumerMember:
         """Take over what a member says of itself, and bring the group up to date. Returns the member."""
         if member != before:
@@ -228,15 +230,16 @@ class ConsumerProtocol:
         subscription_changed = (
             member.topic_names != before.topic_names or member.topic_regex != before.topic_regex
         )
-        regexes_changed = self._update_regexes(draft, now_ms)
+        regexes_changed = self._update_regexes(draft, now_ms, may_describe)
         self._update_epoch(draft, subscription_changed or regexes_changed)
         self._update_target(draft, now_ms)
         return self._reconcile(draft, member, owned, subscription_changed, now_ms)
 
-    def _update_regexes(self, draft: Draft, now_ms: int) -> bool:
+    def _update_regexes(self, draft: Draft, now_ms: int, may_describe: Callable[[str], bool] | None) -> bool:
+        """As in Kafka, expressions find the topics that the member which looks them up may describe."""
         group = draft.group
         changed = subscriptions.changed_regexes(
-            group, self._topics, self._config.consumer_regex_refresh_interval_ms, now_ms
+            group, self._topics, self._config.consumer_regex_refresh_interval_ms, now_ms, may_describe
         )
         for expression, regex in changed.items():
             if regex is None:

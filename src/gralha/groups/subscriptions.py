@@ -28,17 +28,24 @@ def regex_matcher(expression: str) -> Callable[[str], object]:
         ) from None
 
 
-def matching_topics(expression: str, topics: Topics) -> frozenset[str]:
+def matching_topics(
+    expression: str, topics: Topics, may_describe: Callable[[str], bool] | None = None
+) -> frozenset[str]:
     """The names of the topics that match. Another broker may accept an expression that is invalid here."""
     try:
         matches = regex_matcher(expression)
     except InvalidRegularExpressionError:
         return frozenset()
-    return frozenset(name for name in topics.names() if matches(name))
+    found = frozenset(name for name in topics.names() if matches(name))
+    return found if may_describe is None else frozenset(filter(may_describe, found))
 
 
 def changed_regexes(
-    group: ConsumerGroup, topics: Topics, refresh_interval_ms: int, now_ms: int
+    group: ConsumerGroup,
+    topics: Topics,
+    refresh_interval_ms: int,
+    now_ms: int,
+    may_describe: Callable[[str], bool] | None = None,
 ) -> dict[str, Regex | None]:
     """The expressions that match other topics now, or None for one that no member subscribes with."""
     subscribed = group.subscribed_regexes
@@ -49,7 +56,7 @@ def changed_regexes(
     for expression in sorted(subscribed):
         before = group.regexes.get(expression)
         if before is None or refresh:
-            found = matching_topics(expression, topics)
+            found = matching_topics(expression, topics, may_describe)
             if before is None or before.topics != found:
                 changed[expression] = Regex(found, version, now_ms)
                 is_up_to_date = is_up_to_date and before is None

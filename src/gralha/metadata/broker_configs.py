@@ -12,6 +12,7 @@ from typing import Final
 
 from gralha.metadata.broker_coordinator_configs import COORDINATOR_SECTIONS
 from gralha.metadata.broker_log_configs import LOG_SECTIONS
+from gralha.metadata.broker_rights_configs import RIGHTS_SECTIONS
 from gralha.metadata.broker_sasl_configs import SASL_SECTIONS
 from gralha.metadata.broker_security_configs import SECURITY_SECTIONS
 from gralha.metadata.config_notation import read_keys
@@ -46,7 +47,8 @@ inter.broker.listener.name: string
 security.inter.broker.protocol: string = PLAINTEXT; one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
     The security protocol between brokers if inter.broker.listener.name is not set.
 early.start.listeners: list; high
-    Accepted without effect: there is no authorization yet that a listener could wait for.
+    Accepted without effect: controllers always listen early, and let only super users in until the ACLs are
+    loaded. Brokers accept clients after that.
 """
 
 _QUORUM: Final = """
@@ -128,10 +130,11 @@ max.connections: int = 10000; at least 0; cluster-wide
     that a broken client cannot use up the file descriptors.
 max.connections.per.ip: int = 5000; at least 0; cluster-wide
     How many connections one client address may have. Apache Kafka has no limit by default.
-max.connections.per.ip.overrides: string =; cluster-wide
-    Accepted without effect: all addresses have the limit of max.connections.per.ip.
+max.connections.per.ip.overrides: string =; connection counts; cluster-wide
+    Limits of single addresses in place of max.connections.per.ip, as in 10.0.0.1:200,localhost:500.
 max.connection.creation.rate: int = max; at least 0; cluster-wide
-    Accepted without effect: the rate of new connections is not limited.
+    How many new connections per second the broker serves. More of them wait. Connections between nodes do not
+    count if they have a listener of their own.
 request.timeout.ms: int = 30000; high
     How long a broker waits for the answer of another one about a transaction. Requests of replication and of
     the quorum have replica.socket.timeout.ms and controller.quorum.request.timeout.ms.
@@ -213,6 +216,7 @@ BROKER_SECTIONS: Final[dict[str, str]] = {
     **LOG_SECTIONS,
     **COORDINATOR_SECTIONS,
     **SASL_SECTIONS,
+    **RIGHTS_SECTIONS,
     "Threads and metrics": _THREADS,
     "Of Gralha alone": _GRALHA,
 }

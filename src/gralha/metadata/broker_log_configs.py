@@ -138,13 +138,13 @@ follower.replication.throttled.rate: long = max; at least 0; cluster-wide
 replica.alter.log.dirs.io.max.bytes.per.second: long = max; at least 0; cluster-wide
     Accepted without effect: replicas cannot be moved between folders yet.
 quota.window.num: int = 11; at least 1; low
-    Accepted without effect: there are no client quotas yet.
+    How many windows client quotas count, the current one included.
 quota.window.size.seconds: int = 1; at least 1; low
-    Accepted without effect: there are no client quotas yet.
+    How long a window of client quotas is.
 controller.quota.window.num: int = 11; at least 1; low
-    Accepted without effect: there is no quota on topic changes yet.
+    How many windows the quota on created and deleted partitions has. A client may use them all at once.
 controller.quota.window.size.seconds: int = 1; at least 1; low
-    Accepted without effect: there is no quota on topic changes yet.
+    How long a window of the quota on created and deleted partitions is.
 """
 
 LOG_SECTIONS: Final = {

@@ -11,7 +11,7 @@ the default is null. `max` is the largest number of the type. Then, in any order
 
 - the allowed values: `at least N`, `A to B`, `A to B or C`, `one of A, B`, `one of any case A, B`, for lists
   `some of A, B` and `at least one of A, B`, `distinct`, `distinct, not empty`, `throttled replicas`,
-  `offset reset`
+  `offset reset`, `connection counts`
 - the importance: `high` or `low`; medium is not written
 - `cluster-wide` or `per-broker` for a broker config that may change while the broker runs
 - `internal` for a config that is shown only if it is set
@@ -30,6 +30,7 @@ from gralha.metadata.config_types import (
     at_least,
     between,
     between_or,
+    connection_overrides,
     distinct_items,
     format_value,
     offset_reset,
@@ -132,4 +133,5 @@ _NAMED_VALIDATORS: Final = {
     "distinct, not empty": distinct_items(may_be_empty=False),
     "throttled replicas": throttled_replicas(),
     "offset reset": offset_reset(),
+    "connection counts": connection_overrides(),
 }

@@ -343,6 +343,37 @@ def throttled_replicas() -> Validator:
     return Validator(text, check, shows_list=True)
 
 
+def connection_counts(text: str) -> dict[str, int]:
+    """The addresses and numbers in `max.connections.per.ip.overrides`. Raises ValueError."""
+    from gralha.protocol.ip_addresses import addresses_of  # rarely needed, and every command imports this
+
+    counts: dict[str, int] = {}
+    for item in filter(None, (one.strip() for one in text.split(","))):
+        name, _, count = item.rpartition(":")
+        addresses = addresses_of(name.strip().removeprefix("[").removesuffix("]"))
+        if not addresses:
+            raise ValueError(f"{name.strip() or item} is neither an IP address nor localhost")
+        if not count.strip().isdecimal():
+            raise ValueError(f"{count} is not a number of connections")
+        counts |= dict.fromkeys(addresses, int(count))
+    return counts
+
+
+def connection_overrides() -> Validator:
+    """Addresses with their numbers of connections."""
+    text = "address:number,address:number,..."
+
+    def check(value: ConfigValue) -> str | None:
+        assert isinstance(value, str)
+        try:
+            connection_counts(value)
+        except ValueError as error:
+            return f"{error}; it must be {text}"
+        return None
+
+    return Validator(text, check)
+
+
 def offset_reset() -> Validator:
     """The start of a share group: `latest`, `earliest`, or `by_duration:` and an ISO 8601 duration."""
     text = "latest, earliest or by_duration:PnDTnHnMn.nS"

@@ -12,6 +12,7 @@ partition of an unknown topic, a broker epoch that is not the current one) raise
 from collections.abc import Callable
 from typing import Any, Final
 
+from gralha.metadata.acls import AclsDelta, changed_between
 from gralha.metadata.image import (
     NO_LEADER_CHANGE,
     TOPIC_RESOURCE,
@@ -27,8 +28,8 @@ from gralha.metadata.image import (
     ScramKey,
     TopicImage,
 )
-from gralha.metadata.shared_map import SharedMapChange
 from gralha.metadata.topic_names import unified_name
+from gralha.protocol.client_quotas import QuotaEntity, quota_entity
 from gralha.protocol.message import Message
 from gralha.protocol.messages.broker_records import (
     BrokerEndpoint,
@@ -43,12 +44,15 @@ from gralha.protocol.messages.broker_records import (
     UnregisterBrokerRecord,
 )
 from gralha.protocol.messages.cluster_records import (
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     NoOpRecord,
     ProducerIdsRecord,
 )
 from gralha.protocol.messages.security_records import (
+    AccessControlEntryRecord,
+    RemoveAccessControlEntryRecord,
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
@@ -59,6 +63,7 @@ from gralha.protocol.messages.topic_records import (
     RemoveTopicRecord,
     TopicRecord,
 )
+from gralha.protocol.shared_map import SharedMapChange
 
 
 class ImageDelta:
@@ -76,6 +81,8 @@ class ImageDelta:
         self._features: dict[str, int] | None = None
         self._scram: dict[ScramKey, ScramCredential] | None = None
         self._next_producer_id = image.next_producer_id
+        self._acls: AclsDelta | None = None
+        self._client_quotas: dict[QuotaEntity, dict[str, float]] | None = None
         # The partitions that this delta has copied and may change in place, by topic id.
         self._own_partitions: dict[bytes, dict[int, PartitionImage]] = {}
         self._own_configs: set[ConfigResource] = set()
@@ -103,17 +110,23 @@ class ImageDelta:
             before.features if self._features is None else self._features,
             self._next_producer_id,
             before.scram if self._scram is None else self._scram,
+            before.acls if self._acls is None else self._acls.finish(),
+            before.client_quotas if self._client_quotas is None else self._client_quotas,
         )
         return after, self._change(after)
 
     def _change(self, after: MetadataImage) -> ImageChange:
         before = self._before
         changed = [after.topics_by_id[id_] for id_ in self._own_partitions]
+        added_acls, removed_acls = ([], []) if self._acls is None else self._acls.changed(after.acls)
         return ImageChange(
             changed_topics=changed,
             deleted_topics=list(self._deleted_topics.values()),
             changed_configs=sorted(self._own_configs),
             changed_brokers=_changed_keys(before.brokers, after.brokers),
+            added_acls=added_acls,
+            removed_acls=removed_acls,
+            client_quotas_changed=before.client_quotas != after.client_quotas,
         )
 
     # Topics
@@ -300,6 +313,19 @@ class ImageDelta:
             _features(record.features),
         )
 
+    # Access control lists
+
+    def _own_acls(self) -> AclsDelta:
+        if self._acls is None:
+            self._acls = AclsDelta(self._before.acls)
+        return self._acls
+
+    def _apply_acl(self, record: AccessControlEntryRecord) -> None:
+        self._own_acls().add(record)
+
+    def _apply_remove_acl(self, record: RemoveAccessControlEntryRecord) -> None:
+        self._own_acls().remove(record)
+
     # The rest
 
     def _apply_feature(self, record: FeatureLevelRecord) -> None:
@@ -328,6 +354,18 @@ class ImageDelta:
     def _apply_remove_scram(self, record: RemoveUserScramCredentialRecord) -> None:
         if self._own_scram().pop((record.name, record.mechanism), None) is None:
             raise MetadataError(f"a record removes a SCRAM credential of {record.name} that does not exist")
+
+    def _apply_client_quota(self, record: ClientQuotaRecord) -> None:
+        if self._client_quotas is None:
+            self._client_quotas = {one: dict(values) for one, values in self._before.client_quotas.items()}
+        entity = quota_entity((one.entity_type, one.entity_name) for one in record.entity)
+        values = self._client_quotas.setdefault(entity, {})
+        if record.remove:
+            values.pop(record.key, None)
+        else:
+            values[record.key] = record.value
+        if not values:
+            del self._client_quotas[entity]
 
     def _apply_nothing(self, record: NoOpRecord) -> None:
         """The controller writes this record after a quiet time. It changes nothing."""
@@ -373,17 +411,23 @@ def _changed_keys(before: Any, after: Any) -> list[Any]:
 def change_between(before: MetadataImage, after: MetadataImage) -> ImageChange:
     """The change between two images without the records between them, after a snapshot was loaded."""
     changed = [topic for id_, topic in after.topics_by_id.items() if topic != before.topics_by_id.get(id_)]
+    added_acls, removed_acls = changed_between(before.acls, after.acls)
     return ImageChange(
         changed_topics=changed,
         deleted_topics=[topic for id_, topic in before.topics_by_id.items() if id_ not in after.topics_by_id],
         changed_configs=_changed_keys(before.configs, after.configs),
         changed_brokers=_changed_keys(before.brokers, after.brokers),
+        added_acls=added_acls,
+        removed_acls=removed_acls,
+        client_quotas_changed=before.client_quotas != after.client_quotas,
     )
 
 
 _HANDLERS: Final[dict[type[Message], Callable[[ImageDelta, Any], None]]] = {
+    AccessControlEntryRecord: ImageDelta._apply_acl,
     BrokerRegistrationChangeRecord: ImageDelta._apply_broker_change,
     ClearElrRecord: ImageDelta._apply_clear_elr,
+    ClientQuotaRecord: ImageDelta._apply_client_quota,
     ConfigRecord: ImageDelta._apply_config,
     FeatureLevelRecord: ImageDelta._apply_feature,
     FenceBrokerRecord: ImageDelta._apply_fence,
@@ -393,6 +437,7 @@ _HANDLERS: Final[dict[type[Message], Callable[[ImageDelta, Any], None]]] = {
     ProducerIdsRecord: ImageDelta._apply_producer_ids,
     RegisterBrokerRecord: ImageDelta._apply_register_broker,
     RegisterControllerRecord: ImageDelta._apply_register_controller,
+    RemoveAccessControlEntryRecord: ImageDelta._apply_remove_acl,
     RemoveTopicRecord: ImageDelta._apply_remove_topic,
     RemoveUserScramCredentialRecord: ImageDelta._apply_remove_scram,
     TopicRecord: ImageDelta._apply_topic,

@@ -6,10 +6,14 @@ that did not change. An image is made from records alone, both at start and whil
 is the same. `snapshot` does the reverse: it makes the records of an image.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from gralha.metadata.shared_map import SharedMap
+from gralha.metadata.acls import EMPTY_ACLS, AclsImage
+from gralha.metadata.errors import MetadataError as MetadataError
+from gralha.protocol.acls import Acl
+from gralha.protocol.client_quotas import ClientQuotas
+from gralha.protocol.shared_map import SharedMap
 
 NO_LEADER: Final = -1
 NO_LEADER_CHANGE: Final = -2
@@ -26,10 +30,7 @@ ConfigResource = tuple[int, str]
 # The name of a user, and the number of a SCRAM mechanism (1: SCRAM-SHA-256, 2: SCRAM-SHA-512).
 ScramKey = tuple[str, int]
 _NO_CONFIGS: Final[Mapping[str, str]] = {}
-
-
-class MetadataError(Exception):
-    """Records contradict the records before them. The node stops, because its image is wrong."""
+_NO_QUOTAS: Final[ClientQuotas] = {}
 
 
 class Endpoint(NamedTuple):
@@ -124,6 +125,8 @@ class MetadataImage(NamedTuple):
     features: Mapping[str, int]
     next_producer_id: int
     scram: Mapping[ScramKey, ScramCredential] = {}
+    acls: AclsImage = EMPTY_ACLS
+    client_quotas: ClientQuotas = _NO_QUOTAS
 
     def topic(self, name: str) -> TopicImage | None:
         """A topic by its name."""
@@ -159,6 +162,9 @@ class ImageChange(NamedTuple):
     deleted_topics: list[TopicImage]
     changed_configs: list[ConfigResource]
     changed_brokers: list[int]
+    added_acls: Sequence[Acl] = ()
+    removed_acls: Sequence[Acl] = ()
+    client_quotas_changed: bool = False
 
     @property
     def changed_topic_configs(self) -> list[str]:

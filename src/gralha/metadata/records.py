@@ -16,12 +16,15 @@ from gralha.protocol.messages.broker_records import (
     UnregisterBrokerRecord,
 )
 from gralha.protocol.messages.cluster_records import (
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     NoOpRecord,
     ProducerIdsRecord,
 )
 from gralha.protocol.messages.security_records import (
+    AccessControlEntryRecord,
+    RemoveAccessControlEntryRecord,
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
@@ -37,8 +40,10 @@ from gralha.protocol.primitives import ProtocolError, Reader, Writer
 FRAME_VERSION: Final = 1
 
 RECORD_TYPES: Final[tuple[type[Message], ...]] = (
+    AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
     ClearElrRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     FenceBrokerRecord,
@@ -48,6 +53,7 @@ RECORD_TYPES: Final[tuple[type[Message], ...]] = (
     ProducerIdsRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,

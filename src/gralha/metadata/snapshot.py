@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from gralha.metadata.acls import acl_record
 from gralha.metadata.image import (
     METADATA_VERSION,
     BrokerRegistration,
@@ -9,6 +10,7 @@ from gralha.metadata.image import (
     MetadataImage,
     PartitionImage,
 )
+from gralha.protocol.client_quotas import QuotaEntity
 from gralha.protocol.message import Message
 from gralha.protocol.messages.broker_records import (
     BrokerEndpoint,
@@ -18,7 +20,13 @@ from gralha.protocol.messages.broker_records import (
     RegisterBrokerRecord,
     RegisterControllerRecord,
 )
-from gralha.protocol.messages.cluster_records import ConfigRecord, FeatureLevelRecord, ProducerIdsRecord
+from gralha.protocol.messages.cluster_records import (
+    ClientQuotaRecord,
+    ConfigRecord,
+    EntityData,
+    FeatureLevelRecord,
+    ProducerIdsRecord,
+)
 from gralha.protocol.messages.security_records import UserScramCredentialRecord
 from gralha.protocol.messages.topic_records import PartitionRecord, TopicRecord
 
@@ -48,8 +56,13 @@ def snapshot_records(image: MetadataImage) -> Iterator[Message]:
             server_key=credential.server_key,
             iterations=credential.iterations,
         )
+    for entity, quotas in image.client_quotas.items():
+        for name, limit in quotas.items():
+            yield quota_record(entity, name, limit)
     if image.next_producer_id:
         yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
+    for acl_id, acl in image.acls.by_id.items():
+        yield acl_record(acl_id, acl)
 
 
 def _feature_records(features: Mapping[str, int]) -> Iterator[Message]:
@@ -85,6 +98,13 @@ def controller_record(controller: ControllerRegistration) -> RegisterControllerR
             for one in controller.endpoints
         ],
         features=[ControllerFeature(name, *levels) for name, levels in controller.features.items()],
+    )
+
+
+def quota_record(entity: QuotaEntity, name: str, value: float | None) -> ClientQuotaRecord:
+    """The record that sets a quota. A value of None removes it."""
+    return ClientQuotaRecord(
+        entity=[EntityData(*part) for part in entity], key=name, value=value or 0.0, remove=value is None
     )
 
 

@@ -1,12 +1,14 @@
 """The values of access control lists, with the numbers that Kafka's messages and records have."""
 
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 CLUSTER_NAME: Final = "kafka-cluster"
 ANY_NAME: Final = "*"
 ANY_HOST: Final = "*"
 ANY_PRINCIPAL: Final = "User:*"
+
+E = TypeVar("E", bound=IntEnum)
 
 
 class ResourceType(IntEnum):
@@ -72,3 +74,11 @@ class Acl(NamedTuple):
     host: str
     operation: Operation
     permission: Permission
+
+
+def enumerated(kind: type[E], number: int) -> E:
+    """A member of an enumeration above, UNKNOWN if there is none with this number."""
+    try:
+        return kind(number)
+    except ValueError:
+        return kind(0)

@@ -1,11 +1,14 @@
 """The content of an Envelope (KIP-590): a request or response with its header, without its size."""
 
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from gralha.protocol import apis
 from gralha.protocol.message import Message
+from gralha.protocol.messages.default_principal_data import DefaultPrincipalData
 from gralha.protocol.primitives import ProtocolError, Reader, Writer
+
+PRINCIPAL_VERSION: Final = 0
 
 
 class OpenedRequest(NamedTuple):
@@ -67,6 +70,29 @@ def open_response(data: bytes, api: apis.Api, version: int) -> Message:
         return api.response.decode(reader, version)
     except IndexError:
         raise ProtocolError("the response in an envelope ends too early") from None
+
+
+def principal_bytes(principal: str, token_authenticated: bool = False) -> bytes:
+    """The bytes of a principal, as Kafka's DefaultKafkaPrincipalBuilder writes them: version, then fields."""
+    kind, _, name = principal.partition(":")
+    writer = Writer()
+    writer.write_int16(PRINCIPAL_VERSION)
+    DefaultPrincipalData(kind, name, token_authenticated).encode(writer, PRINCIPAL_VERSION)
+    return writer.to_bytes()
+
+
+def principal_of(data: bytes) -> DefaultPrincipalData:
+    """The principal that a broker has sent. Raises ProtocolError if it cannot be read."""
+    try:
+        reader = Reader(data)
+        if reader.int16() != PRINCIPAL_VERSION:
+            raise ProtocolError("an envelope with a principal of an unknown version")
+        principal = DefaultPrincipalData.decode(reader, PRINCIPAL_VERSION)
+    except IndexError:
+        raise ProtocolError("the principal in an envelope ends too early") from None
+    if reader.remaining() or not principal.type:
+        raise ProtocolError("an envelope with a malformed principal")
+    return principal
 
 
 def address_bytes(host: str) -> bytes:

@@ -296,7 +296,7 @@ def _is_pem(content: bytes, store: Store) -> bool:
 def _as_file(content: bytes) -> Iterator[str]:
     """A file with secret content, for functions that take nothing else."""
     if hasattr(os, "memfd_create"):
-        number = os.memfd_create("key", os.MFD_CLOEXEC)
+        number = os.memfd_create("key")
         path = f"/proc/self/fd/{number}"
         remove: Callable[[], None] | None = None
     else:

@@ -13,7 +13,7 @@ works on top of it: requests are decrypted into the inner protocol's own buffer,
 - Answers of several chunks become few TLS records, and leave with one call.
 
 The inner protocol is connected when the socket is, so that the server counts and ends connections that never
-finish their handshake. What it writes before the end of the handshake is kept until then.
+finish their handshake. Its answers wait for the end of the handshake.
 """
 
 import asyncio
@@ -26,7 +26,8 @@ from typing import Any, Final, cast
 RECORD_BYTES: Final = 16 * 1024
 # Ciphertext for OpenSSL at a time, and plaintext to encrypt at a time. Its queues get about as large as that.
 PIECE_BYTES: Final = 4 * RECORD_BYTES
-CIPHERTEXT_BYTES: Final = 256 * 1024
+# As much as plaintext connections receive at a time, so that long requests arrive whole.
+CIPHERTEXT_BYTES: Final = 1024 * 1024
 # The first bytes of a failed handshake, which show what the other side speaks.
 BEGINNING_BYTES: Final = 16
 

@@ -50,6 +50,10 @@ class InstantController:
         self.failure = None
         self._subscribers = []
 
+    @property
+    def latest_image(self):
+        return self.image
+
     def subscribe(self, callback):
         self._subscribers.append(callback)
 
@@ -119,9 +123,18 @@ def make_broker(folder, brokers=1, fenced=(), disk=None, **configs):
 class Client:
     """Asks a broker as a connection would: a frame goes in, a frame comes out."""
 
-    def __init__(self, broker, listener="PLAINTEXT", max_request_bytes=1 << 20):
+    def __init__(
+        self,
+        broker,
+        listener="PLAINTEXT",
+        max_request_bytes=1 << 20,
+        principal="User:ANONYMOUS",
+        host="127.0.0.1",
+    ):
         self.broker = broker
         self.apis = client_apis(broker.config.flag(TWO_PHASE_COMMIT_ENABLE))
+        self.principal = principal
+        self.host = host
         self.listener = listener
         self.max_request_bytes = max_request_bytes
 
@@ -164,7 +177,7 @@ class Client:
         return pipeline
 
     def _pipeline(self, on_ready, on_broken):
-        peer = Peer("127.0.0.1", 50000, self.listener, "User:ANONYMOUS", self.apis)
+        peer = Peer(self.host, 50000, self.listener, self.principal, self.apis)
         meters = RequestMeters(time.monotonic)
         return Pipeline(self.broker, peer, self.max_request_bytes, on_ready, on_broken, meters)
 

@@ -7,8 +7,10 @@ from collections.abc import Awaitable
 
 import pytest
 
+from gralha.broker.audit import Audit
 from gralha.broker.handlers import CONTROLLER_APIS
 from gralha.broker.pipeline import Peer, RequestContext
+from gralha.broker.rights import Rights
 from gralha.metadata.features import BOOTSTRAP_FEATURES, SUPPORTED_FEATURES
 from gralha.protocol.errors import ErrorCode, NotControllerError
 from gralha.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
@@ -59,6 +61,7 @@ class Node:
 
     def __init__(self, image):
         self.controller = Controller(image)
+        self.rights = Rights(None, Audit(lambda: 0))
 
     def meet(self, peer, node_id):
         """It has no neighbours."""

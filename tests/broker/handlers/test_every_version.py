@@ -9,20 +9,30 @@ from gralha.protocol import apis
 from gralha.protocol.apis import ApiKey
 from gralha.protocol.message import Message
 from gralha.protocol.messages import alter_configs as legacy
+from gralha.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryData,
+    OpData,
+)
 from gralha.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
     ReassignableTopic,
 )
 from gralha.protocol.messages.api_versions import ApiVersionsRequest
+from gralha.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from gralha.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from gralha.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from gralha.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from gralha.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
 from gralha.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from gralha.protocol.messages.describe_acls import DescribeAclsRequest
+from gralha.protocol.messages.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
 from gralha.protocol.messages.describe_cluster import DescribeClusterRequest
 from gralha.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from gralha.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
@@ -148,6 +158,9 @@ REQUESTS: dict[ApiKey, Callable[..., Message]] = {
         ]
     ),
     ApiKey.DESCRIBE_LOG_DIRS: lambda version, _: DescribeLogDirsRequest(topics=None),
+    ApiKey.DESCRIBE_ACLS: lambda version, _: DescribeAclsRequest(2, "a", 3, None, None, 1, 1),
+    ApiKey.CREATE_ACLS: lambda version, _: CreateAclsRequest([AclCreation(2, "a", 3, "User:a", "*", 3, 3)]),
+    ApiKey.DELETE_ACLS: lambda version, _: DeleteAclsRequest([DeleteAclsFilter(2, None, 3, None, "*", 1, 1)]),
     ApiKey.CREATE_PARTITIONS: lambda version, _: CreatePartitionsRequest(
         topics=[CreatePartitionsTopic(name=name, count=2, assignments=None) for name in ("a", "nope")]
     ),
@@ -186,6 +199,18 @@ REQUESTS: dict[ApiKey, Callable[..., Message]] = {
         feature_updates=[FeatureUpdateKey(feature="group.version", max_version_level=1)]
     ),
     ApiKey.UNREGISTER_BROKER: lambda version, _: UnregisterBrokerRequest(broker_id=9),
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: lambda version, _: DescribeClientQuotasRequest(
+        components=[ComponentData(entity_type="user", match_type=2, match=None)]
+    ),
+    ApiKey.ALTER_CLIENT_QUOTAS: lambda version, _: AlterClientQuotasRequest(
+        entries=[
+            EntryData(
+                entity=[EntityData(entity_type="user", entity_name=name)],
+                ops=[OpData(key="producer_byte_rate", value=1000.0)],
+            )
+            for name in ("alice", None, "")
+        ]
+    ),
     **group_messages.REQUESTS,
     **security_messages.REQUESTS,
     **transaction_messages.REQUESTS,

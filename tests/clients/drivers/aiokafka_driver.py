@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ssl
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -22,6 +23,8 @@ from tests.clients.driver import (
     Message,
     Outgoing,
     Placed,
+    Tls,
+    security_for_python,
 )
 
 T = TypeVar("T")
@@ -49,12 +52,13 @@ class AiokafkaDriver(Driver):
     NAME = "aiokafka"
     CANNOT = {"offset_of_the_newest_record": "it asks ListOffsets only by time, for earliest and for latest"}
 
-    def __init__(self, bootstrap: str, login: Login | None = None) -> None:
-        super().__init__(bootstrap, login)
-        self._connection: dict[str, Any] = {
-            "bootstrap_servers": bootstrap,
-            **({} if login is None else login.for_python()),
-        }
+    def __init__(self, bootstrap: str, tls: Tls | None = None, login: Login | None = None) -> None:
+        super().__init__(bootstrap, tls, login)
+        self._connection: dict[str, Any] = {"bootstrap_servers": bootstrap, **security_for_python(tls, login)}
+        if tls is not None:
+            context = ssl.create_default_context(cafile=tls.authority)
+            context.load_cert_chain(tls.key)
+            self._connection["ssl_context"] = context
         self._runner = asyncio.Runner()
         self._admin = self._run(self._start_admin())
 

@@ -32,6 +32,8 @@ from tests.clients.driver import (
     Message,
     Outgoing,
     Placed,
+    Tls,
+    security_for_librdkafka,
 )
 from tests.received import headers_of, place_of
 
@@ -61,12 +63,9 @@ def result_of(future: Future[Any]) -> Any:
 class ConfluentDriver(Driver):
     NAME = "confluent-kafka"
 
-    def __init__(self, bootstrap: str, login: Login | None = None) -> None:
-        super().__init__(bootstrap, login)
-        self._connection = {
-            "bootstrap.servers": bootstrap,
-            **({} if login is None else login.for_librdkafka()),
-        }
+    def __init__(self, bootstrap: str, tls: Tls | None = None, login: Login | None = None) -> None:
+        super().__init__(bootstrap, tls, login)
+        self._connection = {"bootstrap.servers": bootstrap, **security_for_librdkafka(tls, login)}
         # Silent, because it outlives the broker at the end of a test run and would log that.
         self._admin = AdminClient({**self._connection, "log_level": 0})
 

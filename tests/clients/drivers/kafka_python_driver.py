@@ -21,6 +21,8 @@ from tests.clients.driver import (
     Message,
     Outgoing,
     Placed,
+    Tls,
+    security_for_python,
 )
 
 
@@ -41,12 +43,11 @@ class KafkaPythonDriver(Driver):
     NAME = "kafka-python"
     CANNOT = {"null_headers": "its producer takes only bytes as the value of a header"}
 
-    def __init__(self, bootstrap: str, login: Login | None = None) -> None:
-        super().__init__(bootstrap, login)
-        self._connection: dict[str, Any] = {
-            "bootstrap_servers": bootstrap,
-            **({} if login is None else login.for_python()),
-        }
+    def __init__(self, bootstrap: str, tls: Tls | None = None, login: Login | None = None) -> None:
+        super().__init__(bootstrap, tls, login)
+        self._connection: dict[str, Any] = {"bootstrap_servers": bootstrap, **security_for_python(tls, login)}
+        if tls is not None:
+            self._connection |= {"ssl_cafile": tls.authority, "ssl_certfile": tls.key, "ssl_keyfile": tls.key}
         self._admin = KafkaAdminClient(**self._connection)
 
     def close(self) -> None:

@@ -19,6 +19,8 @@ from tests.clients.driver import (
     Message,
     Outgoing,
     Placed,
+    Tls,
+    security_for_librdkafka,
 )
 
 RECORD_SEPARATOR = b"\x1e"
@@ -64,9 +66,9 @@ class KcatDriver(Driver):
         ),
     }
 
-    def __init__(self, bootstrap: str, login: Login | None = None) -> None:
-        super().__init__(bootstrap, login)
-        settings = {} if login is None else login.for_librdkafka()
+    def __init__(self, bootstrap: str, tls: Tls | None = None, login: Login | None = None) -> None:
+        super().__init__(bootstrap, tls, login)
+        settings = security_for_librdkafka(tls, login)
         self._connection = [part for name, value in settings.items() for part in ("-X", f"{name}={value}")]
         if shutil.which("kcat") is None:
             raise RuntimeError("kcat not found; run scripts/setup_system")

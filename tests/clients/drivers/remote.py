@@ -7,7 +7,9 @@ program.
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from tests.clients.driver import (
@@ -19,6 +21,7 @@ from tests.clients.driver import (
     Message,
     Outgoing,
     Placed,
+    Tls,
 )
 from tests.clients.drivers.program import Program
 
@@ -34,13 +37,18 @@ def decoded(text: str | None) -> bytes | None:
 class RemoteDriver(Driver):
     """A driver whose client is a child process, started by `command`."""
 
-    def __init__(self, bootstrap: str, login: Login | None = None) -> None:
-        super().__init__(bootstrap, login)
-        self._program = Program(self.NAME, [*self.command(), bootstrap, *(login or ())])
+    def __init__(self, bootstrap: str, tls: Tls | None = None, login: Login | None = None) -> None:
+        super().__init__(bootstrap, tls, login)
+        security = {
+            "tls": asdict(tls) if tls is not None else None,
+            "login": login._asdict() if login is not None else None,
+        }
+        arguments = [json.dumps(security)] if tls is not None or login is not None else []
+        self._program = Program(self.NAME, [*self.command(), bootstrap, *arguments])
 
     @classmethod
     def command(cls) -> list[str]:
-        """The program to start; the bootstrap address is added to it."""
+        """The program to start. It gets the bootstrap address, and then TLS and the login as JSON, if any."""
         raise NotImplementedError
 
     def close(self) -> None:

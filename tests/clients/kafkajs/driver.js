@@ -3,6 +3,7 @@
 
 'use strict'
 
+const fs = require('fs')
 const readline = require('readline')
 const { Kafka, CompressionCodecs, CompressionTypes, Partitioners, logLevel } = require('kafkajs')
 const SnappyCodec = require('kafkajs-snappy')
@@ -20,11 +21,16 @@ const producersOf = require('./producers')
 const TOPIC_RESOURCE = 2
 const MAX_WAIT_MS = 100
 const bootstrap = process.argv[2].split(',')
-const [mechanism, username, password] = process.argv.slice(3)
-const sasl = mechanism ? { mechanism: mechanism.toLowerCase(), username, password } : undefined
+const { tls, login } = JSON.parse(process.argv[3] || '{}')
+const key = tls ? fs.readFileSync(tls.key, 'utf-8') : null
+const ssl = tls ? { ca: [fs.readFileSync(tls.authority, 'utf-8')], cert: key, key } : null
+const sasl = login
+  ? { mechanism: login.mechanism.toLowerCase(), username: login.user, password: login.password }
+  : undefined
 const kafka = new Kafka({
   clientId: 'suite',
   brokers: bootstrap,
+  ssl,
   sasl,
   logLevel: logLevel.NOTHING,
   retry: { retries: 3 },
@@ -34,6 +40,7 @@ const cluster = new Cluster({
   logger: createLogger({ level: logLevel.NOTHING, logCreator: consoleLogger }),
   socketFactory: socketFactory(),
   brokers: bootstrap,
+  ssl,
   sasl,
   clientId: 'suite',
   connectionTimeout: 1000,

@@ -33,7 +33,7 @@ class Stage:
         name = self.fresh_name()
         dotted = {config.replace("_", "."): value for config, value in configs.items()}
         self.reference.create_topic(name, partitions, dotted)
-        eventually(lambda: is_served(self.reference.bootstrap, name, partitions))
+        eventually(lambda: is_served(self.reference.bootstrap, name, partitions, self.reference.tls))
         return name
 
 

@@ -31,12 +31,22 @@ HELD_BACK: Final = 1 << 31
 class ConsumerFetch(Fetch):
     def __init__(self, broker: Broker, context: RequestContext, request: FetchRequest, plan: Plan) -> None:
         super().__init__(broker, context, request, plan)
+        self.context = context
+        if broker.throttle.is_on:
+            self._limit_bytes()
         self.rack: str = request.rack_id
         self.read_committed: bool = request.isolation_level == READ_COMMITTED
         # Of each partition that was read: new bytes above the last stable offset.
         self._unstable_bytes: dict[Partition, int] = {}
         # Answers of partitions whose leader does not know their end yet.
         self._without_end: list[PartitionData] = []
+
+    def _limit_bytes(self) -> None:
+        """Asks for no more bytes than the client's quota allows at once."""
+        most: int | None = self.broker.throttle.most_fetched(self.context)
+        if most is not None and most < self.max_bytes:
+            self.max_bytes = most
+            self.min_bytes = min(self.min_bytes, most)
 
     def readable_end(self, partition: Partition) -> int:
         return partition.end_offset(self.read_committed)
@@ -125,12 +135,27 @@ class ConsumerFetch(Fetch):
     # Answering
 
     def response(self) -> FetchResponse:
+        throttle = self.broker.throttle
+        if throttle.is_on and not self.plan.is_stale():
+            size: int = throttle.answer_size(self.bytes_read, len(self.results))
+            throttle_ms: int = throttle.fetched(self.context, size)
+            if throttle_ms > 0:
+                return self._without_records(throttle_ms)
         for data in self._without_end:
             # Other partitions have records, so the request did not wait for the end of this one.
             data.error_code = ErrorCode.OFFSET_NOT_AVAILABLE
             data.high_watermark = -1
             data.last_stable_offset = -1
         return super().response()
+
+    def _without_records(self, throttle_ms: int) -> FetchResponse:
+        """The client is over its quota. It asks again when the time is over."""
+        plan = self.plan
+        if plan.incremental:
+            return FetchResponse(session_id=plan.session_id(), throttle_time_ms=throttle_ms, responses=[])
+        # A session begins with an answer about all of its partitions.
+        self.broker.fetch_sessions.end(plan.session_id())
+        return FetchResponse(throttle_time_ms=throttle_ms, responses=[])
 
 
 def _other_replica(partition: Partition, wanted: Wanted, replica: int) -> PartitionData:

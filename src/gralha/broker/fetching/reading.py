@@ -72,6 +72,8 @@ class Fetch:
         self.min_bytes: int = min(request.min_bytes, self.max_bytes) if request.max_wait_ms > 0 else 0
         # Whether the response leaves after this read, with whatever there is.
         self.is_last_read: bool = self.min_bytes == 0
+        # The topics that the client may not read, by id or by name as the request has them.
+        self.refused: set[str | bytes] | None = None
         self._begin_read()
 
     def _begin_read(self) -> None:
@@ -131,7 +133,12 @@ class Fetch:
         """Read all partitions of the plan. `is_cold` says that it stopped, not to wait for the disk."""
         self._begin_read()
         left_bytes = self.max_bytes
+        refused = self.refused
         for wanted in self.plan.wanted:
+            if refused is not None and (wanted.topic_id if self.by_id else wanted.topic) in refused:
+                self.counters.append(None)
+                self._fail(wanted, ErrorCode.TOPIC_AUTHORIZATION_FAILED, None)
+                continue
             partition = self.find(wanted)
             self.counters.append(None if partition is None else partition.counters)
             if partition is None:

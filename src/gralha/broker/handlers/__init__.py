@@ -11,10 +11,12 @@ from collections.abc import Awaitable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from gralha.broker.handlers import needs
 from gralha.broker.handlers.forwarding import Decided, deciding, forwarding
 from gralha.broker.pipeline import Api, Handler, RequestContext
 from gralha.protocol import apis
 from gralha.protocol.apis import ApiKey
+from gralha.protocol.errors import ErrorCode, error_for
 from gralha.protocol.message import Message
 from gralha.protocol.primitives import Reader
 
@@ -47,6 +49,9 @@ SERVED: Final = (
     ApiKey.END_TXN,
     ApiKey.WRITE_TXN_MARKERS,
     ApiKey.TXN_OFFSET_COMMIT,
+    ApiKey.DESCRIBE_ACLS,
+    ApiKey.CREATE_ACLS,
+    ApiKey.DELETE_ACLS,
     ApiKey.DESCRIBE_CONFIGS,
     ApiKey.ALTER_CONFIGS,
     ApiKey.DESCRIBE_LOG_DIRS,
@@ -58,6 +63,8 @@ SERVED: Final = (
     ApiKey.ALTER_PARTITION_REASSIGNMENTS,
     ApiKey.LIST_PARTITION_REASSIGNMENTS,
     ApiKey.OFFSET_DELETE,
+    ApiKey.DESCRIBE_CLIENT_QUOTAS,
+    ApiKey.ALTER_CLIENT_QUOTAS,
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
     ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
     ApiKey.VOTE,
@@ -106,11 +113,14 @@ DECIDED: Final = frozenset(
         ApiKey.CREATE_TOPICS,
         ApiKey.DELETE_TOPICS,
         ApiKey.CREATE_PARTITIONS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
         ApiKey.ALTER_CONFIGS,
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         ApiKey.ELECT_LEADERS,
         ApiKey.ALTER_PARTITION_REASSIGNMENTS,
         ApiKey.LIST_PARTITION_REASSIGNMENTS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
         ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
         ApiKey.UPDATE_FEATURES,
         ApiKey.UNREGISTER_BROKER,
@@ -180,7 +190,7 @@ def _handler(key: ApiKey, listener: str) -> Handler:
     # On a controller listener, a Fetch is always for the metadata log.
     is_of_quorum = key in QUORUM or (listener == "controller" and key is ApiKey.FETCH)
     handle: Handler = _module("quorum" if is_of_quorum else key.name.lower()).handle
-    return handle
+    return needs.guarded(handle, key, listener)
 
 
 def _module(name: str) -> Any:
@@ -190,7 +200,17 @@ def _module(name: str) -> Any:
 def decided_api(key: ApiKey) -> Decided:
     """The functions of an API that the active controller decides."""
     module = _module("quorum" if key in QUORUM else key.name.lower())
-    return Decided(module.decide, module.refusal)
+    operations = needs.guards(key, "controller")
+    if not operations:
+        return Decided(module.decide, module.refusal)
+
+    async def decide(node: "Broker", context: RequestContext, request: Message) -> Message:
+        if node.rights.authorizer is not None and not needs.may_on_cluster(node, context, operations):
+            raise error_for(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        answer: Message = await module.decide(node, context, request)
+        return answer
+
+    return Decided(decide, module.refusal)
 
 
 def _table(listener: str) -> dict[int, Api]:
@@ -201,6 +221,7 @@ def _table(listener: str) -> dict[int, Api]:
     }
 
 
+needs.check_declared(SERVED)
 APIS: Final = _table("broker")
 CONTROLLER_APIS: Final = _table("controller")
 

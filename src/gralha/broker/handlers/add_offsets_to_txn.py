@@ -13,6 +13,7 @@ from gralha.broker.handlers.group_requests import gathered
 from gralha.broker.handlers.transaction_errors import TRANSACTION_FENCED, fenced_as
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.topic_names import OFFSETS_TOPIC
+from gralha.protocol.acls import Operation, ResourceType
 from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
@@ -26,9 +27,14 @@ KEPT_EPOCH: Final = 0
 async def handle(
     broker: Broker, context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse:
+    try:
+        broker.rights.check(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+        broker.rights.check(context, Operation.READ, ResourceType.GROUP, request.group_id)
+    except KafkaError as error:
+        return AddOffsetsToTxnResponse(error_code=error.code)
     if OFFSETS_TOPIC not in broker.image.topics:
         # FindCoordinator creates the topic, too, but a producer asks for the group's coordinator later.
-        await topic_creation.create(broker, context, [OFFSETS_TOPIC])
+        await topic_creation.create_internal(broker, context, OFFSETS_TOPIC)
     topic = broker.image.topics.get(OFFSETS_TOPIC)
     if topic is None:
         return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)

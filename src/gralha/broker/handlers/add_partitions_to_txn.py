@@ -12,6 +12,8 @@ from gralha.broker.broker import Broker
 from gralha.broker.handlers.group_requests import gathered
 from gralha.broker.handlers.transaction_errors import TRANSACTION_FENCED, fenced_as
 from gralha.broker.pipeline import RequestContext
+from gralha.metadata.topic_names import is_internal
+from gralha.protocol.acls import Operation, ResourceType
 from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -32,7 +34,10 @@ Result = AddPartitionsToTxnResult | Awaitable[AddPartitionsToTxnResult]
 async def handle(
     broker: Broker, context: RequestContext, request: AddPartitionsToTxnRequest
 ) -> AddPartitionsToTxnResponse:
+    rights = broker.rights
     if context.api_version >= FROM_BROKERS_FROM_VERSION:
+        if not rights.may_on_cluster(context, Operation.CLUSTER_ACTION):
+            return AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return await answer_broker(broker, request)
     transaction = AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
@@ -40,8 +45,40 @@ async def handle(
         producer_epoch=request.v3_and_below_producer_epoch,
         topics=request.v3_and_below_topics,
     )
+    if rights.authorizer is not None:
+        errors = _denied(broker, context, transaction)
+        if errors is not None:
+            return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=errors.topic_results)
     (result,) = await gathered([_added(broker, transaction, KEPT_EPOCH, context.api_version)])
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=result.topic_results)
+
+
+def _denied(
+    broker: Broker, context: RequestContext, transaction: AddPartitionsToTxnTransaction
+) -> AddPartitionsToTxnResult | None:
+    """The errors for a client without rights to the transaction, or to one of its topics. Otherwise None."""
+    transactional_id = transaction.transactional_id
+    partitions = partitions_of(transaction.topics)
+    rights = broker.rights
+    if not rights.may(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+        code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        return partition_results(transactional_id, dict.fromkeys(partitions, code))
+    names = {topic for topic, _ in partitions if not is_internal(topic)}
+    allowed = rights.allowed(context, Operation.WRITE, ResourceType.TOPIC, sorted(names))
+    if all(topic in allowed for topic, _ in partitions):
+        return None
+    missing = _missing(broker, partitions)
+    return partition_results(
+        transactional_id,
+        {
+            (topic, index): ErrorCode.TOPIC_AUTHORIZATION_FAILED
+            if topic not in allowed
+            else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            if (topic, index) in missing
+            else ErrorCode.OPERATION_NOT_ATTEMPTED
+            for topic, index in partitions
+        },
+    )
 
 
 async def answer_broker(broker: Broker, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:

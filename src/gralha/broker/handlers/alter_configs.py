@@ -48,7 +48,25 @@ async def decide(
 ) -> AlterConfigsResponse:
     """On a controller: the broker has handled its own part of the request already."""
     controller = broker.controller
-    return await broker.execute(lambda image: configs.alter_configs(image, request, controller.context))
+    rights = broker.rights
+    asked, refused = request.resources, dict[int, KafkaError]()
+    if rights.authorizer is not None:
+        asked, refused = config_resources.split_by_rights(rights, context, request.resources)
+    decided = AlterConfigsRequest(asked, request.validate_only)
+    response = await broker.execute(lambda image: configs.alter_configs(image, decided, controller.context))
+    if not request.validate_only:
+        answers = zip(asked, response.responses, strict=True)
+        changed = [
+            (one, [config.name for config in one.configs]) for one, answer in answers if not answer.error_code
+        ]
+        config_resources.audit_changes(rights, context, changed)
+    others = iter(response.responses)
+    return AlterConfigsResponse(
+        responses=[
+            _refuse(resource, refused[number]) if number in refused else next(others)
+            for number, resource in enumerate(request.resources)
+        ]
+    )
 
 
 def refusal(request: AlterConfigsRequest, error: KafkaError, version: int) -> AlterConfigsResponse:

@@ -12,6 +12,8 @@ from gralha.protocol.errors import KafkaError
 from gralha.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
 )
 
 
@@ -27,6 +29,22 @@ async def decide(
 def refusal(
     request: AlterPartitionReassignmentsRequest, error: KafkaError, version: int
 ) -> AlterPartitionReassignmentsResponse:
+    """As in Kafka, each partition has the error, too."""
     return AlterPartitionReassignmentsResponse(
-        error_code=error.code, error_message=error.message, responses=[]
+        error_code=error.code,
+        error_message=error.message,
+        responses=[
+            ReassignableTopicResponse(
+                name=topic.name,
+                partitions=[
+                    ReassignablePartitionResponse(
+                        partition_index=partition.partition_index,
+                        error_code=error.code,
+                        error_message=error.message,
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in request.topics
+        ],
     )

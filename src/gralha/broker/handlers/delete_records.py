@@ -13,14 +13,16 @@ from collections.abc import Awaitable
 from typing import Final
 
 from gralha.broker.broker import Broker
-from gralha.broker.handlers import partitions
+from gralha.broker.handlers import partitions, topic_rights
 from gralha.broker.pipeline import RequestContext
+from gralha.protocol.acls import Operation
 from gralha.protocol.errors import ErrorCode, InvalidTopicError, KafkaError
 from gralha.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
+    DeleteRecordsTopic,
     DeleteRecordsTopicResult,
 )
 from gralha.replication.partition import Partition
@@ -33,17 +35,32 @@ def handle(
     broker: Broker, context: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse | Awaitable[DeleteRecordsResponse]:
     deletions: list[Deletion] = []
+    allowed, refused = request.topics, list[DeleteRecordsTopic]()
+    if broker.rights.authorizer is not None:
+        allowed, refused = topic_rights.split(
+            broker.rights, context, Operation.DELETE, request.topics, lambda topic: topic.name
+        )
     response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
                 name=topic.name,
                 partitions=[_delete(broker, topic.name, wanted, deletions) for wanted in topic.partitions],
             )
-            for topic in request.topics
+            for topic in allowed
         ]
     )
+    response.topics += [_refused(topic) for topic in refused]
     unfinished = [deletion for deletion in deletions if not deletion.look()]
     return _wait(unfinished, request.timeout_ms, response) if unfinished else response
+
+
+def _refused(topic: DeleteRecordsTopic) -> DeleteRecordsTopicResult:
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    partitions = [
+        DeleteRecordsPartitionResult(wanted.partition_index, NO_LOW_WATERMARK, code)
+        for wanted in topic.partitions
+    ]
+    return DeleteRecordsTopicResult(name=topic.name, partitions=partitions)
 
 
 class Deletion(Subscriber):

@@ -9,8 +9,9 @@ from typing import Final
 
 from gralha.broker import handlers
 from gralha.broker.broker import Broker
-from gralha.broker.handlers import authorized_operations, endpoints
+from gralha.broker.handlers import endpoints
 from gralha.broker.pipeline import RequestContext
+from gralha.broker.rights import NOT_ASKED
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -70,7 +71,5 @@ def _brokers(
             for node in nodes
             if request.include_fenced_brokers or not node.fenced
         ],
-        cluster_authorized_operations=(
-            authorized_operations.ON_THE_CLUSTER if asked else authorized_operations.NOT_ASKED
-        ),
+        cluster_authorized_operations=(broker.rights.cluster_operations(context) if asked else NOT_ASKED),
     )

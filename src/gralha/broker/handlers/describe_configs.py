@@ -32,6 +32,7 @@ from gralha.metadata.image import (
     TOPIC_RESOURCE,
 )
 from gralha.metadata.topic_names import invalid_reason
+from gralha.protocol.acls import Operation
 from gralha.protocol.errors import (
     InvalidRequestError,
     InvalidTopicError,
@@ -57,17 +58,27 @@ async def handle(
     for resource in request.resources:
         key = (resource.resource_type, resource.resource_name)
         if key not in results:
-            results[key] = _describe(broker, request, resource)
+            results[key] = _describe(broker, context, request, resource)
             if len(results) % RESOURCES_PER_TURN == 0:
                 await asyncio.sleep(0)  # lets other tasks run
     return DescribeConfigsResponse(results=list(results.values()))
 
 
 def _describe(
-    broker: Broker, request: DescribeConfigsRequest, resource: DescribeConfigsResource
+    broker: Broker,
+    context: RequestContext,
+    request: DescribeConfigsRequest,
+    resource: DescribeConfigsResource,
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
     try:
+        config_resources.check_rights(
+            broker.rights,
+            context,
+            Operation.DESCRIBE_CONFIGS,
+            resource.resource_type,
+            resource.resource_name,
+        )
         configs = _configs(broker, resource.resource_type, resource.resource_name)
     except KafkaError as error:
         result.error_code, result.error_message = error.code, error.message

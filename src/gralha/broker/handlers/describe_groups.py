@@ -8,8 +8,8 @@ from collections.abc import Awaitable
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.group_requests import caller, gathered
 from gralha.broker.pipeline import RequestContext
-from gralha.groups.caller import Caller
-from gralha.protocol.errors import KafkaError
+from gralha.protocol.acls import Operation, ResourceType
+from gralha.protocol.errors import ErrorCode, KafkaError, error_for
 from gralha.protocol.messages.describe_groups import (
     DescribedGroup,
     DescribeGroupsRequest,
@@ -20,16 +20,26 @@ from gralha.protocol.messages.describe_groups import (
 async def handle(
     broker: Broker, context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
+    groups = await gathered([_described(broker, context, group_id) for group_id in request.groups])
+    if request.include_authorized_operations:
+        for group in groups:
+            if not group.error_code:
+                group.authorized_operations = broker.rights.operations(
+                    context, ResourceType.GROUP, group.group_id
+                )
+    return DescribeGroupsResponse(groups=groups)
+
+
+def _described(
+    broker: Broker, context: RequestContext, group_id: str
+) -> DescribedGroup | Awaitable[DescribedGroup]:
     who = caller(context)
-    return DescribeGroupsResponse(
-        groups=await gathered([_described(broker, who, group_id) for group_id in request.groups])
-    )
 
-
-def _described(broker: Broker, who: Caller, group_id: str) -> DescribedGroup | Awaitable[DescribedGroup]:
     def failed(error: KafkaError) -> DescribedGroup:
         return DescribedGroup(group_id=group_id, error_code=error.code)
 
+    if not broker.rights.may(context, Operation.DESCRIBE, ResourceType.GROUP, group_id):
+        return failed(error_for(ErrorCode.GROUP_AUTHORIZATION_FAILED))
     return broker.groups.call(
         group_id, lambda shard, _reply, _now_ms: shard.describe_group(who, group_id), failed
     )

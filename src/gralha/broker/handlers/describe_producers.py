@@ -8,6 +8,7 @@ from gralha.broker.broker import Broker
 from gralha.broker.handlers import partitions
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.topic_names import invalid_reason
+from gralha.protocol.acls import Operation, ResourceType
 from gralha.protocol.errors import InvalidTopicError, KafkaError
 from gralha.protocol.messages.describe_producers import (
     DescribeProducersRequest,
@@ -26,18 +27,21 @@ def handle(
         topics=[
             TopicResponse(
                 name=topic.name,
-                partitions=[_describe(broker, topic.name, index) for index in topic.partition_indexes],
+                partitions=[
+                    _describe(broker, context, topic.name, index) for index in topic.partition_indexes
+                ],
             )
             for topic in request.topics
         ]
     )
 
 
-def _describe(broker: Broker, topic: str, index: int) -> PartitionResponse:
+def _describe(broker: Broker, context: RequestContext, topic: str, index: int) -> PartitionResponse:
     try:
         reason = invalid_reason(topic)
         if reason is not None:
             raise InvalidTopicError(reason)
+        broker.rights.check(context, Operation.READ, ResourceType.TOPIC, topic)
         log = partitions.hosted(broker, topic, index).log
     except KafkaError as error:
         return PartitionResponse(partition_index=index, error_code=error.code, error_message=error.message)

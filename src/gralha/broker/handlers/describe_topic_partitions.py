@@ -6,10 +6,11 @@ begins. A cursor that contradicts the request is answered with INVALID_REQUEST f
 """
 
 from gralha.broker.broker import Broker
-from gralha.broker.handlers import authorized_operations, endpoints
+from gralha.broker.handlers import endpoints
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.image import NO_LEADER, PartitionImage, TopicImage
 from gralha.metadata.topic_names import invalid_reason, is_internal
+from gralha.protocol.acls import Operation, ResourceType
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -33,8 +34,19 @@ def handle(
             ]
         )
     names = sorted(name for name in set(asked) or broker.image.topics if name >= start.topic_name)
+    rights = broker.rights
+    refused: list[str] = []
+    if rights.authorizer is not None:
+        # To ask for all topics is not to ask for those that one may not describe.
+        decide = rights.may if asked else rights.sees
+        decisions = {name: decide(context, Operation.DESCRIBE, ResourceType.TOPIC, name) for name in names}
+        refused = [name for name in names if asked and not decisions[name]]
+        names = [name for name in names if decisions[name]]
     limit = min(request.response_partition_limit, broker.config.number("max.request.partition.size.limit"))
-    return _Page(broker, context, max(limit, 1)).of(names, start)
+    response = _Page(broker, context, max(limit, 1)).of(names, start)
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    response.topics += [DescribeTopicPartitionsResponseTopic(code, name) for name in refused]
+    return response
 
 
 class _Page:
@@ -42,6 +54,8 @@ class _Page:
 
     def __init__(self, broker: Broker, context: RequestContext, limit: int) -> None:
         self.image = broker.image
+        self.context = context
+        self.rights = broker.rights
         self.left = limit
         self.available = {node.id for node in endpoints.alive_nodes(self.image, context.peer.listener)}
         self.response = DescribeTopicPartitionsResponse()
@@ -72,7 +86,7 @@ class _Page:
             topic_id=topic.id,
             is_internal=is_internal(topic.name),
             partitions=[self._partition(index, topic.partitions[index]) for index in indexes],
-            topic_authorized_operations=authorized_operations.ON_A_TOPIC,
+            topic_authorized_operations=self.rights.operations(self.context, ResourceType.TOPIC, topic.name),
         )
 
     def _partition(self, index: int, partition: PartitionImage) -> DescribeTopicPartitionsResponsePartition:
@@ -93,5 +107,5 @@ class _Page:
             name=name,
             error_code=ErrorCode.INVALID_TOPIC_EXCEPTION if wrong else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             is_internal=is_internal(name),
-            topic_authorized_operations=authorized_operations.ON_A_TOPIC,
+            topic_authorized_operations=self.rights.operations(self.context, ResourceType.TOPIC, name),
         )

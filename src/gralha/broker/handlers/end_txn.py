@@ -11,7 +11,8 @@ from typing import Final
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.transaction_errors import TRANSACTION_FENCED, fenced_as
 from gralha.broker.pipeline import RequestContext
-from gralha.protocol.errors import KafkaError
+from gralha.protocol.acls import Operation, ResourceType
+from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 from gralha.transactions.deciding import ProducerIdentity
 from gralha.transactions.transaction import EPOCH_PER_TRANSACTION
@@ -22,6 +23,10 @@ NEW_EPOCH_FROM_VERSION: Final = 5
 def handle(
     broker: Broker, context: RequestContext, request: EndTxnRequest
 ) -> EndTxnResponse | Awaitable[EndTxnResponse]:
+    if not broker.rights.may(
+        context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id
+    ):
+        return EndTxnResponse(error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     producer = ProducerIdentity(request.producer_id, request.producer_epoch)
     version = EPOCH_PER_TRANSACTION if context.api_version >= NEW_EPOCH_FROM_VERSION else 0
 

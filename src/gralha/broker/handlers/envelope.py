@@ -4,7 +4,9 @@ The request inside is decided as if the client had asked here. If this node is n
 loses leadership before the decision is committed, the envelope itself has NOT_CONTROLLER, so that the broker
 asks the next controller. All other errors are in the response inside.
 
-Gaps: the client's principal is ignored, because there is no authentication yet.
+The envelope has the client's principal and address, and the client's rights count. Only a broker may send an
+envelope: its own principal needs CLUSTER_ACTION (`needs.py`). An envelope without a principal has a request
+of the broker itself, for the topics of coordinators. Then the rights of the broker's principal count.
 """
 
 from gralha.broker import handlers
@@ -12,7 +14,7 @@ from gralha.broker.broker import Broker
 from gralha.broker.pipeline import Peer, RequestContext
 from gralha.protocol import apis
 from gralha.protocol.apis import ApiKey
-from gralha.protocol.envelopes import address_text, open_request, sealed_response
+from gralha.protocol.envelopes import address_text, open_request, principal_of, sealed_response
 from gralha.protocol.errors import ErrorCode, KafkaError, NotControllerError
 from gralha.protocol.messages.envelope import EnvelopeRequest, EnvelopeResponse
 from gralha.protocol.primitives import ProtocolError
@@ -24,10 +26,15 @@ async def handle(broker: Broker, context: RequestContext, request: EnvelopeReque
         host = address_text(request.client_host_address)
     except ProtocolError:
         return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
+    try:
+        principal = _principal(context, request.request_principal)
+    except ProtocolError:
+        return EnvelopeResponse(error_code=ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE)
     if inner.api_key not in handlers.DECIDED:
         return EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     api = handlers.decided_api(ApiKey(inner.api_key))
-    peer = Peer(host, 0, context.peer.listener, context.peer.principal, context.peer.apis)
+    peer = Peer(host, 0, context.peer.listener, principal, context.peer.apis)
+    peer.is_this_node = context.peer.is_this_node and request.request_principal is None
     client = RequestContext(peer, inner.version, inner.client_id)
     try:
         response = await api.decide(broker, client, inner.request)
@@ -37,3 +44,11 @@ async def handle(broker: Broker, context: RequestContext, request: EnvelopeReque
         response = api.refusal(inner.request, error, inner.version)
     sealed = sealed_response(apis.APIS[inner.api_key], inner.version, inner.correlation_id, response)
     return EnvelopeResponse(response_data=sealed)
+
+
+def _principal(context: RequestContext, data: bytes | None) -> str:
+    """The principal whose rights count for the request inside."""
+    if data is None:
+        return context.peer.principal
+    principal = principal_of(data)
+    return f"{principal.type}:{principal.name}"

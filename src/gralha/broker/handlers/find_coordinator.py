@@ -14,6 +14,7 @@ from gralha.broker.broker import Broker
 from gralha.broker.handlers import endpoints, topic_creation
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from gralha.protocol.acls import Operation, ResourceType
 from gralha.protocol.coordinators import CANNOT_BE_CREATED, partition_for
 from gralha.protocol.errors import (
     CoordinatorNotAvailableError,
@@ -33,12 +34,15 @@ SEVERAL_KEYS_FROM_VERSION: Final = 4
 
 # The topic whose partitions' leaders are the coordinators, by type of key.
 TOPICS: Final = {GROUP: OFFSETS_TOPIC, TRANSACTION: TRANSACTIONS_TOPIC}
+RESOURCES: Final = {GROUP: ResourceType.GROUP, TRANSACTION: ResourceType.TRANSACTIONAL_ID}
 
 
 def handle(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
     topic = TOPICS.get(request.key_type)
+    if topic is not None and not _may_describe_one(broker, context, request):
+        return _answer(broker, context, request, None)
     if topic is None:
         return _answer(broker, context, request, None)
     if topic not in broker.image.topics:
@@ -51,7 +55,7 @@ def handle(
 async def _create_and_answer(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest, topic: str
 ) -> FindCoordinatorResponse:
-    errors = await topic_creation.create(broker, context, [topic])
+    errors = await topic_creation.create_internal(broker, context, topic)
     return _answer(broker, context, request, errors.get(topic))
 
 
@@ -70,8 +74,7 @@ def _answer(
     broker: Broker, context: RequestContext, request: FindCoordinatorRequest, failure: KafkaError | None
 ) -> FindCoordinatorResponse:
     several = context.api_version >= SEVERAL_KEYS_FROM_VERSION
-    keys = request.coordinator_keys if several else [request.key]
-    coordinators = [_find(broker, context.peer.listener, request.key_type, key, failure) for key in keys]
+    coordinators = [_find(broker, context, request.key_type, key, failure) for key in _keys(context, request)]
     if several:
         return FindCoordinatorResponse(coordinators=coordinators)
     only = coordinators[0]
@@ -84,11 +87,33 @@ def _answer(
     )
 
 
-def _find(broker: Broker, listener: str, key_type: int, key: str, failure: KafkaError | None) -> Coordinator:
+def _keys(context: RequestContext, request: FindCoordinatorRequest) -> list[str]:
+    several = context.api_version >= SEVERAL_KEYS_FROM_VERSION
+    return request.coordinator_keys if several else [request.key]
+
+
+def _may_describe_one(broker: Broker, context: RequestContext, request: FindCoordinatorRequest) -> bool:
+    """Returns True if the request names something that the caller may describe.
+
+    Otherwise its topic is not created for it.
+    """
+    rights = broker.rights
+    if rights.authorizer is None:
+        return True
+    kind = RESOURCES[request.key_type]
+    return any(rights.sees(context, Operation.DESCRIBE, kind, key) for key in _keys(context, request))
+
+
+def _find(
+    broker: Broker, context: RequestContext, key_type: int, key: str, failure: KafkaError | None
+) -> Coordinator:
     try:
+        kind = RESOURCES.get(key_type)
+        if kind is not None:
+            broker.rights.check(context, Operation.DESCRIBE, kind, key)
         if failure is not None:
             raise CoordinatorNotAvailableError(f"{TOPICS[key_type]} {CANNOT_BE_CREATED}: {failure.message}")
-        node = _coordinator(broker, listener, key_type, key)
+        node = _coordinator(broker, context.peer.listener, key_type, key)
     except KafkaError as error:
         return Coordinator(key=key, node_id=-1, port=-1, error_code=error.code, error_message=error.message)
     return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port)

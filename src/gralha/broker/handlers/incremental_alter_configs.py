@@ -16,6 +16,7 @@ from gralha.broker.handlers.forwarding import Decided, forward
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.controller import configs
 from gralha.metadata.image import BROKER_LOGGER_RESOURCE
+from gralha.protocol.acls import CLUSTER_NAME, Operation, ResourceType
 from gralha.protocol.errors import KafkaError
 from gralha.protocol.message import Message
 from gralha.protocol.messages.incremental_alter_configs import (
@@ -32,8 +33,10 @@ async def handle(
     """On a client listener: the part about this broker is done here, or passed on with the rest."""
 
     def change(resource: AlterConfigsResource) -> bool:
+        if resource.resource_type == BROKER_LOGGER_RESOURCE:
+            broker.rights.check(context, Operation.ALTER_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME)
         config_resources.check_addressee(broker, resource.resource_type, resource.resource_name)
-        return _change_levels(resource, request.validate_only)
+        return _change_levels(broker, context, resource, request.validate_only)
 
     return await _split(request, change, partial(forward, broker, context, api=Decided(decide, refusal)))
 
@@ -45,8 +48,9 @@ async def handle_on_controller(
 
     def change(resource: AlterConfigsResource) -> bool:
         if resource.resource_type == BROKER_LOGGER_RESOURCE:
+            node.rights.check(context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
             config_resources.check_addressee(node, resource.resource_type, resource.resource_name)
-        return _change_levels(resource, request.validate_only)
+        return _change_levels(node, context, resource, request.validate_only)
 
     async def pass_on(asked: IncrementalAlterConfigsRequest) -> Message:
         try:
@@ -87,8 +91,26 @@ async def decide(
 ) -> IncrementalAlterConfigsResponse:
     """On a controller: the broker has handled its own part of the request already."""
     controller = broker.controller
-    return await broker.execute(
-        lambda image: configs.incremental_alter_configs(image, request, controller.context)
+    rights = broker.rights
+    asked, refused = request.resources, dict[int, KafkaError]()
+    if rights.authorizer is not None:
+        asked, refused = config_resources.split_by_rights(rights, context, request.resources)
+    decided = IncrementalAlterConfigsRequest(asked, request.validate_only)
+    response = await broker.execute(
+        lambda image: configs.incremental_alter_configs(image, decided, controller.context)
+    )
+    if not request.validate_only:
+        answers = zip(asked, response.responses, strict=True)
+        changed = [
+            (one, [config.name for config in one.configs]) for one, answer in answers if not answer.error_code
+        ]
+        config_resources.audit_changes(rights, context, changed)
+    others = iter(response.responses)
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            _answer(resource, refused[number]) if number in refused else next(others)
+            for number, resource in enumerate(request.resources)
+        ]
     )
 
 
@@ -100,7 +122,9 @@ def refusal(
     )
 
 
-def _change_levels(resource: AlterConfigsResource, validate_only: bool) -> bool:
+def _change_levels(
+    broker: Broker, context: RequestContext, resource: AlterConfigsResource, validate_only: bool
+) -> bool:
     """Changes log levels. Returns False for other resources."""
     if resource.resource_type != BROKER_LOGGER_RESOURCE:
         return False
@@ -109,6 +133,9 @@ def _change_levels(resource: AlterConfigsResource, validate_only: bool) -> bool:
         for config in resource.configs
     ]
     broker_loggers.change(changes, validate_only)
+    if not validate_only:
+        names = [config.name for config in resource.configs]
+        config_resources.audit_changes(broker.rights, context, [(resource, names)])
     return True
 
 

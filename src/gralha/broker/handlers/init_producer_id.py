@@ -17,6 +17,7 @@ from collections.abc import Awaitable
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.transaction_errors import INIT_PRODUCER_ID_FENCED, fenced_as
 from gralha.broker.pipeline import RequestContext
+from gralha.protocol.acls import CLUSTER_NAME, Operation, ResourceType
 from gralha.protocol.batches import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from gralha.protocol.errors import ErrorCode, KafkaError, NotControllerError
 from gralha.protocol.message import Struct
@@ -28,13 +29,15 @@ from gralha.transactions.producer_ids import NoProducerIdError
 async def handle(
     broker: Broker, context: RequestContext, request: InitProducerIdRequest
 ) -> InitProducerIdResponse:
+    if broker.rights.authorizer is not None:
+        error_code = _denied(broker, context, request)
+        if error_code:
+            return _refuse(error_code)
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
         return _refuse(ErrorCode.INVALID_REQUEST)
     if request.transactional_id == "":
         return _refuse(ErrorCode.INVALID_REQUEST)
     transactional_id = request.transactional_id
-    # Rights: WRITE to the transactional id, and TWO_PHASE_COMMIT to it with `enable_2pc`. Refused are both as
-    # TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
     try:
         if transactional_id is None:
             return InitProducerIdResponse(producer_id=await broker.producer_ids.next(), producer_epoch=0)
@@ -48,6 +51,28 @@ async def handle(
         return _refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     except KafkaError as error:
         return _refuse(error.code)
+
+
+def _denied(broker: Broker, context: RequestContext, request: InitProducerIdRequest) -> int:
+    """The error for a caller without rights, or 0."""
+    rights = broker.rights
+    transactional_id = request.transactional_id
+    if transactional_id is not None:
+        operations = [Operation.WRITE]
+        if request.enable_2pc:
+            operations.append(Operation.TWO_PHASE_COMMIT)
+        if all(
+            rights.may(context, one, ResourceType.TRANSACTIONAL_ID, transactional_id) for one in operations
+        ):
+            return ErrorCode.NONE
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    # Since KIP-679, whoever may write to some topic may be idempotent.
+    if rights.sees(context, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER) or rights.may_on_any(
+        context, Operation.WRITE, ResourceType.TOPIC
+    ):
+        return ErrorCode.NONE
+    rights.audit.denied(context, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME)
+    return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 
 
 async def _begin(

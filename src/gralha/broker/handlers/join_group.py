@@ -8,7 +8,8 @@ from collections.abc import Awaitable
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.group_requests import caller
 from gralha.broker.pipeline import RequestContext
-from gralha.protocol.errors import KafkaError
+from gralha.protocol.acls import Operation, ResourceType
+from gralha.protocol.errors import ErrorCode, KafkaError, error_for
 from gralha.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 
@@ -24,6 +25,8 @@ def handle(
             error_code=error.code, member_id=request.member_id, protocol_name=protocol_name
         )
 
+    if not broker.rights.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
+        return failed(error_for(ErrorCode.GROUP_AUTHORIZATION_FAILED))
     return broker.groups.call(
         request.group_id,
         lambda shard, reply, now_ms: shard.join_group(who, request, reply, now_ms),

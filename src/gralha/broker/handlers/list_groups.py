@@ -3,6 +3,7 @@
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.group_requests import gathered
 from gralha.broker.pipeline import RequestContext
+from gralha.protocol.acls import Operation, ResourceType
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
@@ -19,4 +20,11 @@ async def handle(broker: Broker, context: RequestContext, request: ListGroupsReq
         if part.error_code:
             return ListGroupsResponse(error_code=part.error_code)
         response.groups.extend(part.groups)
+    rights = broker.rights
+    if not rights.sees(context, Operation.DESCRIBE, ResourceType.CLUSTER):
+        response.groups = [
+            group
+            for group in response.groups
+            if rights.sees(context, Operation.DESCRIBE, ResourceType.GROUP, group.group_id)
+        ]
     return response

@@ -18,8 +18,9 @@ from typing import Final
 
 from gralha.broker.broker import Broker
 from gralha.broker.fetching.wanted import CONSUMER
-from gralha.broker.handlers import partitions
+from gralha.broker.handlers import partitions, topic_rights
 from gralha.broker.pipeline import RequestContext
+from gralha.protocol.acls import Operation
 from gralha.protocol.batches import NO_LEADER_EPOCH
 from gralha.protocol.errors import (
     ErrorCode,
@@ -36,6 +37,7 @@ from gralha.protocol.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
     ListOffsetsResponse,
+    ListOffsetsTopic,
     ListOffsetsTopicResponse,
 )
 from gralha.protocol.special_timestamps import (
@@ -67,17 +69,32 @@ def handle(
     broker: Broker, context: RequestContext, request: ListOffsetsRequest
 ) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
     answers = _Answers(broker, context.api_version, request)
+    allowed, refused = request.topics, list[ListOffsetsTopic]()
+    if broker.rights.authorizer is not None:
+        allowed, refused = topic_rights.split(
+            broker.rights, context, Operation.DESCRIBE, request.topics, lambda topic: topic.name
+        )
     response = ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
                 name=topic.name, partitions=answers.of_topic(topic.name, topic.partitions)
             )
-            for topic in request.topics
+            for topic in allowed
         ]
     )
+    response.topics += [_refused(topic) for topic in refused]
     if answers.searches:
         return _search_and_answer(broker, answers.searches, response, context.api_version)
     return _fit(response, context.api_version)
+
+
+def _refused(topic: ListOffsetsTopic) -> ListOffsetsTopicResponse:
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    partitions = [
+        ListOffsetsPartitionResponse(partition_index=wanted.partition_index, error_code=code)
+        for wanted in topic.partitions
+    ]
+    return ListOffsetsTopicResponse(name=topic.name, partitions=partitions)
 
 
 def _fit(response: ListOffsetsResponse, version: int) -> ListOffsetsResponse:

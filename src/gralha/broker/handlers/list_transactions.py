@@ -7,6 +7,7 @@ COORDINATOR_LOAD_IN_PROGRESS, as in Kafka. There may be very many ids, so the li
 
 from gralha.broker.broker import Broker
 from gralha.broker.pipeline import RequestContext
+from gralha.protocol.acls import Operation, ResourceType
 from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from gralha.transactions.listing import unknown_states, wanted
@@ -31,7 +32,13 @@ async def handle(
     for one in lists:
         if one.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
             return ListTransactionsResponse(error_code=one.error_code)
-    states = [state for one in lists for state in one.transaction_states]
+    rights = broker.rights
+    states = [
+        state
+        for one in lists
+        for state in one.transaction_states
+        if rights.sees(context, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, state.transactional_id)
+    ]
     return ListTransactionsResponse(unknown_state_filters=unknown, transaction_states=states)
 
 

@@ -12,10 +12,12 @@ from collections.abc import Awaitable, Iterable, Sequence
 from typing import Final
 
 from gralha.broker.broker import Broker
-from gralha.broker.handlers import authorized_operations, endpoints, topic_creation
+from gralha.broker.handlers import endpoints, topic_creation
 from gralha.broker.pipeline import RequestContext
+from gralha.broker.rights import NOT_ASKED
 from gralha.metadata.image import NO_LEADER, PartitionImage, TopicImage
 from gralha.metadata.topic_names import invalid_reason, is_internal
+from gralha.protocol.acls import Operation, ResourceType
 from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.messages.metadata import (
     MetadataRequest,
@@ -27,6 +29,7 @@ from gralha.protocol.messages.metadata import (
 from gralha.protocol.primitives import ZERO_UUID
 
 TOPIC_IDS_FROM_VERSION: Final = 12
+DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 LISTENER_NOT_FOUND_FROM_VERSION: Final = 6
 
 
@@ -34,27 +37,56 @@ def handle(
     broker: Broker, context: RequestContext, request: MetadataRequest
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     topics = request.topics
+    checks_rights = broker.rights.authorizer is not None
     if topics is None or (context.api_version == 0 and not topics):
-        return _Answer(broker, context, request).of_topics(broker.image.topics.values())
+        listed: Iterable[TopicImage] = broker.image.topics.values()
+        if checks_rights:
+            listed = [topic for topic in listed if _sees(broker, context, topic.name)]
+        return _Answer(broker, context, request).of_topics(listed)
     if not _is_well_formed(request, context.api_version):
         return _refuse(request, ErrorCode.INVALID_REQUEST)
     ids = [topic.topic_id for topic in topics if topic.topic_id != ZERO_UUID]
     if ids:
         return _Answer(broker, context, request).of_ids(list(dict.fromkeys(ids)))
     names = list(dict.fromkeys(topic.name or "" for topic in topics))
+    refused: dict[str, int] = {}
+    if checks_rights:
+        allowed = broker.rights.allowed(context, Operation.DESCRIBE, ResourceType.TOPIC, names)
+        refused = {name: DENIED for name in names if name not in allowed}
     if request.allow_auto_topic_creation and broker.config.flag("auto.create.topics.enable"):
-        missing = [name for name in names if name not in broker.image.topics]
+        missing = [name for name in names if name not in broker.image.topics and name not in refused]
+        if checks_rights and missing:
+            refused |= _may_not_create(broker, context, missing)
+            missing = [name for name in missing if name not in refused]
         if missing:
-            return _create_and_answer(broker, context, request, names, missing)
-    return _Answer(broker, context, request).of_names(names, {})
+            return _create_and_answer(broker, context, request, names, missing, refused)
+    return _Answer(broker, context, request).of_names(names, {}, refused)
+
+
+def _sees(broker: Broker, context: RequestContext, topic: str) -> bool:
+    return broker.rights.sees(context, Operation.DESCRIBE, ResourceType.TOPIC, topic)
+
+
+def _may_not_create(broker: Broker, context: RequestContext, missing: list[str]) -> dict[str, int]:
+    """The errors of topics that the caller may not create."""
+    rights = broker.rights
+    if rights.sees(context, Operation.CREATE, ResourceType.CLUSTER):
+        return {}
+    allowed = rights.allowed(context, Operation.CREATE, ResourceType.TOPIC, missing)
+    return {name: DENIED for name in missing if name not in allowed}
 
 
 async def _create_and_answer(
-    broker: Broker, context: RequestContext, request: MetadataRequest, names: list[str], missing: list[str]
+    broker: Broker,
+    context: RequestContext,
+    request: MetadataRequest,
+    names: list[str],
+    missing: list[str],
+    refused: dict[str, int],
 ) -> MetadataResponse:
     errors = await topic_creation.create(broker, context, missing)
     codes = {name: _code_of(error) for name, error in errors.items()}
-    return _Answer(broker, context, request).of_names(names, codes)
+    return _Answer(broker, context, request).of_names(names, codes, refused)
 
 
 def _code_of(error: KafkaError) -> int:
@@ -88,13 +120,12 @@ class _Answer:
 
     def __init__(self, broker: Broker, context: RequestContext, request: MetadataRequest) -> None:
         self.broker = broker
+        self.context = context
         self.image = broker.image
         self.version = context.api_version
         self.request = request
         self.nodes = endpoints.listed_nodes(broker, context.peer.listener)
         self.available = {node.id for node in self.nodes if not node.fenced}
-        asked = request.include_topic_authorized_operations
-        self.operations = authorized_operations.ON_A_TOPIC if asked else authorized_operations.NOT_ASKED
 
     def of_topics(self, topics: Iterable[TopicImage]) -> MetadataResponse:
         return self._response([self._topic(topic) for topic in topics])
@@ -106,16 +137,29 @@ class _Answer:
             if topic is None:
                 code = ErrorCode.UNKNOWN_TOPIC_ID
                 answers.append(MetadataResponseTopic(name=None, topic_id=topic_id, error_code=code))
-            else:
+            elif self._may_describe(topic.name):
                 answers.append(self._topic(topic))
+            else:
+                # A topic id is no secret, but the name is.
+                answers.append(MetadataResponseTopic(name=None, topic_id=topic_id, error_code=DENIED))
         return self._response(answers)
 
-    def of_names(self, names: Sequence[str], errors: dict[str, int]) -> MetadataResponse:
-        """`errors` has the errors of topics that could not be created."""
+    def _may_describe(self, topic: str) -> bool:
+        rights = self.broker.rights
+        return rights.authorizer is None or rights.may(
+            self.context, Operation.DESCRIBE, ResourceType.TOPIC, topic
+        )
+
+    def of_names(
+        self, names: Sequence[str], errors: dict[str, int], refused: dict[str, int]
+    ) -> MetadataResponse:
+        """`errors` has the errors of topics that could not be created, `refused` those without rights."""
         answers = []
         for name in names:
             topic = self.image.topics.get(name)
-            if topic is None:
+            if name in refused:
+                answers.append(MetadataResponseTopic(name=name, error_code=refused[name]))
+            elif topic is None:
                 answers.append(self._missing(name, errors.get(name)))
             else:
                 answers.append(self._topic(topic))
@@ -123,7 +167,7 @@ class _Answer:
 
     def _response(self, topics: list[MetadataResponseTopic]) -> MetadataResponse:
         asked = self.request.include_cluster_authorized_operations
-        operations = authorized_operations.ON_THE_CLUSTER if asked else authorized_operations.NOT_ASKED
+        operations = self.broker.rights.cluster_operations(self.context) if asked else NOT_ASKED
         return MetadataResponse(
             brokers=[
                 MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
@@ -143,7 +187,7 @@ class _Answer:
             name=name,
             error_code=error_code,
             is_internal=is_internal(name),
-            topic_authorized_operations=self.operations,
+            topic_authorized_operations=self._operations(name),
         )
 
     def _topic(self, topic: TopicImage) -> MetadataResponseTopic:
@@ -154,8 +198,13 @@ class _Answer:
             partitions=[
                 self._partition(topic.name, index, partition) for index, partition in topic.partitions.items()
             ],
-            topic_authorized_operations=self.operations,
+            topic_authorized_operations=self._operations(topic.name),
         )
+
+    def _operations(self, topic: str) -> int:
+        if not self.request.include_topic_authorized_operations:
+            return NOT_ASKED
+        return self.broker.rights.operations(self.context, ResourceType.TOPIC, topic)
 
     def _partition(self, topic: str, index: int, partition: PartitionImage) -> MetadataResponsePartition:
         available = self.available

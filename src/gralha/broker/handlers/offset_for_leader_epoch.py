@@ -6,14 +6,16 @@ an unknown epoch both are -1.
 """
 
 from gralha.broker.broker import Broker
-from gralha.broker.handlers import partitions
+from gralha.broker.handlers import partitions, topic_rights
 from gralha.broker.pipeline import RequestContext
-from gralha.protocol.errors import KafkaError
+from gralha.protocol.acls import Operation, ResourceType
+from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
     OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
     OffsetForLeaderTopicResult,
 )
 
@@ -21,15 +23,29 @@ from gralha.protocol.messages.offset_for_leader_epoch import (
 def handle(
     broker: Broker, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse:
-    return OffsetForLeaderEpochResponse(
+    rights = broker.rights
+    allowed, refused = request.topics, list[OffsetForLeaderTopic]()
+    if not rights.sees(context, Operation.CLUSTER_ACTION, ResourceType.CLUSTER):
+        allowed, refused = topic_rights.split(
+            rights, context, Operation.DESCRIBE, request.topics, lambda topic: topic.topic
+        )
+    response = OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
                 topic=topic.topic,
                 partitions=[_end_of_epoch(broker, topic.topic, wanted) for wanted in topic.partitions],
             )
-            for topic in request.topics
+            for topic in allowed
         ]
     )
+    response.topics += [_refused(topic) for topic in refused]
+    return response
+
+
+def _refused(topic: OffsetForLeaderTopic) -> OffsetForLeaderTopicResult:
+    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    partitions = [EpochEndOffset(partition=wanted.partition, error_code=code) for wanted in topic.partitions]
+    return OffsetForLeaderTopicResult(topic=topic.topic, partitions=partitions)
 
 
 def _end_of_epoch(broker: Broker, topic: str, wanted: OffsetForLeaderPartition) -> EpochEndOffset:

@@ -18,6 +18,7 @@ from typing import Final
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.current_leaders import current_leader, leader_nodes
+from gralha.broker.handlers.produce_rights import Denial, denial
 from gralha.broker.handlers.transaction_errors import PRODUCE_ABORTABLE, PRODUCE_ADDS, verification_error
 from gralha.broker.pipeline import Deferred, RequestContext
 from gralha.broker.transactions.verifier import Question
@@ -88,6 +89,8 @@ EXPECTED_ERRORS: Final = (
 
 def handle(broker: Broker, context: RequestContext, request: ProduceRequest) -> Message | Deferred | None:
     produce = Produce(broker, context, request)
+    if broker.rights.authorizer is not None:
+        produce.denial = denial(broker, context, request)
     produce.append_all(request)
     if produce.queued_count or produce.unacknowledged:
         return produce.wait()
@@ -161,6 +164,7 @@ class Produce(Subscriber):
         self.transactional_id: str | None = request.transactional_id
         self.timeout_ms: int = request.timeout_ms
         self.now_ms: int = broker.clock()
+        self.denial: Denial | None = None
         self.failed: bool = False
         self.queued_count: int = 0
         self.queued_bytes: int = 0
@@ -175,7 +179,13 @@ class Produce(Subscriber):
     def append_all(self, request: ProduceRequest) -> None:
         replicas = self.broker.replicas
         acks_are_valid = -1 <= self.acks <= 1
+        denied = self.denial
         for topic in request.topic_data:
+            if denied is not None:
+                denied_code = denied.code_for(topic.topic_id if self.by_id else topic.name)
+                if denied_code:
+                    self._refuse_topic(topic, denied_code)
+                    continue
             partitions = (
                 replicas.by_id.get(topic.topic_id) if self.by_id else replicas.by_name.get(topic.name)
             )
@@ -191,6 +201,12 @@ class Produce(Subscriber):
             self.response.responses.append(
                 TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
             )
+
+    def _refuse_topic(self, topic: TopicProduceData, error_code: int) -> None:
+        answers = [self._refuse(data.index, error_code, None) for data in topic.partition_data]
+        self.response.responses.append(
+            TopicProduceResponse(name=topic.name, topic_id=topic.topic_id, partition_responses=answers)
+        )
 
     def _refuse_missing(
         self, topic: TopicProduceData, data: PartitionProduceData

@@ -9,7 +9,8 @@ from typing import Final
 from gralha.broker.broker import Broker
 from gralha.broker.handlers.group_requests import caller
 from gralha.broker.pipeline import RequestContext
-from gralha.protocol.errors import InconsistentGroupProtocolError, KafkaError
+from gralha.protocol.acls import Operation, ResourceType
+from gralha.protocol.errors import ErrorCode, InconsistentGroupProtocolError, KafkaError, error_for
 from gralha.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 # From this version on, a member names the protocol that it uses (KIP-559).
@@ -26,6 +27,8 @@ def handle(
 
     if context.api_version >= PROTOCOL_FROM and None in (request.protocol_type, request.protocol_name):
         return failed(InconsistentGroupProtocolError())
+    if not broker.rights.may(context, Operation.READ, ResourceType.GROUP, request.group_id):
+        return failed(error_for(ErrorCode.GROUP_AUTHORIZATION_FAILED))
     return broker.groups.call(
         request.group_id,
         lambda shard, reply, now_ms: shard.sync_group(who, request, reply, now_ms),

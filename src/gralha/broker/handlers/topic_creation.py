@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from gralha.broker.broker import Broker
 from gralha.broker.handlers import create_topics
-from gralha.broker.pipeline import RequestContext
+from gralha.broker.pipeline import Peer, RequestContext
 from gralha.metadata.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, invalid_reason
 from gralha.protocol.errors import ErrorCode, InvalidTopicError, KafkaError, error_for
 from gralha.protocol.messages.create_topics import (
@@ -29,6 +29,14 @@ REPLICATION_SETTINGS: Final = {
     OFFSETS_TOPIC: ["offsets.topic.replication.factor"],
     TRANSACTIONS_TOPIC: ["transaction.state.log.replication.factor", "transaction.state.log.min.isr"],
 }
+
+
+async def create_internal(broker: Broker, context: RequestContext, name: str) -> dict[str, KafkaError]:
+    """Creates the topic of coordinators. That is this broker's own request: the client needs no right."""
+    peer = context.peer
+    own = Peer(peer.host, peer.port, peer.listener, peer.principal, peer.apis)
+    own.is_this_node = True
+    return await create(broker, RequestContext(own, context.api_version, context.client_id), [name])
 
 
 async def create(broker: Broker, context: RequestContext, names: list[str]) -> dict[str, KafkaError]:

@@ -12,11 +12,13 @@ from functools import partial
 from typing import Final
 
 from gralha.broker.broker import Broker
+from gralha.broker.handlers import topic_rights
 from gralha.broker.handlers.group_requests import caller
 from gralha.broker.pipeline import RequestContext
 from gralha.broker.transactions.verifier import Question
 from gralha.groups.offset_messages import transactional_commit_error
 from gralha.metadata.topic_names import OFFSETS_TOPIC
+from gralha.protocol.acls import Operation, ResourceType
 from gralha.protocol.coordinators import partition_for
 from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
@@ -28,6 +30,38 @@ ADDS_FROM_VERSION: Final = 5
 
 
 def handle(
+    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]:
+    if broker.rights.authorizer is not None:
+        return _commit_allowed(broker, context, request)
+    return _commit(broker, context, request)
+
+
+def _commit_allowed(
+    broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
+) -> TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]:
+    """Commits the offsets of topics that the caller may read. The others get an error."""
+    rights = broker.rights
+    version = context.api_version
+    try:
+        rights.check(context, Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id)
+        rights.check(context, Operation.READ, ResourceType.GROUP, request.group_id)
+    except KafkaError as error:
+        return transactional_commit_error(request, error.code, version)
+    allowed, refused = topic_rights.split(
+        rights, context, Operation.READ, request.topics, lambda topic: topic.name
+    )
+    if not refused:
+        return _commit(broker, context, request)
+    errors = transactional_commit_error(
+        topic_rights.with_topics(request, refused), ErrorCode.TOPIC_AUTHORIZATION_FAILED, version
+    )
+    if not allowed:
+        return errors
+    return topic_rights.joined(_commit(broker, context, topic_rights.with_topics(request, allowed)), errors)
+
+
+def _commit(
     broker: Broker, context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse | Awaitable[TxnOffsetCommitResponse]:
     partition = _partition_of(broker, request.group_id)

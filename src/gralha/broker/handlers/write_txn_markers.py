@@ -11,12 +11,13 @@ from collections.abc import Awaitable
 from typing import Final
 
 from gralha.broker.broker import Broker
-from gralha.broker.handlers import partitions
+from gralha.broker.handlers import needs, partitions
 from gralha.broker.handlers.group_requests import gathered
 from gralha.broker.pipeline import RequestContext
 from gralha.coordination.producer import EndMarker, Producer
 from gralha.metadata.topic_names import OFFSETS_TOPIC
-from gralha.protocol.errors import KafkaError
+from gralha.protocol.acls import Operation
+from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -36,7 +37,30 @@ Result = WritableTxnMarkerPartitionResult | Awaitable[WritableTxnMarkerPartition
 async def handle(
     broker: Broker, context: RequestContext, request: WriteTxnMarkersRequest
 ) -> WriteTxnMarkersResponse:
+    if broker.rights.authorizer is not None and not needs.may_on_cluster(
+        broker, context, (Operation.ALTER, Operation.CLUSTER_ACTION)
+    ):
+        return _refused(request, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     return await write(broker, request)
+
+
+def _refused(request: WriteTxnMarkersRequest, code: int) -> WriteTxnMarkersResponse:
+    """The error is in every partition, because there is none for the whole request."""
+    return WriteTxnMarkersResponse(
+        markers=[
+            WritableTxnMarkerResult(
+                marker.producer_id,
+                [
+                    WritableTxnMarkerTopicResult(
+                        topic.name,
+                        [WritableTxnMarkerPartitionResult(index, code) for index in topic.partition_indexes],
+                    )
+                    for topic in marker.topics
+                ],
+            )
+            for marker in request.markers
+        ]
+    )
 
 
 async def write(broker: Broker, request: WriteTxnMarkersRequest) -> WriteTxnMarkersResponse:

@@ -19,6 +19,7 @@ from gralha.broker.metrics.process import (
     process_metrics,
 )
 from gralha.broker.metrics.quorum import controller_metrics, quorum_metrics
+from gralha.broker.metrics.quotas import quota_metrics
 from gralha.broker.metrics.requests import request_metrics
 from gralha.broker.metrics.topics import topic_metrics
 from gralha.broker.request_meters import RequestMeters
@@ -57,6 +58,7 @@ def _of_process(sources: Sources, usage: ProcessUsage) -> Pieces:
 
 def _of_node(config: NodeConfig, broker: Broker) -> Pieces:
     yield from node_metrics(config.node_id, broker.cluster_id, config.roles, __version__)
+    yield from quota_metrics(broker.throttle)
     yield from quorum_metrics(broker.controller)
     if config.is_controller:
         yield from controller_metrics(broker.controller)

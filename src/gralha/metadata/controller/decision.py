@@ -22,6 +22,20 @@ class Decision(NamedTuple, Generic[Response]):
     records: list[Message]
 
 
+class Mutations:
+    """The quota of a client on creating and deleting partitions. This one has no limit."""
+
+    def record(self, count: int) -> None:
+        """Counts partitions that will be created or deleted. Raises KafkaError if they are too many."""
+
+    def throttle_ms(self) -> int:
+        """How long to hold the client back."""
+        return 0
+
+
+NO_QUOTA: Final = Mutations()
+
+
 class ControllerContext:
     """The controller's settings, the live brokers, and randomness: all that is not in the image."""
 

@@ -3,7 +3,13 @@
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from gralha.metadata.controller.decision import MAX_RECORDS_PER_REQUEST, ControllerContext, Decision
+from gralha.metadata.controller.decision import (
+    MAX_RECORDS_PER_REQUEST,
+    NO_QUOTA,
+    ControllerContext,
+    Decision,
+    Mutations,
+)
 from gralha.metadata.controller.directories import default_directory
 from gralha.metadata.controller.placement import place_replicas
 from gralha.metadata.image import MetadataImage, PartitionImage
@@ -27,7 +33,10 @@ from gralha.protocol.messages.create_partitions import (
 
 
 def create_partitions(
-    image: MetadataImage, request: CreatePartitionsRequest, context: ControllerContext
+    image: MetadataImage,
+    request: CreatePartitionsRequest,
+    context: ControllerContext,
+    mutations: Mutations = NO_QUOTA,
 ) -> Decision[CreatePartitionsResponse]:
     """Decides for each topic. With `validate_only`, nothing is recorded."""
     counts = Counter(topic.name for topic in request.topics)
@@ -40,7 +49,9 @@ def create_partitions(
         try:
             if counts[topic.name] > 1:
                 raise InvalidRequestError("Duplicate topic name.")
-            records += _add_partitions(image, topic, context, MAX_RECORDS_PER_REQUEST - len(records))
+            added = _add_partitions(image, topic, context, MAX_RECORDS_PER_REQUEST - len(records))
+            mutations.record(len(added))
+            records += added
         except UnknownTopicOrPartitionError as error:
             result.error_code = error.code  # as in Kafka, without a message
         except KafkaError as error:

@@ -139,4 +139,5 @@ def _described(image: MetadataImage, name: str, is_twice: bool) -> DescribeUserS
             error_code=ErrorCode.RESOURCE_NOT_FOUND,
             error_message=f"Attempt to describe a user credential that does not exist: {name}",
         )
-    return DescribeUserScramCredentialsResult(user=name, error_message=None, credential_infos=found)
+    # Kafka's message is empty here and not null.
+    return DescribeUserScramCredentialsResult(user=name, credential_infos=found)

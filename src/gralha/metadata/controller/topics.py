@@ -10,7 +10,13 @@ from gralha.metadata.config_keys import (
     topic_config_value_and_source,
 )
 from gralha.metadata.controller.configs import check_topic_configs
-from gralha.metadata.controller.decision import MAX_RECORDS_PER_REQUEST, ControllerContext, Decision
+from gralha.metadata.controller.decision import (
+    MAX_RECORDS_PER_REQUEST,
+    NO_QUOTA,
+    ControllerContext,
+    Decision,
+    Mutations,
+)
 from gralha.metadata.controller.partitions import assigned_partitions, placed_partitions
 from gralha.metadata.image import TOPIC_RESOURCE, MetadataImage, PartitionImage
 from gralha.metadata.snapshot import partition_record
@@ -56,7 +62,10 @@ _SHOWN_CONFIGS: Final = sorted(name for name, key in TOPIC_CONFIGS.items() if no
 
 
 def create_topics(
-    image: MetadataImage, request: CreateTopicsRequest, context: ControllerContext
+    image: MetadataImage,
+    request: CreateTopicsRequest,
+    context: ControllerContext,
+    mutations: Mutations = NO_QUOTA,
 ) -> Decision[CreateTopicsResponse]:
     """Decides for each topic. With `validate_only`, nothing is recorded."""
     counts = Counter(topic.name for topic in request.topics)
@@ -71,7 +80,7 @@ def create_topics(
             if too_many:
                 raise PolicyViolationError("Excessively large number of partitions per request.")
             _check_name(image, topic.name, counts[topic.name], taken)
-            result, topic_records = _create_topic(image, topic, context)
+            result, topic_records = _create_topic(image, topic, context, mutations)
         except KafkaError as error:
             result = CreatableTopicResult(name=topic.name, error_code=error.code, error_message=error.message)
         else:
@@ -109,10 +118,11 @@ def _check_name(image: MetadataImage, name: str, count: int, taken: dict[str, st
 
 
 def _create_topic(
-    image: MetadataImage, topic: CreatableTopic, context: ControllerContext
+    image: MetadataImage, topic: CreatableTopic, context: ControllerContext, mutations: Mutations
 ) -> tuple[CreatableTopicResult, list[Message]]:
     configs = _creation_configs(topic)
     partitions = _new_partitions(image, topic, context)
+    mutations.record(len(partitions))
     topic_id = context.new_uuid()
     records: list[Message] = [TopicRecord(name=topic.name, topic_id=topic_id)]
     records += [
@@ -196,7 +206,11 @@ def _assigned_partitions(image: MetadataImage, topic: CreatableTopic) -> list[Pa
 
 
 def delete_topics(
-    image: MetadataImage, request: DeleteTopicsRequest, context: ControllerContext, version: int
+    image: MetadataImage,
+    request: DeleteTopicsRequest,
+    context: ControllerContext,
+    version: int,
+    mutations: Mutations = NO_QUOTA,
 ) -> Decision[DeleteTopicsResponse]:
     """Deletes topics by name or by id. A topic that is named twice, also once each, is not deleted."""
     if not context.broker_flag(image, "delete.topic.enable"):
@@ -214,6 +228,7 @@ def delete_topics(
         result = DeletableTopicResult(name=state.name, topic_id=state.topic_id)
         try:
             name, topic_id = _topic_to_delete(image, state, counts)
+            mutations.record(len(image.topics_by_id[topic_id].partitions))
         except KafkaError as error:
             result.error_code, result.error_message = error.code, error.message
         else:

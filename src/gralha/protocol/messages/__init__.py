@@ -33,6 +33,9 @@ APIS: Final[dict[int, tuple[str, str, int, int, int, tuple[str, ...]]]] = {
     26: ("EndTxn", "end_txn", 0, 5, 3, ("broker",)),
     27: ("WriteTxnMarkers", "write_txn_markers", 1, 2, 1, ("broker",)),
     28: ("TxnOffsetCommit", "txn_offset_commit", 0, 5, 3, ("broker",)),
+    29: ("DescribeAcls", "describe_acls", 1, 3, 2, ("broker", "controller")),
+    30: ("CreateAcls", "create_acls", 1, 3, 2, ("broker", "controller")),
+    31: ("DeleteAcls", "delete_acls", 1, 3, 2, ("broker", "controller")),
     32: ("DescribeConfigs", "describe_configs", 1, 4, 4, ("broker", "controller")),
     33: ("AlterConfigs", "alter_configs", 0, 2, 2, ("broker", "controller")),
     34: ("AlterReplicaLogDirs", "alter_replica_log_dirs", 1, 2, 2, ("broker",)),
@@ -45,6 +48,8 @@ APIS: Final[dict[int, tuple[str, str, int, int, int, tuple[str, ...]]]] = {
     45: ("AlterPartitionReassignments", "alter_partition_reassignments", 0, 1, 0, ("broker", "controller")),
     46: ("ListPartitionReassignments", "list_partition_reassignments", 0, 0, 0, ("broker", "controller")),
     47: ("OffsetDelete", "offset_delete", 0, 0, 1, ("broker",)),
+    48: ("DescribeClientQuotas", "describe_client_quotas", 0, 1, 1, ("broker",)),
+    49: ("AlterClientQuotas", "alter_client_quotas", 0, 1, 1, ("broker", "controller")),
     50: (
         "DescribeUserScramCredentials",
         "describe_user_scram_credentials",

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gralha.metadata.shared_map import SharedMap
+from gralha.protocol.shared_map import SharedMap
 
 # A map to succeed, and the entries to set (a number) or to remove (None).
 Change = tuple[int, dict[int, int | None]]

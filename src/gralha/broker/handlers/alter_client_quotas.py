@@ -1,0 +1,25 @@
+"""AlterClientQuotas (versions 0 and 1): sets and removes the quotas of users, client ids and addresses.
+
+Each entity succeeds or fails by itself. The answer is sent when the change is committed. Each broker applies
+the new quotas when its copy of the metadata has them.
+
+Gaps: Apache Kafka also takes the names of hosts as addresses and looks them up. Here an address is an IP
+address or `localhost`.
+"""
+
+from gralha.broker.handlers.controller_node import ControllerNode
+from gralha.broker.pipeline import RequestContext
+from gralha.metadata.controller import client_quotas
+from gralha.protocol.errors import KafkaError
+from gralha.protocol.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
+
+
+async def decide(
+    node: ControllerNode, context: RequestContext, request: AlterClientQuotasRequest
+) -> AlterClientQuotasResponse:
+    return await node.controller.execute(lambda image: client_quotas.alter_client_quotas(image, request))
+
+
+def refusal(request: AlterClientQuotasRequest, error: KafkaError, version: int) -> AlterClientQuotasResponse:
+    """If the whole request fails, each entity gets the error."""
+    return client_quotas.refused_alterations(request, error)

@@ -1,0 +1,75 @@
+"""TLS of a node: what its settings give to each listener, and what a person is told."""
+
+import logging
+import os
+from pathlib import Path
+
+import pytest
+
+from gralha.broker.config import NodeConfig
+from gralha.broker.node_tls import NodeTls
+from gralha.broker.start_error import StartError
+from gralha.metadata.config_keys import BrokerConfigLayers
+from tests.security.streams import AUTHORITY, SERVER
+
+FILE = """\
+process.roles=broker,controller
+node.id=1
+listeners=PLAINTEXT://localhost:9092,EXTERNAL://localhost:9093,CONTROLLER://localhost:9094
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXTERNAL:SSL,CONTROLLER:SSL
+controller.listener.names=CONTROLLER
+"""
+
+
+def node_tls(folder: Path, *lines: str) -> NodeTls:
+    text = FILE + f"ssl.truststore.location={AUTHORITY.write_pem(folder / 'ca.pem')}\n"
+    return NodeTls(NodeConfig.parse(text + "\n".join(lines), "file", lambda: "host")[0])
+
+
+def test_listeners_and_peers_with_tls(tmp_path: Path) -> None:
+    tls = node_tls(tmp_path, f"ssl.keystore.location={SERVER.write_pem(tmp_path / 'key.pem')}")
+    assert tls.is_wanted
+    tls.load()
+    assert list(tls.listeners) == ["EXTERNAL", "CONTROLLER"]
+    assert tls.brokers is None  # brokers use the plaintext listener between each other
+    assert tls.controllers is not None
+
+
+def test_a_missing_key_store_stops_the_start(tmp_path: Path) -> None:
+    with pytest.raises(StartError, match=r"^TLS cannot be used: ssl\.keystore\.location: it is missing"):
+        node_tls(tmp_path).load()
+
+
+def test_wrong_rules_stop_the_start(tmp_path: Path) -> None:
+    key = f"ssl.keystore.location={SERVER.write_pem(tmp_path / 'key.pem')}"
+    with pytest.raises(StartError, match=r"ssl\.principal\.mapping\.rules: .* is no rule"):
+        node_tls(tmp_path, key, "ssl.principal.mapping.rules=lower").load()
+
+
+def test_key_files_that_everybody_can_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = SERVER.write_pem(tmp_path / "key.pem")
+    os.chmod(path, 0o644)
+    node_tls(tmp_path, f"ssl.keystore.location={path}").load()
+    message = f"every user of this machine can read the private key in {path}: chmod 600 {path}"
+    assert message in [one.getMessage() for one in caplog.records]
+
+
+def test_dynamic_settings_of_one_listener(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    tls = node_tls(tmp_path, f"ssl.keystore.location={SERVER.write_pem(tmp_path / 'key.pem')}")
+    tls.load()
+    static = tls._config.texts
+    before = {name: one.server.context for name, one in tls.listeners.items()}
+    tls.configure(BrokerConfigLayers(static=static))
+    name = "listener.name.external.ssl.keystore.location"
+    with caplog.at_level(logging.INFO):
+        tls.configure(BrokerConfigLayers({name: str(tmp_path / "gone.pem")}, static=static))
+        assert {name: one.server.context for name, one in tls.listeners.items()} == before
+        new = AUTHORITY.issue().write_pem(tmp_path / "new.pem")
+        tls.configure(BrokerConfigLayers({name: new}, static=static))
+    assert tls.listeners["EXTERNAL"].server.context is not before["EXTERNAL"]
+    assert tls.listeners["CONTROLLER"].server.context is before["CONTROLLER"]
+    messages = [one.getMessage() for one in caplog.records]
+    assert messages[0].startswith(
+        "listener EXTERNAL keeps its settings of TLS: ssl.keystore.location: there is"
+    )
+    assert messages[1:] == ["listener EXTERNAL uses the new settings of TLS for new connections"]
