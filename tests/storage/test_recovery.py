@@ -436,7 +436,7 @@ def test_the_start_offset_is_kept(disk: QuietDisk, tmp_path: Path) -> None:
 
 
 def test_everything_is_on_the_device_before_the_recovery_point_moves(disk: QuietDisk, tmp_path: Path) -> None:
-    # The index of the first segment gets an entry for its second batch. An index without entries is not synced.
+    # The first segment's index gets an entry for the second batch. An index without entries is not synced.
     log = make_log(disk, tmp_path, {"index.interval.bytes": "1"})
     idempotent(log, 0)
     idempotent(log, 1)

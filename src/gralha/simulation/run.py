@@ -35,6 +35,8 @@ FINAL_READER: Final = "final"
 
 
 def run_seed(seed: int, settings: Settings) -> Report:
+    # The nodes and tasks of the last run refer to each other. Without this, hundreds of runs take gigabytes.
+    gc.collect()
     with quiet(), no_threads():
         cluster = SimulatedCluster(seed, settings)
         invariants = Invariants(cluster)
@@ -50,9 +52,6 @@ def run_seed(seed: int, settings: Settings) -> Report:
             return _run(cluster, invariants)
         finally:
             cluster.world.bury()
-            # The nodes and tasks of a run refer to each other. Without this, hundreds of runs take gigabytes.
-            del cluster, invariants
-            gc.collect()
 
 
 def _run(cluster: SimulatedCluster, invariants: Invariants) -> Report:
