@@ -2,6 +2,7 @@
 
 import logging
 import os
+import ssl
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,28 @@ def test_listeners_and_peers_with_tls(tmp_path: Path) -> None:
     assert list(tls.listeners) == ["EXTERNAL", "CONTROLLER"]
     assert tls.brokers is None  # brokers use the plaintext listener between each other
     assert tls.controllers is not None
+
+
+def test_clients_that_log_in_need_no_certificate_unless_their_listener_says_so(tmp_path: Path) -> None:
+    map_lines = "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXTERNAL:SASL_SSL,CONTROLLER:SSL"
+    lines = [
+        map_lines,
+        f"ssl.keystore.location={SERVER.write_pem(tmp_path / 'key.pem')}",
+        "ssl.client.auth=required",
+        "sasl.enabled.mechanisms=PLAIN",
+        (
+            "listener.name.external.plain.sasl.jaas.config="
+            'org.apache.kafka.common.security.plain.PlainLoginModule required user_a="b";'
+        ),
+    ]
+    for own_setting, expected in ([], ssl.CERT_NONE), (["requested"], ssl.CERT_OPTIONAL):
+        own_lines = [f"listener.name.external.ssl.client.auth={value}" for value in own_setting]
+        tls = node_tls(tmp_path, *lines, *own_lines)
+        tls.load()
+        modes = {name: one.server.context.verify_mode for name, one in tls.listeners.items()}
+        assert modes == {"EXTERNAL": expected, "CONTROLLER": ssl.CERT_REQUIRED}
+        tls.configure(BrokerConfigLayers(static=tls._config.texts))
+        assert tls.listeners["EXTERNAL"].server.context.verify_mode == expected
 
 
 def test_a_missing_key_store_stops_the_start(tmp_path: Path) -> None:

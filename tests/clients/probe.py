@@ -24,7 +24,7 @@ from gralha.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from tests.clients.driver import Tls, security_for_java
+from tests.clients.driver import Login, Tls, security_for_java
 
 LATEST_TIMESTAMP = -1
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
@@ -53,9 +53,11 @@ def group_view(bootstrap: str, group: str) -> GroupView:
         return GroupView("classic", classic.group_state, members, None)
 
 
-def is_served(bootstrap: str, topic: str, partitions: int, tls: Tls | None = None) -> bool:
+def is_served(
+    bootstrap: str, topic: str, partitions: int, tls: Tls | None = None, login: Login | None = None
+) -> bool:
     """Returns True if the leader of every partition knows it, a moment after Metadata has named it."""
-    answered = list_ends(bootstrap, topic, range(partitions), tls=tls)
+    answered = list_ends(bootstrap, topic, range(partitions), tls=tls, login=login)
     return all(partition.error_code == 0 for partition in answered)
 
 
@@ -72,6 +74,7 @@ def list_ends(
     partitions: Iterable[int],
     isolation_level: int = READ_UNCOMMITTED,
     tls: Tls | None = None,
+    login: Login | None = None,
 ) -> list[ListOffsetsPartitionResponse]:
     wanted = [
         ListOffsetsPartition(partition_index=number, timestamp=LATEST_TIMESTAMP) for number in partitions
@@ -79,7 +82,7 @@ def list_ends(
     request = ListOffsetsRequest(
         replica_id=-1, isolation_level=isolation_level, topics=[ListOffsetsTopic(topic, wanted)]
     )
-    security = ClientSecurity.from_kafka(security_for_java(tls, None))
+    security = ClientSecurity.from_kafka(security_for_java(tls, login))
     with Connection.open(parse_address(bootstrap), security=security) as connection:
         (answered,) = connection.send(request, ListOffsetsResponse).topics
     return answered.partitions

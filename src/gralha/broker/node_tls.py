@@ -13,7 +13,7 @@ from typing import Final
 from gralha.broker.config import NodeConfig, uses_tls
 from gralha.broker.start_error import StartError
 from gralha.metadata.config_keys import BrokerConfigLayers
-from gralha.metadata.listener_configs import listener_texts
+from gralha.metadata.listener_configs import PREFIX, listener_texts
 from gralha.security.distinguished_names import subject_of
 from gralha.security.principal_mapping import PrincipalMapping, RuleError
 from gralha.security.tls_contexts import TlsContext
@@ -92,7 +92,7 @@ class NodeTls:
         """Follows dynamic settings. A change that cannot be used is logged and has no effect."""
         texts = {**layers.static, **layers.dynamic_default, **layers.dynamic_broker}
         for listener, one in self._contexts():
-            wanted = listener_texts(listener, texts)
+            wanted = self._wanted(listener, texts)
             if _tls_part(wanted) == self._texts[listener]:
                 continue
             try:
@@ -101,7 +101,7 @@ class NodeTls:
             except TlsError as error:
                 log.error("listener %s keeps its settings of TLS: %s", listener, error)
         for listener in self._texts:
-            self._texts[listener] = _tls_part(listener_texts(listener, texts))
+            self._texts[listener] = _tls_part(self._wanted(listener, texts))
 
     async def follow_files(self) -> None:
         """Takes new certificates when their files change. The owner runs this as a task."""
@@ -127,9 +127,20 @@ class NodeTls:
         return found + [(one.listener, one.client) for one in peers]
 
     def _texts_of(self, listener: str) -> dict[str, str]:
-        texts = self._config.listener_texts(listener)
+        texts = self._wanted(listener, self._config.texts)
         self._texts[listener] = _tls_part(texts)
         return texts
+
+    def _wanted(self, listener: str, texts: Mapping[str, str]) -> dict[str, str]:
+        """The settings of a listener.
+
+        As in Kafka, clients that log in need a certificate only if a setting of their listener says so.
+        """
+        wanted = listener_texts(listener, texts)
+        own_setting = f"{PREFIX}{listener.lower()}.ssl.client.auth"
+        if self._config.protocol_of(listener) == "SASL_SSL" and own_setting not in texts:
+            wanted["ssl.client.auth"] = "none"
+        return wanted
 
     def _peers(self, listener: str | None) -> PeerTls | None:
         if listener is None or not self._uses_tls(listener):

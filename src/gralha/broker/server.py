@@ -138,7 +138,8 @@ def accept(
         return connection
 
     def secured(stream: ssl.SSLObject) -> None:
-        connection.secured(tls.principal_of(stream))
+        # The name of a client that logs in is that of its login.
+        connection.secured("User:ANONYMOUS" if settings.login is not None else tls.principal_of(stream))
 
     connection.expect_handshake()
     return TlsStream(

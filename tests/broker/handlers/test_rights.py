@@ -44,13 +44,14 @@ from gralha.protocol.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from gralha.protocol.messages.init_producer_id import InitProducerIdRequest
 from gralha.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from gralha.protocol.primitives import ProtocolError
 from tests.broker.handlers.door import NOW_MS, Client, create_topic, make_broker
 from tests.broker.handlers.fetching import fetch_request
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-TOPIC, GROUP, CLUSTER = 2, 3, 4
+TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = 2, 3, 4, 5
 LITERAL, PREFIXED = 3, 4
 DENY, ALLOW = 2, 3
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -183,6 +184,24 @@ async def test_the_topic_of_coordinators_is_made_for_clients_without_the_right_t
     allow(broker, Operation.READ, GROUP, "g")
     (found,) = (await bob.ask(asked)).coordinators
     assert (found.error_code, found.node_id) == (0, 1)
+
+
+@pytest.mark.parametrize("is_allowed", [False, True])
+async def test_two_phase_commit_is_a_right_of_its_own(tmp_path, is_allowed):
+    broker = make_broker(
+        tmp_path,
+        authorizer_class_name=AUTHORIZER,
+        transaction_two_phase_commit_enable="true",
+        transaction_state_log_num_partitions=1,
+    )
+    allow(broker, Operation.WRITE, TRANSACTIONAL_ID, "t")
+    if is_allowed:
+        allow(broker, Operation.TWO_PHASE_COMMIT, TRANSACTIONAL_ID, "t")
+    request = InitProducerIdRequest("t", 1000, enable_2pc=True)
+    response = await Client(broker, principal="User:bob").ask(request)
+    refused = response.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    assert refused is not is_allowed, ErrorCode(response.error_code)
+    broker.logs.release()
 
 
 async def test_a_client_that_says_it_is_a_follower_changes_nothing(broker, bob):

@@ -33,7 +33,8 @@ class Stage:
         name = self.fresh_name()
         dotted = {config.replace("_", "."): value for config, value in configs.items()}
         self.reference.create_topic(name, partitions, dotted)
-        eventually(lambda: is_served(self.reference.bootstrap, name, partitions, self.reference.tls))
+        reference = self.reference
+        eventually(lambda: is_served(reference.bootstrap, name, partitions, reference.tls, reference.login))
         return name
 
 
