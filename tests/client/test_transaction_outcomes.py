@@ -11,9 +11,68 @@ from gralha.client.admin import Admin
 from gralha.client.bulk_writer import BulkWriter
 from gralha.client.cluster import Cluster
 from gralha.client.settings import ClientSettings
-from gralha.client.transaction_outcomes import LoggedOutcome, OutcomeReader
+from gralha.client.transaction_outcomes import LoggedOutcome, MarkerSearch, OutcomeReader
 from gralha.client.transaction_state import TransactionHandle
 from gralha.client.values import NewTopic, TopicPartition
+from gralha.protocol.control_records import ABORT, COMMIT, control_key
+from gralha.protocol.records import Record, encode_batch
+
+HANDLE = TransactionHandle("t", 7, 5, True)
+
+
+def written(offset: int, epoch: int = 5, producer_id: int = 7) -> bytes:
+    """A batch with one record of a transaction."""
+    return encode_batch(
+        [Record(b"k", b"v")],
+        base_offset=offset,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=0,
+        transactional=True,
+    )
+
+
+def marker(offset: int, epoch: int, kind: int = ABORT, producer_id: int = 7) -> bytes:
+    """A control batch that ends a transaction."""
+    return encode_batch(
+        [Record(control_key(kind), b"\0\0\0\0\0\0")],
+        base_offset=offset,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        transactional=True,
+        control=True,
+    )
+
+
+def emptied(offset: int, epoch: int) -> bytes:
+    """A control batch whose record was removed by compaction."""
+    return encode_batch(
+        [], base_offset=offset, producer_id=7, producer_epoch=epoch, transactional=True, control=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("batches", "expected"),
+    [
+        ([written(0), marker(1, 5, COMMIT)], LoggedOutcome.COMMITTED),
+        (
+            [written(0), written(1, 9, 8), marker(2, 9, ABORT, 8), marker(3, 6, COMMIT)],
+            LoggedOutcome.COMMITTED,
+        ),
+        ([written(0), written(1), marker(2, 7)], LoggedOutcome.ABORTED),
+        ([written(0)], None),
+        # Compaction has removed the marker, and what comes next is of a later transaction.
+        ([written(0), written(4, 7), marker(5, 8)], LoggedOutcome.FORGOTTEN),
+        ([written(0), marker(5, 8)], LoggedOutcome.FORGOTTEN),
+        ([written(0), emptied(1, 6), written(4, 6), marker(5, 7)], LoggedOutcome.FORGOTTEN),
+        ([written(0, 4), marker(1, 5)], LoggedOutcome.FORGOTTEN),
+    ],
+)
+def test_only_the_marker_of_the_transaction_tells(
+    batches: list[bytes], expected: LoggedOutcome | None
+) -> None:
+    data = b"".join(batches)
+    assert MarkerSearch(HANDLE, 0).feed(data, 0, len(data)) is expected
 
 
 class Stage:

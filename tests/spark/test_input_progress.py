@@ -54,6 +54,22 @@ def test_the_first_batch_begins_where_the_source_says() -> None:
 
 
 @pytest.mark.parametrize(
+    "foreign",
+    [
+        "17",
+        "-",
+        "position-9",
+        '{"shardId-000": {"iteratorType": "AFTER_SEQUENCE_NUMBER", "seq": "4"}}',
+        '{"0": {"first": 1}}',
+        '{"files": {"0": "a"}}',
+    ],
+)
+def test_offsets_of_other_sources_are_not_for_a_group(foreign: str) -> None:
+    files = {"offsets/0": f'v1\n{{}}\n{foreign}\n{{"sales": {{"0": 8}}, "@from": {{"sales": {{"0": 3}}}}}}'}
+    assert progress_of("totals", 0, files.get).end == {place("sales", 0): 8}
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         (None, "the checkpoint has no file offsets/0"),

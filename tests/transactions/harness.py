@@ -120,9 +120,11 @@ class Machine:
     ) -> Answer:
         return self.ask(lambda shard: shard.begin(name, timeout_ms, expected, self.now_ms, enables_2pc))
 
-    def keep(self, name: str = "t") -> Answer:
+    def keep(self, name: str = "t", enables_2pc: bool = False) -> Answer:
         """A producer takes over an open transaction (KIP-939)."""
-        return self.ask(lambda shard: shard.begin(name, TIMEOUT_MS, None, self.now_ms, keeps_prepared=True))
+        return self.ask(
+            lambda shard: shard.begin(name, TIMEOUT_MS, None, self.now_ms, enables_2pc, keeps_prepared=True)
+        )
 
     def begin(self, timeout_ms: int = TIMEOUT_MS, name: str = "t") -> ProducerIdentity:
         """A new producer, whose request must succeed."""

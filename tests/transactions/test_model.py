@@ -321,7 +321,7 @@ class TransactionsModel(RuleBasedStateMachine):
     def no_transaction_is_open_past_its_timeout(self) -> None:
         known = self.machine.state()
         if known.state is State.ONGOING:
-            assert self.machine.now_ms - known.started_ms < known.timeout_ms
+            assert self.machine.now_ms - known.timeout_since_ms < known.timeout_ms
 
     def teardown(self) -> None:
         """When all faults are over, everything ends."""

@@ -209,7 +209,7 @@ def forget_timeouts_in_a_move(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def keep_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
     """A producer that takes over a transaction gets the epoch of the earlier one, which is not fenced."""
-    monkeypatch.setattr(Transaction, "kept", lambda self, new_producer_id, now_ms: self)
+    monkeypatch.setattr(Transaction, "kept", lambda self, new_producer_id, timeout_ms, now_ms: self)
 
 
 def forget_the_owner_in_records(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ MONTH_MS = 30 * 24 * 3600 * 1000
 NONE = ProducerIdentity(-1, -1)
 # The transaction was written by producer 7 with epoch 5. Producer 7 with epoch 6 has taken it over.
 KEPT = Transaction("t", 7, 5, NO_TIMEOUT_MS, 1_000, State.ONGOING, frozenset({A0}), 900, 7, version=2).kept(
-    -1, 1_000
+    -1, NO_TIMEOUT_MS, 1_000
 )
 TABLE = {
     ("init", None): "PrepareAbort, marker 7 6, next 7 7",
@@ -57,7 +57,7 @@ def after(verb: str, producer: ProducerIdentity | None) -> Transaction | None:
         case "init":
             return deciding.begin(KEPT, producer, 30_000, 2, no_id, 2_000).transaction
         case "keep":
-            return deciding.keep(KEPT, 2, no_id, 2_000)
+            return deciding.keep(KEPT, NO_TIMEOUT_MS, 2, no_id, 2_000)
     assert producer is not None
     match verb:
         case "add":
@@ -106,6 +106,35 @@ def test_a_prepared_transaction_never_times_out(machine: Machine) -> None:
     machine.advance(MONTH_MS)
     assert machine.state().state is State.ONGOING
     assert machine.state().timeout_ms == NO_TIMEOUT_MS
+
+
+@pytest.mark.parametrize("reloads", [False, True])
+def test_a_transaction_that_is_kept_for_a_two_phase_commit_times_out_no_more(
+    machine: Machine, reloads: bool
+) -> None:
+    first = machine.init().producer
+    assert machine.add(first, A0).code == 0
+    assert machine.keep(enables_2pc=True).code == 0
+    if reloads:
+        machine.reload()
+    machine.advance(MONTH_MS)
+    assert machine.state().state is State.ONGOING
+    assert machine.state().timeout_ms == NO_TIMEOUT_MS
+
+
+@pytest.mark.parametrize("reloads", [False, True])
+def test_a_kept_transaction_has_the_timeout_of_its_new_producer_from_then_on(
+    machine: Machine, reloads: bool
+) -> None:
+    prepare(machine)
+    machine.advance(MONTH_MS)
+    assert machine.keep().code == 0
+    if reloads:
+        machine.reload()
+    machine.advance(TIMEOUT_MS - 1)
+    assert machine.state().state is State.ONGOING
+    machine.advance(1)
+    assert machine.state().state is State.PREPARE_ABORT
 
 
 def test_a_broker_without_two_phase_commit_refuses_it() -> None:

@@ -16,13 +16,15 @@ from gralha.client.fetching import PartitionFetcher
 from gralha.client.settings import READ_UNCOMMITTED, ClientSettings
 from gralha.client.transaction_state import TransactionHandle
 from gralha.client.values import TopicPartition
-from gralha.protocol.batches import batches
+from gralha.protocol.batches import BatchHeader, batches
 from gralha.protocol.control_records import ABORT, COMMIT, control_type
 from gralha.protocol.records import decode_records
 
 # Markers come a moment after the coordinator has decided how a transaction ends.
 PATIENCE_S: Final = 10.0
 _POLL_S: Final = 0.05
+# A marker has the epoch of its transaction (v1), the next one, or the one after that (a timeout in v2).
+_EPOCHS_OF_MARKERS: Final = 2
 
 
 class LoggedOutcome(Enum):
@@ -58,13 +60,22 @@ class MarkerSearch:
                     return LoggedOutcome.FORGOTTEN
                 self._has_begun = True
             self.next_offset = header.next_offset
-            if header.is_control and header.producer_id == self._producer_id:
-                kinds = {control_type(record.key) for record in decode_records(data, position, header)}
-                if ABORT in kinds:
-                    return LoggedOutcome.ABORTED
-                if COMMIT in kinds:
-                    return LoggedOutcome.COMMITTED
+            if header.producer_id != self._producer_id:
+                continue
+            if header.is_control:
+                return self._end(data, position, header)
+            if header.producer_epoch != self._producer_epoch:
+                return LoggedOutcome.FORGOTTEN  # the next transaction, and no marker before it
         return None
+
+    def _end(self, data: bytes, position: int, header: BatchHeader) -> LoggedOutcome:
+        """What a control batch of the producer says. Compaction may have removed its record, or the batch."""
+        kinds = {control_type(record.key) for record in decode_records(data, position, header)}
+        if not 0 <= header.producer_epoch - self._producer_epoch <= _EPOCHS_OF_MARKERS:
+            return LoggedOutcome.FORGOTTEN  # it is the marker of a later transaction
+        if ABORT in kinds:
+            return LoggedOutcome.ABORTED
+        return LoggedOutcome.COMMITTED if COMMIT in kinds else LoggedOutcome.FORGOTTEN
 
 
 class OutcomeReader:

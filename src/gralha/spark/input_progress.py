@@ -103,8 +103,17 @@ def _sources(name: str, read: ReadFile) -> list[StreamOffset | None]:
 
 
 def _offset(line: str) -> StreamOffset | None:
-    found = json.loads(line) if line.strip() not in ("", "-") else None
-    is_of_kafka = isinstance(found, dict) and all(
-        name[:1] == "@" or isinstance(value, dict) for name, value in found.items()
+    if not line.strip().startswith("{"):
+        return None
+    found = json.loads(line)
+    if not found:
+        return None
+    topics = [value for name, value in found.items() if name[:1] != "@"]
+    return StreamOffset.from_json(found) if all(map(_is_of_topic, topics)) else None
+
+
+def _is_of_topic(value: object) -> bool:
+    """Returns True for offsets by partition, such as {"0": 42}."""
+    return isinstance(value, dict) and all(
+        name.isdecimal() and type(offset) is int for name, offset in value.items()
     )
-    return StreamOffset.from_json(found) if found and is_of_kafka else None

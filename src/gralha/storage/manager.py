@@ -480,11 +480,13 @@ class LogManager:
 
     def _close_logs(self) -> None:
         # One sync of a data folder serves all new logs in it.
-        unsynced = [log for log in self.logs.values() if log.parent_unsynced]
-        for folder in sorted({log.data_folder for log in unsynced}):
-            self.disk.sync_folder(folder)
-        for log in unsynced:
-            log.parent_unsynced = False
+        for folder in sorted({log.data_folder for log in self.logs.values() if log.parent_unsynced}):
+            try:
+                self.disk.sync_folder(folder)
+            except DiskError:
+                continue  # each of its logs tries that again, and raises the error
+            for log in self.logs.values():
+                log.parent_unsynced = log.parent_unsynced and log.data_folder != folder
         with ThreadPoolExecutor(_CLOSING_THREADS) as threads:
             closing = [threads.submit(log.close) for log in self.logs.values()]
         # All logs are closed before the first failure is raised.

@@ -68,7 +68,9 @@ def begin(
     return Begun(known.initialised(epoch, last_epoch, timeout_ms, now_ms), False)
 
 
-def keep(known: Transaction, fence_version: int, new_producer_id: NewProducerId, now_ms: int) -> Transaction:
+def keep(
+    known: Transaction, timeout_ms: int, fence_version: int, new_producer_id: NewProducerId, now_ms: int
+) -> Transaction:
     """A producer takes over the open transaction, and will decide on it (KIP-939).
 
     The earlier producer is fenced. The transaction keeps the producer id and the epoch of its records.
@@ -78,7 +80,7 @@ def keep(known: Transaction, fence_version: int, new_producer_id: NewProducerId,
             f"A transaction can only be kept with the feature transaction.version={EPOCH_PER_TRANSACTION}",
             ErrorCode.UNSUPPORTED_VERSION,
         )
-    return known.kept(_next_id(known, new_producer_id), now_ms)
+    return known.kept(_next_id(known, new_producer_id), timeout_ms, now_ms)
 
 
 def _may_go_on(known: Transaction, expected: ProducerIdentity) -> bool:

@@ -100,7 +100,7 @@ class TransactionShard:
                 transactional_id, self._new_producer_id(), NO_PRODUCER_EPOCH, timeout_ms, now_ms
             )
         if keeps_prepared and known.state is State.ONGOING:
-            return self._keep(known, now_ms)
+            return self._keep(known, timeout_ms, now_ms)
         begun = deciding.begin(known, expected, timeout_ms, self._version(), self._new_producer_id, now_ms)
         if begun.is_abort:
             waiting = InitProducerIdResponse(
@@ -129,8 +129,8 @@ class TransactionShard:
             )
         return timeout_ms
 
-    def _keep(self, known: Transaction, now_ms: int) -> TransactionDecision:
-        kept = deciding.keep(known, self._version(), self._new_producer_id, now_ms)
+    def _keep(self, known: Transaction, timeout_ms: int, now_ms: int) -> TransactionDecision:
+        kept = deciding.keep(known, timeout_ms, self._version(), self._new_producer_id, now_ms)
         producer_id, epoch = kept.owner
         response = InitProducerIdResponse(
             producer_id=producer_id,
@@ -320,9 +320,10 @@ class TransactionShard:
         if record.transaction.state is not State.ONGOING:
             self._open.pop(transactional_id, None)
             self.timers.cancel(_time_out_of(transactional_id))
-        elif before is None or before.state is not State.ONGOING:
+        elif before is None or before.state is not State.ONGOING or before.owner != record.transaction.owner:
             self._open[transactional_id] = None
-            self._arm_time_out(record.transaction, record.transaction.started_ms)
+            self.timers.cancel(_time_out_of(transactional_id))
+            self._arm_time_out(record.transaction, record.transaction.timeout_since_ms)
 
     def replay_end_of_transaction(self, producer: Producer, is_commit: bool) -> None:
         """The records of this topic are never a part of a transaction."""
@@ -336,7 +337,7 @@ class TransactionShard:
             self.timers.schedule(key, now_ms, partial(self._send_markers_again, known))
         for transactional_id in self._open:
             known = self.transactions[transactional_id]
-            if known.started_ms > now_ms:
+            if known.timeout_since_ms > now_ms:
                 # The clock of the last coordinator was ahead of this one, perhaps by hours.
                 self._arm_time_out(known, now_ms)
 
@@ -345,11 +346,11 @@ class TransactionShard:
             return NOTHING  # it is complete, and its markers could end the next transaction
         return Decision(on_committed=partial(self._on_prepared, prepared))
 
-    def _arm_time_out(self, known: Transaction, started_ms: int) -> None:
+    def _arm_time_out(self, known: Transaction, since_ms: int) -> None:
         if known.timeout_ms < NO_TIMEOUT_MS:
             self.timers.schedule(
                 _time_out_of(known.transactional_id),
-                started_ms + known.timeout_ms,
+                since_ms + known.timeout_ms,
                 partial(self._time_out, known.transactional_id),
             )
 

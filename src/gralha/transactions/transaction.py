@@ -89,6 +89,11 @@ class Transaction(NamedTuple):
         return self.producer_id, self.epoch
 
     @property
+    def timeout_since_ms(self) -> int:
+        """When the timeout of the open transaction began: at its begin, or when its owner took it over."""
+        return self.updated_ms if self.is_kept else self.started_ms
+
+    @property
     def is_exhausted(self) -> bool:
         """Whether the newest producer's id cannot have another epoch."""
         return self.owner[1] >= LAST_EPOCH
@@ -111,9 +116,12 @@ class Transaction(NamedTuple):
             previous_producer_id=self.producer_id,
         )
 
-    def kept(self, new_producer_id: int, now_ms: int) -> "Transaction":
-        """A producer takes over the open transaction, with the next epoch or with a new producer id."""
-        return self._with_next_owner(new_producer_id)._replace(updated_ms=now_ms)
+    def kept(self, new_producer_id: int, timeout_ms: int, now_ms: int) -> "Transaction":
+        """A producer takes over the open transaction, with the next epoch or with a new producer id.
+
+        From now on its own timeout counts.
+        """
+        return self._with_next_owner(new_producer_id)._replace(timeout_ms=timeout_ms, updated_ms=now_ms)
 
     def _with_next_owner(self, new_producer_id: int) -> "Transaction":
         producer_id, epoch = self.owner
