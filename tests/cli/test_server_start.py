@@ -27,7 +27,7 @@ NODE_ID = 987_654_321
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """A file like the one of Kafka's quickstart."""
+    """A file like the one in Kafka's quickstart."""
     broker, controller = free_ports(2)
     lines = {
         "process.roles": "broker,controller",

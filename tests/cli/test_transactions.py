@@ -1,7 +1,7 @@
 """kafka-transactions: Apache Kafka's output on the same transactions, and what is left after each change.
 
 The commands run on a broker of Apache Kafka and on ours. Neither verifies transactions, because only so a
-transaction can be made to hang. All calls of Apache's command that are compared run in one Java process.
+transaction can be made to hang. All calls of the Apache command that are compared run in one Java process.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ FAILURES = (
 
 @pytest.fixture(scope="module")
 def theirs(address: str, scene: Scene, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The output of Apache's command for all lines."""
+    """The Apache command's output for all lines."""
     lines = TABLES + FAILURES
     # The security manager, which catches the end of a command, would refuse the metrics of the client.
     policy = tmp_path_factory.mktemp("java") / "policy"

@@ -7,7 +7,7 @@ from kafka.partitioner.default import murmur2 as murmur2_of_kafka_python
 
 from gralha.client.partitioner import murmur2, partition_for_key
 
-# From UtilsTest of Kafka's Java clients.
+# From UtilsTest in Kafka's Java clients.
 JAVA = {
     b"21": -973932308,
     b"foobar": -790332482,

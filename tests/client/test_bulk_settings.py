@@ -1,4 +1,4 @@
-"""Settings by the names of Kafka's clients."""
+"""Settings by the names that Kafka clients use."""
 
 import pytest
 

@@ -123,7 +123,7 @@ class Ledger:
             self.look()
 
     def complaints(self, orders: Mapping[int, Mapping[str, int]]) -> list[str]:
-        """What is wrong when all of these orders should be booked."""
+        """The errors in the books when all of these orders should be booked."""
         found = list(self.errors)
         if self.total != 0:
             found.append(f"the total is {self.total} instead of 0")

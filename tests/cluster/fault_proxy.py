@@ -4,9 +4,9 @@ Every listener that nodes use among each other is advertised at a port of the pr
 the first request: the client id of node 1 is `broker-1` or `node-1`. So every pair of nodes is a link of its
 own, with two directions, though all of them dial the same port.
 
-What a cut direction holds back is delivered when it heals, as TCP does after a partition: late requests of a
-node that has long been replaced are part of the test. So is the end of a connection: nobody hears of it
-through a cut.
+Bytes that a cut direction holds back are delivered when it heals, as TCP does after a partition: late
+requests of a node that has long been replaced are part of the test. So is the end of a connection: nobody
+hears of it through a cut.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ import uuid
 from collections.abc import AsyncIterator, Sequence
 from typing import TypeVar
 
+from gralha.broker.handlers import APIS as SERVED
 from gralha.protocol.apis import APIS, request_header_version, response_header_version
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.message import Message
@@ -59,7 +60,7 @@ T = TypeVar("T", bound=Message)
 
 def encoded(request: Message) -> bytes:
     """The whole frame of a request in its newest version."""
-    version = request.MAX_VERSION
+    version = SERVED[request.API_KEY].max_version
     writer = Writer()
     header = RequestHeader(request.API_KEY, version, 0, "many")
     header.encode(writer, request_header_version(request.API_KEY, version))
@@ -69,7 +70,7 @@ def encoded(request: Message) -> bytes:
 
 
 def decoded(request: Message, frame: bytes, response_class: type[T]) -> T:
-    version = request.MAX_VERSION
+    version = SERVED[request.API_KEY].max_version
     reader = Reader(frame)
     ResponseHeader.decode(reader, response_header_version(request.API_KEY, version))
     response = APIS[request.API_KEY].response.decode(reader, version)

@@ -57,7 +57,7 @@ def new_producer_id(cluster: GralhaCluster) -> int:
 
 
 class Deliveries:
-    """What the broker has acknowledged, by offset."""
+    """The values that the broker has acknowledged, by offset."""
 
     def __init__(self) -> None:
         self.values: dict[int, bytes] = {}

@@ -50,7 +50,7 @@ AGAIN: Final = {
 
 
 class Client:
-    """What both kinds have in common."""
+    """The parts that both kinds of members share."""
 
     def __init__(
         self,

@@ -155,6 +155,8 @@ class Installed:
             assert "pardais" in self.run("kafka-log-dirs", *server, "--describe")
 
 
+# They install Spark and start it.
+@pytest.mark.timeout(300)
 def test_the_wheel_works_with_spark(distributions: Distributions, tmp_path: Path) -> None:
     installed = Installed(tmp_path)
     installed.install(f"gralha[spark] @ {distributions.wheel.as_uri()}")
@@ -165,7 +167,7 @@ def test_the_wheel_works_with_spark(distributions: Distributions, tmp_path: Path
     assert "passed" in installed.run("gralha", "pipeline", "test", str(ROOT / "examples/sales/pipelines.py"))
 
 
-@pytest.mark.timeout(300)  # it starts Spark, too
+@pytest.mark.timeout(300)
 def test_the_source_distribution_works_without_a_compiler(
     distributions: Distributions, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""Sentences in place of Spark's. The texts are from Spark 4.3."""
+"""Our sentences instead of Spark's. The texts are from Spark 4.3."""
 
 from __future__ import annotations
 

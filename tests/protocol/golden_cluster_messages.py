@@ -1,6 +1,6 @@
 """Messages between nodes, and records about security and quotas, with the bytes that Apache Kafka 4.3 makes.
 
-The bytes are those of Kafka's own classes, built from the same values.
+The bytes are those that Kafka's own classes write, built from the same values.
 """
 
 from gralha.protocol.message import Message

@@ -1,6 +1,6 @@
 """Messages with the bytes that Apache Kafka 4.3 makes of them, among them records of the metadata log.
 
-The bytes were compared with those of Kafka's own classes, built from the same values.
+The bytes were compared with those that Kafka's own classes write, built from the same values.
 """
 
 from gralha.protocol.message import Message

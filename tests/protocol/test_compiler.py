@@ -144,7 +144,7 @@ def test_only_versions_that_differ_are_told_apart() -> None:
     assert "rack = reader.compact_nullable_string() if flexible else reader.nullable_string()" in decode
 
 
-# What no message of Kafka has needed here so far must work too.
+# Forms that no Kafka message here has needed so far must work, too.
 KITCHEN_SINK = """\
 # Everything that the notation can say.
 

@@ -5,7 +5,7 @@ few rules: it elects from the in-sync and the eligible leader replicas (KIP-966)
 Messages wait in lists until a step delivers or loses them; metadata reaches each replica when a step says so.
 A replica that crashes loses what it had not flushed, or some of it.
 
-What must hold is checked after every step (`check`). A step is (action, who, amount), so that a run is a list
+`check` runs after every step. A step is (action, who, amount), so that a run is a list
 of such numbers: Hypothesis makes them smaller, and a seed makes them again.
 """
 

@@ -77,7 +77,9 @@ SNAPSHOT_REFUSED = (
 
 ONE_NODE = [
     Bug(replication_bugs.acknowledge_before_flush, ("power_cut",), LOST, SHORTER, 1.5),
-    Bug(storage_bugs.forget_the_tail, ("power_cut",), "duplicate", f"{UNREADABLE}|{DOWN}|unseen", 1.5),
+    Bug(
+        storage_bugs.forget_the_tail, ("power_cut",), "duplicate", f"{UNREADABLE}|{DOWN}|unseen|offline", 1.5
+    ),
     Bug(
         storage_bugs.answer_a_retry_with_a_new_offset,
         ("reset", "bad_network"),
@@ -125,11 +127,13 @@ THREE_NODES = [
         ("kill", "stop"),
         NOT_IN_SYNC,
     ),
+    # A leader without the epochs cannot tell a follower where their logs part.
     Bug(
         storage_bugs.forget_leader_epochs,
         ("kill", "stop", "partition", "isolate"),
         "committed-differs|two-batches|inconsistent-offsets",
-        f"{LOST}|{SHORTER}",
+        f"{LOST}|{SHORTER}|{NOT_IN_SYNC}",
+        first_seed=5,
     ),
     Bug(
         quorum_bugs.commit_metadata_without_a_majority,
@@ -202,7 +206,7 @@ GROUPS = [
 # Readers of committed records see too much, or a part.
 UNCOMMITTED = "precommitted-read|aborted-read|torn-transaction"
 HANGING = "hanging-transaction"
-# What comes with a transaction that hangs.
+# Complaints that come with a transaction that hangs.
 STUCK = f"{DOWN}|needless-fence|not-counted|unseen|lost-write"
 MOVES = ("kill", "stop", "isolate")
 TRANSACTIONS = [
@@ -213,7 +217,21 @@ TRANSACTIONS = [
         "counted-twice|missing-records|poll-skip",
     ),
     Bug(transaction_bugs.leave_prepared_transactions_to_nobody, MOVES, HANGING, STUCK),
-    Bug(transaction_bugs.never_time_out, ("reset",), HANGING, STUCK),
+    Bug(transaction_bugs.never_time_out, ("reset",), f"{HANGING}|open-past-timeout", STUCK),
+    Bug(
+        transaction_bugs.coordinate_before_all_is_loaded,
+        MOVES,
+        f"{HANGING}|needless-fence",
+        f"{STUCK}|counted-twice|aborted-read|torn-transaction|zombie-write|zombie-commit",
+    ),
+    Bug(
+        transaction_bugs.take_an_unclear_end_for_a_refusal,
+        ("freeze",),
+        "aborted-read",
+        f"{STUCK}|counted-twice",
+        fault_interval_s=2,
+        first_seed=5,
+    ),
     Bug(
         transaction_bugs.let_zombies_write,
         ("reset",),

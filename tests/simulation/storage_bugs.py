@@ -73,9 +73,9 @@ def forget_leader_epochs() -> None:
 
     save = LeaderEpochs.save
 
-    def save_metadata_only(self: Any, log_end_offset: int) -> None:
+    def save_metadata_only(self: Any, log_end_offset: int, sync_folder: bool = True) -> None:
         if "__cluster_metadata" in self.folder:
-            save(self, log_end_offset)
+            save(self, log_end_offset, sync_folder)
 
     patch(LeaderEpochs, "save", save_metadata_only)
 

@@ -20,7 +20,7 @@ def create_topics_everywhere(cluster: SimulatedCluster, name: str) -> None:
 
 
 def leaders(cluster: SimulatedCluster) -> dict[str, tuple[int, ...]]:
-    """Who leads the quorum and the partitions, with the epochs; and the brokers that are not fenced."""
+    """The leaders of the quorum and the partitions, with their epochs; the brokers that are not fenced."""
     node = cluster.nodes[1].node
     assert node is not None
     assert node._controller is not None

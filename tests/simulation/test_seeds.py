@@ -14,6 +14,7 @@ from gralha.simulation.presets import (
     COMPACTED,
     FLUSHED,
     GROUPS,
+    MOVING_TRANSACTIONS,
     POWER_CUTS,
     PRESETS,
     QUIET,
@@ -23,6 +24,7 @@ from gralha.simulation.presets import (
     THREE,
     THREE_FLUSHED,
     TRANSACTIONS,
+    TRANSFORMING_GROUP,
     UNFLUSHED,
 )
 from gralha.simulation.run import run_seed
@@ -72,6 +74,20 @@ def test_transactions_are_seen_as_a_whole_or_not_at_all(seed: int) -> None:
     report = run_seed(seed, TRANSACTIONS)
     judge(report)
     assert report.transactions > 100
+
+
+@pytest.mark.parametrize("seed", range(1))
+def test_transactions_survive_the_moves_of_their_partitions(seed: int) -> None:
+    report = run_seed(seed, MOVING_TRANSACTIONS)
+    judge(report)
+    assert report.transactions > 100
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_group_that_rebalances_transforms_each_input_once(seed: int) -> None:
+    report = run_seed(seed, TRANSFORMING_GROUP)
+    judge(report)
+    assert report.transactions > 50
 
 
 @pytest.mark.parametrize("seed", range(800, 803))

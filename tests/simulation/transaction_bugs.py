@@ -34,6 +34,45 @@ def never_time_out() -> None:
     patch(TransactionShard, "_arm_time_out", lambda self, known, started_ms: None)
 
 
+def coordinate_before_all_is_loaded() -> None:
+    """Redpanda 5025: a new coordinator does not read the records of the earlier ones before it decides."""
+    from gralha.coordination.runtime import Runtime
+    from gralha.transactions.shard import TransactionShard
+
+    replay_log = Runtime._replay_log
+
+    async def read_nothing(self: Any) -> None:
+        if not isinstance(self.shard, TransactionShard):
+            await replay_log(self)
+
+    patch(Runtime, "_replay_log", read_nothing)
+
+
+def take_an_unclear_end_for_a_refusal() -> None:
+    """Redpanda 3616: EndTxn is refused for good although its decision is in the log, and may be committed."""
+    from gralha.coordination.runtime import Runtime
+    from gralha.protocol.errors import ErrorCode
+    from gralha.protocol.messages.end_txn import EndTxnResponse
+
+    call = Runtime.call
+
+    def call_and_refuse(self: Any, decide: Any, failed: Any) -> Any:
+        is_decided = False
+
+        def decide_and_keep(shard: Any, reply: Any, now_ms: int) -> Any:
+            nonlocal is_decided
+            decision = decide(shard, reply, now_ms)
+            is_decided = isinstance(decision.response, EndTxnResponse) and bool(decision.records)
+            return decision
+
+        def unclear(error: Any) -> Any:
+            return EndTxnResponse(error_code=ErrorCode.INVALID_TXN_STATE) if is_decided else failed(error)
+
+        return call(self, decide_and_keep, unclear)
+
+    patch(Runtime, "call", call_and_refuse)
+
+
 def let_zombies_write() -> None:
     """A coordinator does not look at the epoch of a producer."""
     from gralha.transactions import deciding

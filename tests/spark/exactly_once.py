@@ -151,11 +151,11 @@ def states(bootstrap: str, written: list[TaskWritten]) -> list[str]:
 
 
 def newest_decision(run: Run) -> Decision | None:
-    """The newest decision of a run's sink."""
+    """The newest decision of a run's sink. Waits for the marker of one that was just committed."""
     decision_log._known.clear()
     log = decision_log.DecisionLog(ClientSettings(run.bootstrap), run.key)
     try:
-        return log.peek()
+        return log.read()
     finally:
         log.close()
 

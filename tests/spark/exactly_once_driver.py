@@ -99,6 +99,7 @@ def main(master: str, bootstrap: str, folder: str, rows_per_batch: str) -> None:
         .option("kafka.bootstrap.servers", bootstrap)
         .option("topic", "output")
         .option("deliveryGuarantee", "exactly-once")
+        .option("groupId", "copied")
         .option("points", str(Path(folder) / "points"))
         .option("checkpointLocation", str(Path(folder) / "checkpoint"))
         .trigger(availableNow=True)

@@ -20,6 +20,7 @@ from gralha.client.cluster import Broker, Cluster
 from gralha.client.errors import ClientError, ConnectionFailedError
 from gralha.client.settings import ClientSettings
 from gralha.client.transaction_calls import TransactionCalls
+from gralha.client.transaction_outcomes import LoggedOutcome, OutcomeReader
 from gralha.client.transaction_state import TransactionHandle
 from gralha.client.transactional_calls import TransactionalCalls
 from gralha.protocol.messages.list_transactions import ListTransactionsRequest
@@ -400,6 +401,45 @@ def test_the_partitions_know_the_end_of_transactions_whose_ids_have_expired(
             second.batch(0)
     third.batch(0)
     assert seen(third) == rows_of(0)
+
+
+@pytest.mark.parametrize("point", ["its coordinator", "nobody"])
+def test_a_sink_that_may_not_read_its_topic_asks_the_coordinator(
+    new_run: NewRun, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """The right to read is not there, so the partitions cannot tell how the transactions ended."""
+    first, second, third = new_run(), new_run(), new_run()
+    short = decided_too_late(first, all_of_them=True)
+    assert ended(first, short)
+
+    def refused(*_arguments: object) -> LoggedOutcome:
+        raise ClientError("Access to the topic is denied")
+
+    monkeypatch.setattr(OutcomeReader, "outcome", refused)
+    if point == "nobody":
+        monkeypatch.setattr(SinkTransactions, "_is_aborted", lambda *_arguments: False)
+        with pytest.raises(ExactlyOnceError, match="the cluster did not confirm all of its transactions"):
+            second.batch(0)
+        return
+    with pytest.raises(ExactlyOnceError, match="The decision is revoked"):
+        second.batch(0)
+    third.batch(0)
+    assert seen(third) == rows_of(0)
+
+
+def test_a_terminated_version_has_to_be_written_again(new_program: NewRun) -> None:
+    first, second, third = new_program(dies_when("has decided")), new_program(), new_program()
+    written = first.tasks(1)
+    with pytest.raises(Died):
+        first.commit(1, written)
+    with Admin(Cluster(first.bootstrap)) as admin:
+        for one in transactions_of(written):
+            admin.fence_producer(one.handle.transactional_id)
+    with pytest.raises(ExactlyOnceError, match="write txnVersion 1 again, before any later one"):
+        second.batch(2)
+    third.batch(1)
+    third.batch(2)
+    assert seen(third) == rows_of(1) + rows_of(2)
 
 
 def test_nobody_knows_the_end_of_a_transaction(new_run: NewRun) -> None:

@@ -149,7 +149,7 @@ def test_there_are_about_as_many_tasks_as_asked_for(ranges: list[OffsetRange], m
 @pytest.mark.parametrize(
     ("sizes", "min_partitions", "expected"),
     [
-        # The results of Spark's own calculator.
+        # The results from Spark's own calculator.
         ([1000], 4, [250, 250, 250, 250]),
         ([1, 1000], 3, [1, 500, 500]),
         ([100, 100], 2, [100, 100]),

@@ -80,7 +80,7 @@ class QuietDisk(Disk):
         self.events.append((action, path, length))
 
     def reads(self) -> list[tuple[str, int]]:
-        """What was read since `events` was emptied."""
+        """The reads since `events` was emptied."""
         return [(path, length) for action, path, length in self.events if action == "read"]
 
     def open(self, path: str, create: bool = False) -> File:

@@ -1,4 +1,4 @@
-"""What a leader accepts, what it refuses and with which of Kafka's errors, and what it writes."""
+"""A leader accepts or refuses batches, with Kafka's errors, and writes them."""
 
 from __future__ import annotations
 

@@ -373,7 +373,7 @@ def is_sasl_setting(name: str) -> bool:
 
 
 def missing_security(name: str, value: str) -> str | None:
-    """What a setting needs and this release does not have. None for all other settings."""
+    """The feature that a setting needs, if this release does not have it, otherwise None."""
     if not value.strip() or is_harmless_security(name, value) or is_sasl_setting(name):
         return None
     own_name = _without_prefixes(name)

@@ -148,7 +148,7 @@ class Outbox:
             return 0
 
     def _first_in_memory(self) -> list[bytes | memoryview]:
-        """What is left of the chunks before the next one in a file."""
+        """The chunks that are left before the next one in a file."""
         found: list[bytes | memoryview] = []
         for chunk in islice(self._chunks, _BUFFERS_MAX):
             if isinstance(chunk, Stored):

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-# What a `StartError` is about.
+# The causes of a `StartError`.
 PORT: Final = "port"
 HOST: Final = "host"
 METRICS: Final = "metrics"

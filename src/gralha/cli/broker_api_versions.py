@@ -63,7 +63,7 @@ def _served(admin: "Admin", broker_id: int) -> dict[int, tuple[int, int]]:
 
 
 def _document(broker: "Broker", served: Mapping[int, tuple[int, int]]) -> dict[str, Any]:
-    """A broker with its APIs. An API of Kafka's clients that it lacks has no versions."""
+    """A broker with its APIs. If the broker lacks an API that Kafka's clients know, there are no versions."""
     apis = []
     for key in sorted(served.keys() | _CLIENT_VERSIONS.keys()):
         lowest, highest = served.get(key, (None, None))

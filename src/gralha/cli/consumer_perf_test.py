@@ -1,4 +1,4 @@
-"""kafka-consumer-perf-test: measures how fast records are read, with the output of Kafka's own test.
+"""kafka-consumer-perf-test: measures how fast records are read, with the same output as Kafka's test.
 
 Without --group the partitions are read by our own client (`perf_consuming.py`), because librdkafka's objects
 for each message would be the limit. With --group librdkafka is a member of that group.

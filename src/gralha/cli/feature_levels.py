@@ -1,4 +1,4 @@
-"""The feature levels of Kafka's releases up to 4.3, for kafka-features and kafka-storage.
+"""The feature levels of the Kafka releases up to 4.3, for kafka-features and kafka-storage.
 
 These are Kafka's facts, not facts of a cluster: `version-mapping` connects to no cluster.
 """

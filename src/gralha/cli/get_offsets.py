@@ -84,7 +84,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def _offsets(options: Namespace, timestamp: int, wanted: PartitionFilter) -> "dict[TopicPartition, int]":
-    """The offsets in the order of Kafka's command: by `topic-partition` as text."""
+    """The offsets, ordered as Kafka's command does it: by `topic-partition` as text."""
     from gralha.client.values import TopicPartition
     from gralha.protocol.errors import KafkaError
 

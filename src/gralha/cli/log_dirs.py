@@ -74,7 +74,7 @@ def _listed(brokers: list[int]) -> str:
 
 
 def to_json(folders: "dict[int, list[LogDir]]", topics: set[str]) -> str:
-    """Kafka's JSON document, with the keys in the order of Kafka's command."""
+    """Kafka's JSON document, with the keys in Kafka's order."""
     found = {**document(folders, topics), "version": 1}
     return json.dumps(found, separators=(",", ":"), ensure_ascii=False)
 

@@ -112,7 +112,7 @@ class LoggingMessageFormatter(MessageFormatter):
 
 
 def log_text(record: ConsumedRecord) -> str:
-    """The line of Kafka's LoggingMessageFormatter. A key that is null is followed by no comma there."""
+    """The line that Kafka's LoggingMessageFormatter writes. No comma follows a key that is null."""
     has_time = record.timestamp_type != NO_TIMESTAMP_TYPE
     time = f"{record.timestamp_type}:{record.timestamp_ms}, " if has_time else ""
     key = "null " if record.key is None else f"{record.key.decode(errors='replace')}, "
@@ -127,7 +127,7 @@ def _timestamp(record: ConsumedRecord) -> bytes:
 
 
 def decoder_for(class_name: str | None) -> Decoder:
-    """The decoder for one of Kafka's own deserializer classes."""
+    """The decoder for a deserializer class that Kafka has."""
     if not class_name:
         return _unchanged
     decoder = _DECODERS.get(class_name.removeprefix(_SERIALIZATION_PACKAGE))

@@ -1,4 +1,4 @@
-"""The statistics and the output lines of Kafka's two performance tests."""
+"""Statistics and output lines as in Kafka's two performance tests."""
 
 import time
 from collections.abc import Callable
@@ -222,7 +222,7 @@ def _per_second(amount: float, elapsed_ms: int) -> float:
 
 
 def format_date(seconds: float, pattern: str) -> str:
-    """A local time by a pattern of Java's SimpleDateFormat: the fields of dates and times of day."""
+    """A local time by a SimpleDateFormat pattern: the fields of dates and times of day."""
     moment = datetime.fromtimestamp(seconds)
     fields = {
         "y": moment.year,

@@ -1,7 +1,7 @@
 """kafka-producer-perf-test: measures how fast records are written, and the latency of each.
 
-Options, statistics and output are those of Kafka's ProducerPerformance, so that scripts which read the output
-keep working. `perf_producing.py` has the loop.
+Options, statistics and output are the same as in Kafka's ProducerPerformance, so that scripts which read the
+output keep working. `perf_producing.py` has the loop.
 """
 
 import os
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _PAYLOAD_POOL = 1024
 _CAPITALS = bytes(range(65, 91))
-# The defaults of the Java producer and of Kafka's command.
+# The defaults that the Java producer and Kafka's command have.
 _LINGER_MS = 5
 _TRANSACTION_TIMEOUT_MS = 60_000
 _TRANSACTION_DURATION_MS = 3_000

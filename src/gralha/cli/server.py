@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # In the line that says that a node is ready.
 METRICS_AT: Final = "metrics at "
-# What a person can do if a node does not start, by what it is about (`gralha.broker.node.StartError`).
+# The advice for a node that does not start, by the cause (`gralha.broker.start_error.StartError`).
 ADVICE: Final = {
     "port": "Stop the program that uses the port, or choose another port in listeners.",
     "host": "Use an address of this machine in listeners.",

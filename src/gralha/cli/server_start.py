@@ -1,4 +1,4 @@
-"""kafka-server-start: runs one node, with the command line of Kafka's script."""
+"""kafka-server-start: runs one node, with the same command line as Kafka's script."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Times and durations of Kafka's commands: ISO 8601, as Java reads it."""
+"""Times and durations in Kafka commands: ISO 8601, as Java reads it."""
 
 import re
 from datetime import datetime

@@ -18,7 +18,7 @@ METRICS_LISTENER: Final = "gralha.metrics.listener"
 REPLICATED_FROM: Final = 3
 REPLICATION: Final = {"default.replication.factor": "3", "min.insync.replicas": "2"}
 
-# What a person can do if a broker does not start (`gralha.cli.server.ADVICE` is for properties files).
+# The advice for a broker that does not start (`gralha.cli.server.ADVICE` is for properties files).
 ADVICE: Final = {
     "port": "Stop the program that uses the port, or choose another one with --port.",
     "host": "Use an address of this machine with --host.",

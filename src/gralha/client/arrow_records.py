@@ -1,4 +1,4 @@
-"""Record columns as Arrow arrays, with the columns of Spark's Kafka source.
+"""Record columns as Arrow arrays, with the same columns as Spark's Kafka source.
 
 The bytes of keys and values are copied once: Arrow's `take` copies them from the fetched batches to arrays.
 All other columns are buffers that `record_columns` has filled, or one repeated value.

@@ -1,8 +1,8 @@
 """The rows of an Arrow batch as the plain buffers that `record_builder` reads.
 
-The columns are those of Spark's Kafka sink: `value` (binary or string, required), `key`, `headers`, `topic`
-and `partition`. Columns of all accepted Arrow types are converted to one layout, so that the compiled loop
-needs to know only that one.
+The columns are the same as in Spark's Kafka sink: `value` (binary or string, required), `key`, `headers`,
+`topic` and `partition`. Columns of all accepted Arrow types are converted to one layout, so that the compiled
+loop needs to know only that one.
 """
 
 from typing import Final

@@ -32,7 +32,7 @@ _MILLISECONDS_MIN: Final[i64] = -9223372036854775
 
 @final
 class RecordColumns:
-    """Columns of little-endian numbers, in the format of Arrow's buffers."""
+    """Columns of little-endian numbers, in the format that Arrow buffers have."""
 
     def __init__(self, with_headers: bool = False) -> None:
         self.with_headers: bool = with_headers

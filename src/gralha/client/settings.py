@@ -1,4 +1,4 @@
-"""The settings of a client of the bulk lane, with the names of Kafka's clients.
+"""The settings of a client of the bulk lane, with the names that Kafka clients use.
 
 `ClientSettings.from_kafka` takes names and values as text, as in a properties file or after `kafka.` in a
 Spark option. A wrong value raises a SettingsError that says what is allowed. Names that Kafka's clients know

@@ -257,7 +257,7 @@ def _or_none(number: int) -> int | None:
     return None if number < 0 else number
 
 
-# --- errors, in the words of Kafka's admin client -------------------------------------------------------
+# --- errors, in the words that Kafka's admin client uses ------------------------------------------------
 
 
 def _too_old(broker: int, what: str) -> KafkaError:

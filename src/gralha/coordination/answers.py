@@ -88,7 +88,7 @@ class Answers(Subscriber):
         self._loop = asyncio.get_running_loop()
         self._sent: list[tuple[Call, Struct]] = []  # in the present step
         self._held: deque[_Held] = deque()
-        # What to do when the high watermark has reached an offset. This has no deadline.
+        # Calls to make when the high watermark has reached an offset. They have no deadline.
         self._after_commit: deque[tuple[int, Callable[[], None]]] = deque()
         self._waiting: dict[Call, None] = {}  # calls whose clients wait
         self._timer: asyncio.TimerHandle | None = None

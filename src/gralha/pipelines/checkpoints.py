@@ -20,7 +20,7 @@ from gralha.pipelines.manifests import Manifest
 
 MANIFEST: Final = "manifest.json"
 SPARK: Final = "checkpoint"
-# The file names of Spark's two state stores.
+# The file names in Spark's two state stores.
 STATE_FILES: Final = (".zip", ".changelog", ".delta", ".snapshot")
 
 
@@ -116,7 +116,7 @@ def _is_metadata(text: str | None) -> bool:
 
 
 def _is_log_entry(text: str | None, lines_min: int) -> bool:
-    """Returns True if a file of Spark's logs is complete: a version, then lines of JSON or a dash."""
+    """Returns True if a file in a Spark log is complete: a version, then lines of JSON or a dash."""
     lines = (text or "").splitlines()
     if len(lines) < lines_min or not lines[0].startswith("v"):
         return False

@@ -186,7 +186,7 @@ def to_table(
     partition_by: str | Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
 ) -> TableOutput:
-    """Appends every row to a folder of files, in one of Spark's formats: parquet, orc, json, csv."""
+    """Appends every row to a folder of files, in a format that Spark knows: parquet, orc, json, csv."""
     return TableOutput(str(path), format, _names(partition_by), _texts(options))
 
 

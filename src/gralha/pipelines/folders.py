@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from gralha.pipelines.errors import PipelineError
 from gralha.pipelines.spark_errors import short
+from gralha.spark.checkpoint_files import is_on_this_machine
 
 
 class Folder(Protocol):
@@ -47,11 +48,6 @@ def full_path(path: str) -> str:
     if is_on_this_machine(path):
         return os.path.abspath(path.removeprefix("file://").removeprefix("file:"))
     return path.rstrip("/")
-
-
-def is_on_this_machine(path: str) -> bool:
-    """Returns True if the path is on this machine only."""
-    return urlsplit(path).scheme in ("", "file")
 
 
 @contextmanager
@@ -106,7 +102,7 @@ class LocalFolder:
 
 
 class HadoopFolder:
-    """A folder on a file system of Spark's JVM."""
+    """A folder on a file system that Spark's JVM knows."""
 
     def __init__(self, path: str, session: SparkSession) -> None:
         self.path = path.rstrip("/")

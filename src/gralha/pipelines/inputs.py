@@ -116,7 +116,7 @@ def _check_options(options: Mapping[str, str]) -> None:
 def typed(
     records: DataFrame, declared: TopicInput, session: SparkSession, sort_out: Sorter | None = None
 ) -> DataFrame:
-    """Typed rows with their watermark, from records with the columns of Spark's Kafka source and headers.
+    """Typed rows with their watermark, from records with headers and the columns that Spark's source has.
 
     Works on a stream and on a batch, so that tests can use their own rows. Records that do not fit are
     removed, unless `sort_out` handles them (see `dead_letters.py`).

@@ -66,7 +66,7 @@ def _misfit(value: dict[str, Any], schema: StructType, path: str) -> str | None:
 
 
 def _wrong(value: Any, expected: DataType, name: str) -> str | None:
-    """What is wrong with one value, if its kind shows it."""
+    """The error in one value, if its kind shows it."""
     complaint = f"the field {name} is {_kind(value)}, not {expected.simpleString().upper()}: {_shown(value)}"
     match expected:
         case StructType():

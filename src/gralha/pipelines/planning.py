@@ -17,11 +17,12 @@ from gralha.pipelines.checkpoints import Checkpoint, inspect
 from gralha.pipelines.configuration import conf_of, configured, kafka_settings
 from gralha.pipelines.declaration import AVAILABLE_NOW, Output, Pipeline, TopicOutput
 from gralha.pipelines.errors import PipelineError
-from gralha.pipelines.folders import folder, full_path, is_on_this_machine, usable
+from gralha.pipelines.folders import folder, full_path, usable
 from gralha.pipelines.inputs import row_schema
 from gralha.pipelines.manifests import Change, Manifest, compare, manifest
 from gralha.pipelines.stateful import StatefulOperator
 from gralha.pipelines.topics import topics_of
+from gralha.spark.checkpoint_files import is_on_this_machine
 from gralha.spark.options import BATCH_LIMITS
 from gralha.spark.session import is_on_this_machine as master_is_here
 from gralha.spark.versions import LIMITS_BATCHES, ends_early, spark_version

@@ -48,7 +48,7 @@ class Progress:
 
     @classmethod
     def of(cls, pipeline: str, report: Mapping[str, Any]) -> Self:
-        """The numbers of Spark's report (`query.lastProgress`, or its JSON)."""
+        """The numbers in Spark's report (`query.lastProgress`, or its JSON)."""
         sources = report.get("sources") or []
         states = report.get("stateOperators") or []
         event_time = report.get("eventTime") or {}

@@ -9,7 +9,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from gralha.pipelines.explanations import explained
 
-# The end of Spark's message. After it come the query's context, its plan and its stack.
+# How Spark's message ends. After it come the query's context, its plan and its stack.
 END_OF_MESSAGE: Final = re.compile(
     r"(;\s*\n|\n== |\n===|\nJVM stacktrace|\s*SQLSTATE: \w+|\n\tat |\n\nDriver stacktrace)"
 )

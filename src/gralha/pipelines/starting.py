@@ -16,10 +16,11 @@ from gralha.pipelines.checkpoints import MANIFEST, SPARK
 from gralha.pipelines.configuration import conf_of, configured, kafka_settings
 from gralha.pipelines.dead_letters import TOPIC_MESSAGE_BYTES_MAX, Counter
 from gralha.pipelines.declaration import EXACTLY_ONCE, Pipeline, TopicOutput
-from gralha.pipelines.folders import folder, is_on_this_machine
+from gralha.pipelines.folders import folder
 from gralha.pipelines.group_progress import rides_with_decisions
 from gralha.pipelines.planning import Plan, is_available_now
 from gralha.pipelines.topics import topics_of
+from gralha.spark.checkpoint_files import is_on_this_machine
 from gralha.spark.input_progress import InputProgress, progress_of
 
 if TYPE_CHECKING:

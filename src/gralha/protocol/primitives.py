@@ -1,4 +1,4 @@
-"""The primitive types of Kafka's wire format.
+"""The primitive types on Kafka's wire.
 
 `Reader` reads one `bytes` object between two bounds. Every length is checked against the remaining bytes
 before memory is allocated. Wrong input raises `ProtocolError`, never IndexError. `Writer` collects bytes.
@@ -36,7 +36,7 @@ SPLICE_FROM_BYTES: Final[i64] = 4096
 
 
 class ProtocolError(ValueError):
-    """The bytes are not a message of Kafka's protocol, or the protocol cannot represent a value."""
+    """The bytes are not a Kafka message, or the protocol cannot represent a value."""
 
 
 def uuid_to_string(uuid: bytes) -> str:

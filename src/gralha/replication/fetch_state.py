@@ -117,7 +117,7 @@ class Lane:
         self.session_id: int = NO_SESSION
         self.epoch: int = INITIAL_EPOCH
         self.is_polling: bool = False
-        # The partitions of the session, those that the next request has to look at, and those that have left.
+        # The partitions of the session; those that the next request must look at; those that left it.
         self.partitions: dict[PartitionKey, FetchedPartition] = {}
         self.touched: dict[PartitionKey, None] = {}
         self.forgotten: dict[PartitionKey, None] = {}

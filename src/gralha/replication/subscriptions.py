@@ -1,4 +1,4 @@
-"""Who is told when something of a partition moves.
+"""The subscribers of a partition. They are called when one of its offsets moves.
 
 A request that has to wait subscribes to an event and is told each time; it answers True when it has nothing
 left to wait for. A change of the leader or its epoch (STATE_CHANGED) is told to everybody, whatever they have

@@ -39,7 +39,7 @@ Answered = Callable[[int], None]
 
 
 class Verification:
-    """What the coordinator said about a producer, and what it was asked."""
+    """A question to the coordinator about a producer, and the answer."""
 
     def __init__(self, producer_id: int, epoch: int) -> None:
         self.producer_id = producer_id

@@ -65,6 +65,8 @@ class Settings:
     transactional_ids: int = 0
     # Whether each partition of the topic is an input of consume-transform-produce.
     transforms: bool = False
+    # If there are any, these members of a group do that together.
+    transform_members: int = 0
     # Whether partitions move to other brokers all the time.
     reassigns: bool = False
     # The average pause of a producer between two sends to a partition.

@@ -1,9 +1,9 @@
 """The history of what clients did and saw, and the check that a correct log can explain it.
 
 A history lists sends, polls, seeks and the ends of transactions, each with the times at which it was begun
-and completed. `check` looks for the anomalies of Jepsen's Kafka workload. Values are unique, so every
-observation names one send. An operation without a definite answer (`Outcome.UNKNOWN`) may have happened or
-not, and may still happen later.
+and completed. `check` looks for the anomalies that Jepsen's Kafka workload defines. Values are unique, so
+every observation names one send. An operation without a definite answer (`Outcome.UNKNOWN`) may have happened
+or not, and may still happen later.
 
     lost-write            acknowledged, but nobody read it, although a later record of the log was read
     unseen                acknowledged, but nobody read it or any later record

@@ -130,6 +130,13 @@ TRANSACTIONS: Final = replace(
         "log.cleaner.min.cleanable.ratio": "0.01",
     },
 )
+# The same, and the members of a group consume, transform and produce.
+TRANSFORMING_GROUP: Final = replace(
+    TRANSACTIONS,
+    transactional_ids=1,
+    transform_members=3,
+    node_configs={**GROUPS.node_configs, **TRANSACTIONS.node_configs},
+)
 # A topic that is compacted all the time.
 COMPACTED: Final = replace(
     THREE,
@@ -182,6 +189,7 @@ PRESETS: Final[dict[str, Settings]] = {
     "rolling": ROLLING,
     "groups": GROUPS,
     "transactions": TRANSACTIONS,
+    "transforming-group": TRANSFORMING_GROUP,
     "compacted": COMPACTED,
     "retention": RETENTION,
     "reassignment": REASSIGNMENT,

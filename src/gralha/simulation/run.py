@@ -20,6 +20,7 @@ from gralha.simulation.history import Anomaly, Send, check
 from gralha.simulation.invariants import Invariants
 from gralha.simulation.loop import no_threads
 from gralha.simulation.nemesis import Nemesis
+from gralha.simulation.open_transactions import OpenTransactions
 from gralha.simulation.producer import Producer
 from gralha.simulation.reassignments import Reassignments
 from gralha.simulation.topic_checks import Starts, check_compacted, check_retained
@@ -34,18 +35,23 @@ FINAL_READER: Final = "final"
 
 
 def run_seed(seed: int, settings: Settings) -> Report:
+    # The nodes and tasks of the last run refer to each other. Without this, hundreds of runs take gigabytes.
+    gc.collect()
     with quiet(), no_threads():
         cluster = SimulatedCluster(seed, settings)
         invariants = Invariants(cluster)
+        open_transactions = OpenTransactions(cluster)
+
+        def look() -> None:
+            open_transactions.look()
+            invariants.look()
+
         if not settings.may_lose:
-            cluster.world.look = invariants.look
+            cluster.world.look = look
         try:
             return _run(cluster, invariants)
         finally:
             cluster.world.bury()
-            # The nodes and tasks of a run refer to each other. Without this, hundreds of runs take gigabytes.
-            del cluster, invariants
-            gc.collect()
 
 
 def _run(cluster: SimulatedCluster, invariants: Invariants) -> Report:

@@ -17,6 +17,7 @@ from gralha.simulation.shapes import Shapes
 from gralha.simulation.transaction_history import Began, Used, check_counts, check_transactions
 from gralha.simulation.transactional import Identity, TransactionalLife, WriterLife
 from gralha.simulation.transformer import TransformerLife
+from gralha.simulation.transforming_member import TransformingMember
 from gralha.transactions.transaction import PREPARED, State
 
 OUTPUT_TOPIC: Final = "output"
@@ -54,6 +55,8 @@ class SimulatedTransactions:
         self._random = cluster.world.random("transactions")
         self._ids: list[_Id] = []
         self._is_careful = False
+        # The kind of the group of transforming members.
+        self._is_classic = False
 
     def record(self, event: Event) -> None:
         self.cluster.history.append(event)
@@ -92,7 +95,10 @@ class SimulatedTransactions:
     def start(self) -> None:
         settings = self.cluster.settings
         names = [f"t{number}" for number in range(settings.transactional_ids)]
-        if settings.transforms:
+        if settings.transform_members:
+            self._is_classic = self._random.random() < 0.5
+            names += [f"m{number}" for number in range(settings.transform_members)]
+        elif settings.transforms:
             names += [f"x{partition}" for partition in range(settings.partitions)]
         for name in names:
             identity = Identity(name, self._random.random() < 0.5, self._random.uniform(*TIMEOUT_S))
@@ -105,6 +111,10 @@ class SimulatedTransactions:
         random, bootstrap = self.cluster.world.random(f"{name}.{number}"), self.cluster.bootstrap()
         if one.is_writer:
             return WriterLife(one.identity, number, bootstrap, TOPIC, random, self)
+        if name.startswith("m"):
+            return TransformingMember(
+                one.identity, number, bootstrap, OUTPUT_TOPIC, random, self, TOPIC, self._is_classic
+            )
         partition = int(name[1:])
         return TransformerLife(one.identity, number, bootstrap, OUTPUT_TOPIC, random, self, TOPIC, partition)
 
@@ -168,8 +178,14 @@ class SimulatedTransactions:
             for partition in self._led()
         }
         lives = [life for one in self._ids for life in one.lives if isinstance(life, TransformerLife)]
-        done = {life.source_name for life in lives if life.position >= ends.get(life.source_name, 1 << 62)}
-        return [life.source_name for life in lives if life.source_name not in done]
+        done = {
+            name
+            for life in lives
+            for name, position in life.positions().items()
+            if position >= ends.get(name, 1 << 62)
+        }
+        inputs = [f"{TOPIC}-{partition}" for partition in range(self.cluster.settings.partitions)]
+        return [name for name in inputs if name not in done]
 
     def _all_end(self) -> bool:
         """Wait until no transaction is open. Those that nobody ends are aborted after their timeout.

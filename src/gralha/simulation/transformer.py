@@ -85,6 +85,10 @@ class TransformerLife(TransactionalLife):
         self.position = max(found.committed_offset, 0)
         self.world.record(Seek(f"{self.name} source", self.source_name, self.now))
 
+    def positions(self) -> dict[str, int]:
+        """By partition: the offset up to which this life has transformed the inputs."""
+        return {self.source_name: self.position}
+
     @property
     def source_name(self) -> str:
         return f"{self._source.topic}-{self.partition}"
@@ -153,16 +157,20 @@ class TransformerLife(TransactionalLife):
             self.check_code(transaction, code, "AddOffsetsToTxn")
             await self.wait_after(code, "AddOffsetsToTxn")
 
-    async def _commit_offset(self, transaction: Transaction) -> None:
-        until = self.now + self.random.uniform(*DELIVERY_S)
+    def offset_request(self) -> TxnOffsetCommitRequest:
+        """The commit of the offset after the open transaction."""
         part = TxnOffsetCommitRequestPartition(self.partition, self._after)
-        request = TxnOffsetCommitRequest(
+        return TxnOffsetCommitRequest(
             transactional_id=self.identity.transactional_id,
             group_id=GROUP_ID,
             producer_id=self.producer_id,
             producer_epoch=self.epoch,
             topics=[TxnOffsetCommitRequestTopic(self._source.topic, [part])],
         )
+
+    async def _commit_offset(self, transaction: Transaction) -> None:
+        until = self.now + self.random.uniform(*DELIVERY_S)
+        request = self.offset_request()
         version = 5 if self.identity.has_new_epochs else 4
         while True:
             answer = cast(

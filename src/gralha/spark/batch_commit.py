@@ -190,10 +190,16 @@ class BatchCommit:
             self._log.commit()
             raise ExactlyOnceError(
                 f"All transactions of batch {decision.batch} timed out before they were committed. No row of "
-                "it is visible. The decision is revoked: start the query again, and it repeats the batch."
+                f"it is visible. The decision is revoked: {self._repeated(decision.batch)}"
             )
         if by_outcome[CommitResult.ABORTED] or by_outcome[CommitResult.UNKNOWN]:
             raise _partly(decision, by_outcome)
+
+    def _repeated(self, batch: int) -> str:
+        """What somebody has to do to have a batch repeated."""
+        if self._identity.is_batch_write:
+            return f"write txnVersion {batch} again, before any later one."
+        return "start the query again, and it repeats the batch."
 
     def _close(self, decision: Decision) -> None:
         """Records that a decision is done, and sweeps. The next owner of the log does it after an error."""

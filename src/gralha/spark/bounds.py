@@ -54,7 +54,7 @@ class AtTimestamps:
 
 Bound = Earliest | Latest | AtOffsets | AtTimestamp | AtTimestamps
 
-# What to do with a partition whose records are all older than the time to start at.
+# The rule for a partition whose records are all older than the start time.
 FAIL: Final = "error"
 START_AT_LATEST: Final = "latest"
 STRATEGY: Final = "startingOffsetsByTimestampStrategy"
@@ -81,7 +81,7 @@ def ending_bound(options: Options, *, streaming: bool) -> Bound:
 
 
 def timestamp_strategy(options: Options) -> str:
-    """What to do with a partition whose records are all older than the time to start at."""
+    """The rule for a partition whose records are all older than the start time."""
     strategy = options.get(STRATEGY, FAIL).strip().lower()
     if strategy not in (FAIL, START_AT_LATEST):
         raise OptionError(f"Option '{STRATEGY}' is '{options[STRATEGY]}': write error or latest.")

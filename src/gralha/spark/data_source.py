@@ -1,6 +1,6 @@
 """`format("gralha")`: topics of any Kafka cluster as a source and sink of Spark, batch and streaming.
 
-Options, columns and their meaning are those of Spark's own `format("kafka")`; docs/SPARK.md has the
+Options, columns and their meaning are the same as in Spark's own `format("kafka")`; docs/SPARK.md has the
 differences. Spark finds it through `pyspark_gralha`; nothing has to be registered.
 """
 

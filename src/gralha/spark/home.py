@@ -33,7 +33,7 @@ def spark_home() -> Path:
 
 
 def scala_version() -> str:
-    """The Scala version of Spark's jars, from their names, such as spark-core_2.13-4.3.0.jar."""
+    """The Scala version in the names of the Spark jars, such as spark-core_2.13-4.3.0.jar."""
     core = next((spark_home() / "jars").glob("spark-core_*.jar"), None)
     if core is None:
         raise NoSparkError(f"There is no Spark in {spark_home()}/jars: pip install --force-reinstall pyspark")

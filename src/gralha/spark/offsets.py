@@ -1,6 +1,6 @@
 """The position of a stream: the offsets in Spark's checkpoint, and the ranges between two positions.
 
-The JSON is that of Spark's Kafka source, `{"sales": {"0": 23, "1": 42}}`, with more entries for a safe
+The JSON is the same as in Spark's Kafka source, `{"sales": {"0": 23, "1": 42}}`, with more entries for a safe
 restart. Their names are not valid topic names:
 
     @topicIds   the ids of the topics, to recognize a topic that was deleted and created again
@@ -59,7 +59,7 @@ class StreamOffset:
 
     @staticmethod
     def from_json(json: OffsetJson) -> "StreamOffset":
-        """Parses the JSON, also that of Spark's Kafka source, which has only topics."""
+        """Parses the JSON, also as Spark's Kafka source writes it, which has only topics."""
         batch_start = json.get(FROM)
         return StreamOffset(
             offsets=offsets_from_json({name: value for name, value in json.items() if name[:1] != "@"}),

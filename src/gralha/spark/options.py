@@ -1,4 +1,4 @@
-"""The options of the source, with the names, meanings and defaults of Spark's Kafka source.
+"""The options of the source, with the same names, meanings and defaults as in Spark's Kafka source.
 
 Two options are new: `groupId` (progress is committed to this consumer group, so that its lag is visible) and
 `targetBatchDuration` (batches are sized to take about this long). `kafka.*` are settings of the client. They
@@ -41,7 +41,7 @@ _STREAM_ONLY: Final = (
     "maxTriggerDelay",
     "targetBatchDuration",
 )
-# Options of Spark's source without an effect here, because this source has no consumer pool.
+# Options that Spark's source has and that have no effect here, because this source has no consumer pool.
 _IGNORED: Final = (
     "groupIdPrefix",
     "kafkaConsumer.pollTimeoutMs",

@@ -1,4 +1,4 @@
-"""The columns of records. Names, types and order are those of Spark's Kafka source."""
+"""The columns of records. Names, types and order are the same as in Spark's Kafka source."""
 
 from typing import Final
 

@@ -79,7 +79,7 @@ def settings(master: str | None) -> dict[str, str]:
 
 
 def prepare_environment(master: str | None) -> None:
-    """Sets the Python of Spark's processes, its home and its address, unless they are set already.
+    """Sets the Python for the Spark processes, its home and its address, unless they are set already.
 
     A Python data source uses one name of the interpreter on the driver and on the executors. On other
     machines a path of this machine may not exist. A plain name such as `python3.11` may exist, if it runs

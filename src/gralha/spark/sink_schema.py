@@ -1,7 +1,7 @@
 """The columns of a DataFrame that the sink writes, checked on the driver before a task runs.
 
-The columns are those of Spark's Kafka sink: `value` is required; `key`, `headers`, `partition` and `topic`
-are optional; others are ignored. The option `topic` overrides the column.
+The columns are the same as in Spark's Kafka sink: `value` is required; `key`, `headers`, `partition` and
+`topic` are optional; others are ignored. The option `topic` overrides the column.
 """
 
 from typing import Final

@@ -21,7 +21,7 @@ from gralha.client.transaction_state import TransactionHandle
 from gralha.client.transaction_values import TransactionDescription, TransactionListing
 from gralha.client.transactional_calls import TransactionalCalls
 from gralha.spark.decisions import TaskTransaction
-from gralha.spark.transactional_ids import SinkKey
+from gralha.spark.transactional_ids import VERSIONS, SinkKey
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +44,6 @@ class CommitResult(Enum):
 _LOGGED: Final = {
     LoggedOutcome.COMMITTED: CommitResult.COMMITTED,
     LoggedOutcome.ABORTED: CommitResult.ABORTED,
-    LoggedOutcome.OPEN: CommitResult.UNFINISHED,
 }
 
 
@@ -159,12 +158,24 @@ class SinkTransactions:
             return {}
         with OutcomeReader(self._cluster, self._settings) as reader:
             found = {one: _in_partitions(one, reader) for one in tasks}
-        unknown = [one for one, outcome in found.items() if outcome is CommitResult.UNKNOWN]
+        unknown = [one for one, outcome in found.items() if outcome not in _LOGGED.values()]
         described = self.describe([one.handle.transactional_id for one in unknown]) if unknown else {}
         for one in unknown:
-            if _is_aborted(one.handle, described[one.handle.transactional_id]):
+            if self._is_aborted(one.handle, described[one.handle.transactional_id]):
                 found[one] = CommitResult.ABORTED
         return found
+
+    def _is_aborted(self, handle: TransactionHandle, found: TransactionDescription | KafkaError) -> bool:
+        """Returns True if the coordinator still knows the transaction, and has aborted it.
+
+        A timeout aborts with the next epoch (v1) or with the one after that (v2). The ids of batch writes may
+        have had another transaction since then, so there only the same epoch tells.
+        """
+        if isinstance(found, KafkaError) or found.state not in _ABORTED_STATES:
+            return False
+        is_batch_write = handle.transactional_id.startswith(f"{self._key.prefix}{VERSIONS}.")
+        newer = found.producer_epoch - handle.producer_epoch
+        return found.producer_id == handle.producer_id and 0 <= newer <= (0 if is_batch_write else 2)
 
     def abort(self, handles: Sequence[TransactionHandle]) -> list[str]:
         """Aborts transactions. Returns sentences about those that could not be aborted."""
@@ -190,15 +201,11 @@ def has_ended(handle: TransactionHandle, found: TransactionDescription | KafkaEr
     return found.producer_epoch > handle.producer_epoch and found.state in (*_COMPLETE_STATES, "Empty")
 
 
-def _is_aborted(handle: TransactionHandle, found: TransactionDescription | KafkaError) -> bool:
-    """Returns True if the coordinator knows the same transaction. A later one has a newer epoch."""
-    if isinstance(found, KafkaError) or found.state not in _ABORTED_STATES:
-        return False
-    return (found.producer_id, found.producer_epoch) == (handle.producer_id, handle.producer_epoch)
-
-
 def _in_partitions(task: TaskTransaction, reader: OutcomeReader) -> CommitResult:
-    """A transaction ends in all of its partitions in the same way, so one that knows is enough."""
+    """A transaction ends in all of its partitions in the same way, so one that knows is enough.
+
+    UNFINISHED if another attempt may tell more, UNKNOWN if not.
+    """
     answer = CommitResult.UNKNOWN
     for first in task.first_records:
         try:
@@ -207,6 +214,8 @@ def _in_partitions(task: TaskTransaction, reader: OutcomeReader) -> CommitResult
             logger.warning("The end of the transaction of %s cannot be looked up: %s", task, error)
             answer = CommitResult.UNFINISHED
             continue
-        if found is not LoggedOutcome.FORGOTTEN:
+        if found in _LOGGED:
             return _LOGGED[found]
+        if found is LoggedOutcome.OPEN:
+            answer = CommitResult.UNFINISHED
     return answer

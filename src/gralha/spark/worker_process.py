@@ -1,4 +1,4 @@
-"""Prepares each of Spark's Python workers, in its first task.
+"""Prepares each Python worker that Spark starts, in its first task.
 
 After every task a worker collects garbage among all its objects. With Spark's and our modules loaded that
 takes 30 to 50 ms, in which a task could read a hundred thousand rows. Loaded modules stay, so they are hidden

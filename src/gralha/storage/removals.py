@@ -1,7 +1,7 @@
 """Files and folders that nobody uses any more. They are removed after `file.delete.delay.ms`, in a thread.
 
 One thread at a time does that, beside the other work of the log manager: to remove the folder of a large
-partition may take seconds. What cannot be removed is tried again later.
+partition may take seconds. A removal that fails is tried again later.
 """
 
 from __future__ import annotations

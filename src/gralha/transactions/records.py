@@ -4,6 +4,7 @@ They have Kafka's format, so Apache Kafka's tools read them. Version 1 has field
 from `transaction.version` 1 on, because older brokers read version 0 only.
 """
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from gralha.coordination.decision import Decision
@@ -18,6 +19,10 @@ from gralha.protocol.messages.transaction_records import (
 from gralha.transactions.partitions import by_topic
 from gralha.transactions.transaction import Partition, State, Transaction
 
+# The coordinator remembers the bytes of the last keys, except for very long ids.
+KNOWN_KEYS: Final = 10_000
+KNOWN_KEY_LENGTH: Final = 200
+
 
 class TransactionRecord(NamedTuple):
     """The newest state of an id. Without one the record is a tombstone: the id is forgotten."""
@@ -31,9 +36,18 @@ class TransactionRecord(NamedTuple):
 TransactionDecision = Decision[TransactionRecord]
 
 
+def _key(transactional_id: str) -> bytes:
+    return coordinator_records.encode_key(TransactionLogKey(transactional_id))
+
+
+# A transaction writes three records or more, all with the same key.
+_known_key = lru_cache(KNOWN_KEYS)(_key)
+
+
 def encode_record(record: TransactionRecord) -> tuple[bytes, bytes | None]:
     """The bytes of key and value."""
-    key = coordinator_records.encode_key(TransactionLogKey(record.transactional_id))
+    is_short = len(record.transactional_id) <= KNOWN_KEY_LENGTH
+    key = (_known_key if is_short else _key)(record.transactional_id)
     transaction = record.transaction
     if transaction is None:
         return key, None

@@ -21,6 +21,16 @@ from gralha.protocol.apis import ApiKey
 from gralha.protocol.envelopes import open_response, principal_bytes, principal_of, sealed_request
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.message import Message
+from gralha.protocol.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryData,
+    OpData,
+)
+from gralha.protocol.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
 from gralha.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from gralha.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from gralha.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -322,3 +332,21 @@ async def test_a_changed_config_is_audited_without_its_value(broker, admin, capl
     (line,) = [json.loads(one.getMessage()) for one in caplog.records if one.name == "gralha.audit"]
     assert (line["event"], line["resource"], line["configs"]) == ("configs changed", "a", ["retention.ms"])
     assert "12345" not in json.dumps(line)
+
+
+async def test_changed_users_and_quotas_are_audited_without_their_secrets(broker, admin, caplog):
+    upsertion = ScramCredentialUpsertion("alice", 1, 4096, b"of-the-salt", b"p" * 32)
+    entity = [EntityData("user", "alice"), EntityData("client-id", None)]
+    quota = EntryData(entity, [OpData("producer_byte_rate", 1e6)])
+    with caplog.at_level(logging.INFO, "gralha.audit"):
+        await admin.ask(AlterUserScramCredentialsRequest([], [upsertion]))
+        await admin.ask(AlterClientQuotasRequest([quota], validate_only=True))
+        await admin.ask(AlterClientQuotasRequest([quota]))
+    users, quotas = (json.loads(one.getMessage()) for one in caplog.records if one.name == "gralha.audit")
+    assert (users["event"], users["principal"], users["users"]) == (
+        "SCRAM credentials changed",
+        "User:admin",
+        ["alice"],
+    )
+    assert "salt" not in json.dumps(users)
+    assert (quotas["event"], quotas["entities"]) == ("quotas changed", [{"user": "alice", "client-id": None}])

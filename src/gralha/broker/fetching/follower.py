@@ -28,7 +28,7 @@ class FollowerFetch(Fetch):
         self.session: FollowerSession | None = (
             plan.session if isinstance(plan.session, FollowerSession) else None
         )
-        # What the next request has to read again.
+        # The next request must read these partitions again.
         self._left_out: list[Wanted] = []
         self._throttled_bytes: int = 0
 

@@ -245,7 +245,7 @@ class Fetch:
     # Answering
 
     def response(self) -> FetchResponse:
-        """What the last read has found; for an incremental request, what is new of that."""
+        """The results of the last read. An incremental request gets only those that are new."""
         plan = self.plan
         if plan.is_stale():
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH)

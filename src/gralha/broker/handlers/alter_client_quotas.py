@@ -7,7 +7,7 @@ Gaps: Apache Kafka also takes the names of hosts as addresses and looks them up.
 address or `localhost`.
 """
 
-from gralha.broker.handlers.controller_node import ControllerNode
+from gralha.broker.broker import Broker
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.controller import client_quotas
 from gralha.protocol.errors import KafkaError
@@ -15,9 +15,19 @@ from gralha.protocol.messages.alter_client_quotas import AlterClientQuotasReques
 
 
 async def decide(
-    node: ControllerNode, context: RequestContext, request: AlterClientQuotasRequest
+    broker: Broker, context: RequestContext, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:
-    return await node.controller.execute(lambda image: client_quotas.alter_client_quotas(image, request))
+    response = await broker.controller.execute(
+        lambda image: client_quotas.alter_client_quotas(image, request)
+    )
+    changed = [
+        {part.entity_type: part.entity_name for part in entry.entity}
+        for entry in response.entries
+        if not entry.error_code
+    ]
+    if changed and not request.validate_only:
+        broker.rights.audit.changed(context, "quotas changed", entities=changed)
+    return response
 
 
 def refusal(request: AlterClientQuotasRequest, error: KafkaError, version: int) -> AlterClientQuotasResponse:

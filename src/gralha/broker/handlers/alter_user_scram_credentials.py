@@ -3,7 +3,7 @@
 The client sends a salted password. Only the keys that are computed from it are kept.
 """
 
-from gralha.broker.handlers.controller_node import ControllerNode
+from gralha.broker.broker import Broker
 from gralha.broker.pipeline import RequestContext
 from gralha.metadata.controller.scram import ScramDeletion, ScramUpsertion, alter_scram_credentials
 from gralha.metadata.image import ScramCredential
@@ -18,11 +18,17 @@ from gralha.security.sasl.scram import MECHANISM_NAMES, credential_from
 
 
 async def decide(
-    node: ControllerNode, context: RequestContext, request: AlterUserScramCredentialsRequest
+    broker: Broker, context: RequestContext, request: AlterUserScramCredentialsRequest
 ) -> AlterUserScramCredentialsResponse:
     deletions = [ScramDeletion(one.name, one.mechanism) for one in request.deletions]
     upsertions = [ScramUpsertion(one.name, one.mechanism, _credential(one)) for one in request.upsertions]
-    return await node.controller.execute(lambda image: alter_scram_credentials(image, deletions, upsertions))
+    response = await broker.controller.execute(
+        lambda image: alter_scram_credentials(image, deletions, upsertions)
+    )
+    changed = [result.user for result in response.results if not result.error_code]
+    if changed:
+        broker.rights.audit.changed(context, "SCRAM credentials changed", users=changed)
+    return response
 
 
 def refusal(

@@ -1,6 +1,6 @@
 """This node's loggers as config resources. Their levels can be read and changed while the node runs.
 
-Names are those of Python's loggers below `gralha`, and `root` for the rest. Levels are Kafka's words. A
+Names are those of the Python loggers below `gralha`, and `root` for the rest. Levels are Kafka's words. A
 change lasts until the node stops. If the level of a logger is deleted, it follows its parent again.
 """
 

@@ -7,7 +7,7 @@ from gralha.replication.partition import Partition
 
 
 def hosted(broker: Broker, topic: str, index: int) -> Partition:
-    """The partition, led by this broker or not."""
+    """Find a partition. This broker need not lead it."""
     partition = broker.replicas.find(topic, index)
     if partition is not None:
         return partition

@@ -24,7 +24,7 @@ from gralha.protocol.messages.create_topics import (
 
 # Clients that ask for metadata or a coordinator should try again instead of waiting for an election.
 TIMEOUT_MS: Final = 5_000
-# What decides how many replicas the topics of coordinators have.
+# These settings have the number of replicas of the coordinators' topics.
 REPLICATION_SETTINGS: Final = {
     OFFSETS_TOPIC: ["offsets.topic.replication.factor"],
     TRANSACTIONS_TOPIC: ["transaction.state.log.replication.factor", "transaction.state.log.min.isr"],
@@ -64,7 +64,7 @@ async def create(broker: Broker, context: RequestContext, names: list[str]) -> d
 
 
 def _way_out(broker: Broker, name: str) -> str:
-    """What to do if there are fewer brokers than replicas."""
+    """The advice for a cluster that has fewer brokers than replicas."""
     usable = sum(not one.fenced for one in broker.image.brokers.values())
     settings = REPLICATION_SETTINGS.get(name, ["default.replication.factor"])
     wanted = " and ".join(f"{setting}={max(1, usable)}" for setting in settings)

@@ -37,7 +37,7 @@ NO_QUOTA: Final = Mutations()
 
 
 class ControllerContext:
-    """What the controller has beside the image: its settings, the live brokers, randomness."""
+    """The controller's settings, the live brokers, and randomness: all that is not in the image."""
 
     def __init__(self, node_id: int, static_configs: Mapping[str, str], random: Random) -> None:
         self.node_id = node_id
