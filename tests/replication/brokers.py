@@ -16,6 +16,7 @@ from gralha.broker.audit import Audit
 from gralha.broker.fetching.sessions import FetchSessions
 from gralha.broker.handlers import fetch, list_offsets
 from gralha.broker.pipeline import Peer, RequestContext
+from gralha.broker.quota_use import NO_THROTTLE
 from gralha.broker.rights import Rights
 from gralha.metadata.image import (
     EMPTY_IMAGE,
@@ -88,6 +89,7 @@ class OneBroker:
             readers=None,
             config=SimpleNamespace(fetch_max_bytes=1 << 20, text=lambda name: None),
             rights=Rights(None, Audit(lambda: 0)),
+            throttle=NO_THROTTLE,
         )
 
     async def ask(self, node_id: int, request: Message, *, timeout_ms: int, lane: str = "") -> Message:

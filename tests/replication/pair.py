@@ -12,6 +12,7 @@ from gralha.broker.fetching.session import FollowerSession
 from gralha.broker.fetching.sessions import FetchSessions
 from gralha.broker.handlers import fetch
 from gralha.broker.pipeline import Peer, RequestContext
+from gralha.broker.quota_use import NO_THROTTLE
 from gralha.broker.rights import Rights
 from gralha.metadata.image import EMPTY_IMAGE, BrokerRegistration
 from gralha.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -58,6 +59,7 @@ class Pair:
             fetch_sessions=self.sessions,
             config=SimpleNamespace(fetch_max_bytes=1 << 20),
             rights=Rights(None, Audit(lambda: 0)),
+            throttle=NO_THROTTLE,
             readers=ThreadPoolExecutor(1),
         )
         self.epoch = 10

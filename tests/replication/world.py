@@ -24,6 +24,7 @@ from gralha.broker.fetching.follower import FollowerFetch
 from gralha.broker.fetching.sessions import FetchSessions
 from gralha.broker.handlers.produce import Pending
 from gralha.broker.pipeline import Peer, RequestContext
+from gralha.broker.quota_use import NO_THROTTLE
 from gralha.broker.rights import Rights
 from gralha.metadata.image import EMPTY_IMAGE
 from gralha.protocol.errors import ErrorCode, KafkaError
@@ -505,6 +506,7 @@ def answer_fetch(
         image=EMPTY_IMAGE,
         config=SimpleNamespace(fetch_max_bytes=1 << 20),
         rights=Rights(None, Audit(lambda: 0)),
+        throttle=NO_THROTTLE,
     )
     plan = sessions.begin(request, FETCH_VERSION, now_ms)
     if plan.error_code:
