@@ -291,13 +291,13 @@ def test_a_performance_test_of_a_topic_that_does_not_exist(run: Run, new_name: C
     assert consumed.err.startswith(f"Topic '{name}' does not exist, and the broker has not created it.")
 
 
-def test_admin_commands_refuse_sasl_with_one_line(run: Run, tmp_path: Path) -> None:
+def test_admin_commands_refuse_kerberos_with_one_line(run: Run, tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("security.protocol=SASL_SSL\n")
     listed = run("topics", "--list", "--command-config", str(file))
     assert listed.code == 1
     assert listed.err.count("\n") == 1
-    assert "security.protocol=SASL_SSL is not supported yet: use PLAINTEXT or SSL" in listed.err
+    assert "sasl.mechanism=GSSAPI is not supported: use PLAIN, SCRAM-SHA-256" in listed.err
 
 
 def test_admin_commands_say_that_a_port_has_no_tls(run: Run, tmp_path: Path) -> None:

@@ -147,8 +147,14 @@ def unknown_in(words: list[str]) -> str | None:
     while parser is not None:
         known = parser._option_string_actions
         for action in parser._actions:
-            if isinstance(action, argparse._SubParsersAction) and rest[0] in action.choices:
-                parser, rest = action.choices[rest[0]], rest[1:]
+            if not isinstance(action, argparse._SubParsersAction):
+                continue
+            place = next((index for index, word in enumerate(rest) if word in action.choices), None)
+            if place is not None:
+                before = [word for word in rest[:place] if word.startswith("--") and word not in known]
+                if before:
+                    return before[0]
+                parser, rest = action.choices[rest[place]], rest[place + 1 :]
                 break
         else:
             return next((word for word in rest if word.startswith("--") and word not in known), None)

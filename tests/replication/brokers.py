@@ -12,9 +12,12 @@ from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
+from gralha.broker.audit import Audit
 from gralha.broker.fetching.sessions import FetchSessions
 from gralha.broker.handlers import fetch, list_offsets
 from gralha.broker.pipeline import Peer, RequestContext
+from gralha.broker.quota_use import NO_THROTTLE
+from gralha.broker.rights import Rights
 from gralha.metadata.image import (
     EMPTY_IMAGE,
     BrokerRegistration,
@@ -85,7 +88,8 @@ class OneBroker:
             clock=lambda: NOW_MS,
             readers=None,
             config=SimpleNamespace(fetch_max_bytes=1 << 20, text=lambda name: None),
-            rights=SimpleNamespace(authorizer=None),
+            rights=Rights(None, Audit(lambda: 0)),
+            throttle=NO_THROTTLE,
         )
 
     async def ask(self, node_id: int, request: Message, *, timeout_ms: int, lane: str = "") -> Message:

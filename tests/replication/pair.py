@@ -7,10 +7,13 @@ from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
+from gralha.broker.audit import Audit
 from gralha.broker.fetching.session import FollowerSession
 from gralha.broker.fetching.sessions import FetchSessions
 from gralha.broker.handlers import fetch
 from gralha.broker.pipeline import Peer, RequestContext
+from gralha.broker.quota_use import NO_THROTTLE
+from gralha.broker.rights import Rights
 from gralha.metadata.image import EMPTY_IMAGE, BrokerRegistration
 from gralha.protocol.messages.fetch import FetchRequest, FetchResponse
 from gralha.protocol.primitives import RecordBytes
@@ -55,7 +58,8 @@ class Pair:
             clock=lambda: self.now_ms,
             fetch_sessions=self.sessions,
             config=SimpleNamespace(fetch_max_bytes=1 << 20),
-            rights=SimpleNamespace(authorizer=None),
+            rights=Rights(None, Audit(lambda: 0)),
+            throttle=NO_THROTTLE,
             readers=ThreadPoolExecutor(1),
         )
         self.epoch = 10

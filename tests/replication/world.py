@@ -19,10 +19,13 @@ from random import Random
 from types import SimpleNamespace
 from typing import NamedTuple
 
+from gralha.broker.audit import Audit
 from gralha.broker.fetching.follower import FollowerFetch
 from gralha.broker.fetching.sessions import FetchSessions
 from gralha.broker.handlers.produce import Pending
 from gralha.broker.pipeline import Peer, RequestContext
+from gralha.broker.quota_use import NO_THROTTLE
+from gralha.broker.rights import Rights
 from gralha.metadata.image import EMPTY_IMAGE
 from gralha.protocol.errors import ErrorCode, KafkaError
 from gralha.protocol.messages.fetch import FetchRequest, FetchResponse
@@ -502,7 +505,8 @@ def answer_fetch(
         replicas=SimpleNamespace(by_id={TOPIC_ID: {0: partition}}, time_ms=lambda: now_ms),
         image=EMPTY_IMAGE,
         config=SimpleNamespace(fetch_max_bytes=1 << 20),
-        rights=SimpleNamespace(authorizer=None),
+        rights=Rights(None, Audit(lambda: 0)),
+        throttle=NO_THROTTLE,
     )
     plan = sessions.begin(request, FETCH_VERSION, now_ms)
     if plan.error_code:
