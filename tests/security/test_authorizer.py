@@ -285,6 +285,13 @@ def test_remembered_decisions_have_a_limit() -> None:
     assert len(one._remembered) <= MAX_REMEMBERED
 
 
+def test_decisions_about_names_that_no_topic_can_have_are_not_remembered() -> None:
+    one = authorizer(topic("t", Operation.READ, pattern=PatternType.PREFIXED))
+    assert may(one, Operation.READ, "t" * 30_000)
+    assert not may(one, Operation.READ, "u" * 30_000)
+    assert len(one._remembered) == 0
+
+
 def test_ten_thousand_single_changes_share_most_of_the_maps() -> None:
     """Counted, not timed: the entries that all changes copy together."""
     index = AclIndex()

@@ -1,5 +1,6 @@
 """Rates and token buckets of quotas, against numbers of Kafka and a naive model."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -130,3 +131,10 @@ def test_a_strict_client_of_a_bucket_gets_its_rate_and_one_burst(
     # Half a millisecond of tokens is rounded away.
     allowed = limit * (now_ms - START_MS) / 1_000 + limit * 11 + largest + limit * len(steps) / 2_000
     assert accepted <= allowed
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "expected"), [(1.5, 2), (1e300, 0x7FFFFFFF), (float("inf"), 0x7FFFFFFF)]
+)
+def test_a_time_is_rounded_to_what_a_response_can_have(milliseconds: float, expected: int) -> None:
+    assert rounded(milliseconds) == expected

@@ -164,6 +164,15 @@ def test_many_clients_share_a_meter_when_there_is_no_room_for_more() -> None:
     assert len(produce) == 1
 
 
+def test_of_a_long_client_id_only_the_beginning_is_kept() -> None:
+    produce = RateQuotas(PRODUCER_BYTE_RATE, WINDOWS)
+    produce.apply(quotas(quota_entity([(CLIENT_ID, None)])))
+    for end in "ab":
+        produce.record("alice", "x" * 30_000 + end, 1, START_MS)
+    assert {len(client_id) for _user, client_id in produce._chosen} == {256}
+    assert len(produce) == 1
+
+
 @pytest.mark.parametrize("client_id", ["", "app"])
 def test_a_client_without_an_id_does_not_escape_the_default(client_id: str) -> None:
     produce = RateQuotas(PRODUCER_BYTE_RATE, WINDOWS)

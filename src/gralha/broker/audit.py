@@ -16,6 +16,8 @@ from gralha.broker.pipeline import RequestContext
 from gralha.protocol.acls import Operation, ResourceType
 
 DENIALS_PER_SECOND: Final = 50
+# Longer names are cut, so that nobody fills a disk with them. Topics have at most 249 characters.
+NAME_LENGTH_MAX: Final = 256
 
 log = logging.getLogger("gralha.audit")
 
@@ -48,7 +50,7 @@ class Audit:
             **_caller(context),
             "operation": operation.name,
             "resource_type": resource_type.name,
-            "resource": name,
+            "resource": name[:NAME_LENGTH_MAX],
         }
         if self._left_out:
             line["denials_left_out"] = self._left_out
@@ -67,5 +69,5 @@ def _caller(context: RequestContext) -> dict[str, object]:
         "principal": "this node" if peer.is_this_node else peer.principal,
         "host": peer.host,
         "listener": peer.listener,
-        "client_id": context.client_id,
+        "client_id": None if context.client_id is None else context.client_id[:NAME_LENGTH_MAX],
     }

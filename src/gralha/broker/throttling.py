@@ -45,7 +45,7 @@ OF_NODES: Final = frozenset(
     }
 )
 # Requests of a login. The client is nobody yet, and has limits of its own (`broker/login.py`).
-OF_LOGINS: Final = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE})
+OF_LOGINS: Final = frozenset({ApiKey.SASL_HANDSHAKE, ApiKey.SASL_AUTHENTICATE, ApiKey.API_VERSIONS})
 # A Fetch response without its records: the head, and each partition.
 FETCH_HEAD_BYTES: Final = 20
 FETCH_PARTITION_BYTES: Final = 50

@@ -36,6 +36,8 @@ from gralha.protocol.shared_map import SharedMap, SharedMapChange
 
 # Decisions that are remembered at most. A principal with this many topics makes its own cost.
 MAX_REMEMBERED: Final = 50_000
+# Decisions about longer names are not remembered. Topics have at most 249 characters.
+NAME_LENGTH_MAX: Final = 256
 # A resource name that Kafka uses to ask for super users and wildcard rules.
 SOME_NAME: Final = "hardcode"
 
@@ -316,6 +318,8 @@ class Authorizer:
         self._remembered_on_any.clear()
 
     def _remember(self, key: tuple[str, str, int, str], decision: bool) -> bool:
+        if len(key[3]) > NAME_LENGTH_MAX:
+            return decision  # callers choose names, and memory is for the names of real resources
         if len(self._remembered) >= MAX_REMEMBERED:
             self._remembered.clear()
         self._remembered[key] = decision

@@ -132,4 +132,4 @@ class TokenBucket:
 
 def rounded(milliseconds: float) -> int:
     """Rounds half up, as Java does, and to what fits into a throttle time."""
-    return min(math.floor(milliseconds + 0.5), 0x7FFFFFFF)
+    return math.floor(min(milliseconds + 0.5, float(0x7FFFFFFF)))

@@ -35,6 +35,7 @@ from gralha.protocol.ip_addresses import addresses_of
 from gralha.security.quota_meters import Rate, TokenBucket, Windows
 
 MAX_METERS: Final = 10_000
+CLIENT_ID_LENGTH_MAX: Final = 256
 FIRST_ROOM: Final = 64
 DROP_INTERVAL_MS: Final = 1_000
 # The user and the client id of a meter. None stands for all of them.
@@ -118,6 +119,8 @@ class Meters(Generic[Meter]):
 
     def limit(self, user: str, client_id: str) -> Limit | None:
         """The quota of a client. None if there is no limit."""
+        # Clients choose their ids, so long ones would take much memory.
+        client_id = client_id[:CLIENT_ID_LENGTH_MAX]
         client = (user, client_id)
         if client not in self._chosen:
             if len(self._chosen) >= MAX_METERS:

@@ -162,3 +162,14 @@ def test_a_session_remembers_as_a_dict_would(steps: list[tuple[dict[int, int], s
         model = {index: offset for index, offset in {**model, **update}.items() if index not in forget}
         assert plan.error_code == 0
         assert offsets(plan) == model
+
+
+def test_names_that_no_topic_can_have_are_not_kept() -> None:
+    sessions = new_sessions()
+    impossible = request(0, INITIAL_EPOCH, {0: 0})
+    impossible.topics[0].topic = "t" * 250
+    assert sessions.begin(impossible, 12, NOW_MS).session_id() == 0
+    plan = sessions.begin(request(0, INITIAL_EPOCH, {0: 0}), 12, NOW_MS)
+    impossible.session_id, impossible.session_epoch = plan.session_id(), 1
+    assert sessions.begin(impossible, 12, NOW_MS).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert len(sessions) == 0

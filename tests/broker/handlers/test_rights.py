@@ -324,6 +324,14 @@ def test_a_flood_of_denials_is_counted_and_not_written(caplog):
     }
 
 
+def test_long_names_are_cut(caplog):
+    context = RequestContext(Peer("10.0.0.9", 1, "PLAINTEXT", "User:bob", {}), 0, "\0" * 30_000)
+    with caplog.at_level(logging.INFO, "gralha.audit"):
+        Audit(lambda: NOW_MS).denied(context, Operation.READ, ResourceType.TOPIC, "\0" * 30_000)
+    line = json.loads(caplog.records[-1].getMessage())
+    assert (len(line["resource"]), len(line["client_id"])) == (256, 256)
+
+
 async def test_a_changed_config_is_audited_without_its_value(broker, admin, caplog):
     await create_topic(broker, "a")
     change = AlterConfigsResource(2, "a", [AlterableConfig("retention.ms", 0, "12345")])

@@ -17,6 +17,7 @@ from gralha.broker.fetching.wanted import (
     replica_of,
     wanted_by,
 )
+from gralha.metadata.topic_names import MAX_NAME_LENGTH
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.fetch_numbers import FINAL_EPOCH, INITIAL_EPOCH, NO_SESSION
 from gralha.protocol.messages.fetch import FetchRequest
@@ -63,6 +64,11 @@ def _without_session(wanted: list[Wanted]) -> Plan:
     return Plan(None, False, wanted, wanted)
 
 
+def _has_impossible_names(request: FetchRequest) -> bool:
+    """Returns True if a name is too long for a topic. A session would keep it, and it may be very long."""
+    return any(len(topic.topic) > MAX_NAME_LENGTH for topic in request.topics)
+
+
 class FetchSessions:
     def __init__(self, max_sessions: int, random: Random) -> None:
         self._max_sessions = max_sessions
@@ -81,7 +87,9 @@ class FetchSessions:
         if request.session_epoch == INITIAL_EPOCH:
             self.end(request.session_id)
             wanted = wanted_by(request, version)
-            session = self._create(wanted, version >= TOPIC_IDS_FROM_VERSION, now_ms, replica_of(request))
+            session = None
+            if not _has_impossible_names(request):
+                session = self._create(wanted, version >= TOPIC_IDS_FROM_VERSION, now_ms, replica_of(request))
             named = list(wanted.values())
             return _without_session(named) if session is None else Plan(session, False, named, named)
         return self._continue(request, version, now_ms)
@@ -94,6 +102,9 @@ class FetchSessions:
             return _error(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != (version >= TOPIC_IDS_FROM_VERSION):
             return _error(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        if _has_impossible_names(request):
+            self.end(session.id)
+            return _error(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         del self._sessions[session.id]
         self._partitions -= len(session.partitions)
         named = _update(session, request, version)

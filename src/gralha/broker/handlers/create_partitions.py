@@ -30,12 +30,12 @@ async def decide(
 ) -> CreatePartitionsResponse:
     controller = broker.controller
     rights = broker.rights
-    refused: list[str] = []
+    refused: dict[str, None] = {}  # in the order of the request
     if rights.authorizer is not None:
         counts = Counter(topic.name for topic in request.topics)
         once = [name for name, count in counts.items() if count == 1]
         allowed = rights.allowed(context, Operation.ALTER, ResourceType.TOPIC, once)
-        refused = [name for name in once if name not in allowed]
+        refused = {name: None for name in once if name not in allowed}
         request = topic_rights.with_topics(
             request, [topic for topic in request.topics if topic.name not in refused]
         )

@@ -34,7 +34,7 @@ async def decide(
 ) -> CreateTopicsResponse:
     controller = broker.controller
     rights = broker.rights
-    refused: list[str] = []
+    refused: dict[str, None] = {}  # in the order of the request
     if rights.authorizer is not None:
         refused = _refused(rights, context, request)
         request = topic_rights.with_topics(
@@ -58,13 +58,15 @@ async def decide(
     return response
 
 
-def _refused(rights: Rights, context: RequestContext, request: CreateTopicsRequest) -> list[str]:
+def _refused(rights: Rights, context: RequestContext, request: CreateTopicsRequest) -> dict[str, None]:
     """The topics that the caller may not create. Names that are refused for everybody are not among them."""
     if rights.sees(context, Operation.CREATE, ResourceType.CLUSTER):
-        return []
+        return {}
     counts = Counter(topic.name for topic in request.topics)
     asked = [name for name, count in counts.items() if count == 1 and name != CLUSTER_METADATA_TOPIC]
-    return [name for name in asked if not rights.may(context, Operation.CREATE, ResourceType.TOPIC, name)]
+    return {
+        name: None for name in asked if not rights.may(context, Operation.CREATE, ResourceType.TOPIC, name)
+    }
 
 
 def _hide_configs(rights: Rights, context: RequestContext, response: CreateTopicsResponse) -> None:

@@ -123,7 +123,7 @@ def _check_value(keys: Mapping[str, tuple[str, int] | None], key: str, value: fl
     kind, largest = whole
     if value > largest:
         raise InvalidRequestError(f"Proposed value for {key} is too large for {kind}.")
-    if value % 1 > 1e-6:
+    if value % 1 > 1e-6 or value < 1:
         raise InvalidRequestError(f"{key} cannot be a fractional value.")
 
 

@@ -3,6 +3,7 @@
 The handler has made keys of the salted passwords, so no password comes here. The messages are Kafka's.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -116,8 +117,9 @@ def describe_scram_credentials(
     image: MetadataImage, names: Sequence[str]
 ) -> DescribeUserScramCredentialsResponse:
     """The mechanisms of users. Without names, of all users."""
+    times = Counter(names)
     wanted = list(dict.fromkeys(names or sorted(name for name, _ in image.scram)))
-    results = [_described(image, name, is_twice=list(names).count(name) > 1) for name in wanted]
+    results = [_described(image, name, is_twice=times[name] > 1) for name in wanted]
     return DescribeUserScramCredentialsResponse(error_message=None, results=results)
 
 
