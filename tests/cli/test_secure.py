@@ -48,7 +48,7 @@ def run_line(line: str) -> str:
 
 
 def blocks_of(printed: str) -> dict[str, str]:
-    """The printed blocks by their titles, such as `Start it:` and `# aiokafka`."""
+    """The printed blocks by their titles, such as `Use it:` and `# aiokafka`."""
     blocks = {}
     for block in printed.split("\n\n"):
         title, _, lines = textwrap.dedent(block).partition("\n")
@@ -73,7 +73,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     folder = tmp_path_factory.mktemp("secured") / "my cluster"
     program = [sys.executable, "-m", "gralha.cli.main", "secure", str(folder), "--port", str(first_port())]
     blocks = blocks_of(run_line(shlex.join(program)))
-    format_line, *node_lines, acls_line = blocks["Start it:"].splitlines()
+    format_line, *node_lines, acls_line = blocks["Or start each node yourself:"].splitlines()
     run_line(format_line)
     with ExitStack() as stack:
         nodes = {}

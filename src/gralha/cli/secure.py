@@ -185,12 +185,19 @@ def _print_how_to_use(cluster: SecuredCluster) -> None:
     )
     for name, text in rows:
         print(f"  {name:<14}{text}")
-    print("\nStart it:")
+    print("\nStart it, and add the rights:")
+    print(f"  {command('gralha', ['up', '--secure', '--data', str(folder)])}")
+    print("\nOr start each node yourself:")
     print(f"  {shlex.quote(str(folder / 'format.sh'))}")
     for node_id in cluster.node_ids:
         line = command("gralha", ["server", "--config", str(cluster.settings_file(node_id))])
         print(f"  {line}   # in a terminal of its own")
     print(f"  {shlex.quote(str(folder / 'acls.sh'))}   # once, when the nodes are running")
+    print_clients(cluster)
+
+
+def print_clients(cluster: SecuredCluster) -> None:
+    """Prints how a command and Python's libraries connect."""
     print("\nUse it:")
     config = str(cluster.client_file(ADMIN))
     first = cluster.bootstrap.partition(",")[0]
