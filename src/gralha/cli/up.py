@@ -54,7 +54,7 @@ def _parser() -> ProgramParser:
         "--brokers",
         type=_number_of_brokers,
         metavar="N",
-        help=f"number of brokers, 1 to {MAX_BROKERS} (default 1; 3 with --secure)",
+        help=f"number of brokers, 1 to {MAX_BROKERS} (default 1), and 3 with --secure",
     )
     parser.add_argument(
         "--data",
