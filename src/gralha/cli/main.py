@@ -12,6 +12,7 @@ from gralha.cli.program import CommandError, run
 PROGRAMS = {
     "up": ("up", "run the platform on this machine"),
     "server": ("server", "run one node with the settings of a server.properties file"),
+    "secure": ("secure", "write a cluster's configuration with TLS, users and rights"),
     "spark": ("spark", "run a small Spark cluster on this machine"),
     "pipeline": ("pipeline", "run, plan, test and watch data pipelines on Spark"),
     "completion": ("completion", "print a script that completes these commands in your shell"),

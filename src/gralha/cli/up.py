@@ -30,10 +30,12 @@ if TYPE_CHECKING:
 
 DEFAULT_HOST: Final = "localhost"
 DEFAULT_PORT: Final = 9092
+SECURED_BROKERS: Final = 3
 ANY_ADDRESS: Final = ("", "0.0.0.0", "::")
 _EXAMPLES: Final = (
     "gralha up                                  # one broker on localhost:9092",
     "gralha up --brokers 3                      # three brokers; each topic has three replicas",
+    "gralha up --secure                         # three brokers with TLS, logins and rights",
     "gralha up --override num.partitions=6      # with a setting of Kafka's server.properties",
 )
 
@@ -51,9 +53,8 @@ def _parser() -> ProgramParser:
     parser.add_argument(
         "--brokers",
         type=_number_of_brokers,
-        default=1,
         metavar="N",
-        help=f"number of brokers, 1 to {MAX_BROKERS} (default 1)",
+        help=f"number of brokers, 1 to {MAX_BROKERS} (default 1), and 3 with --secure",
     )
     parser.add_argument(
         "--data",
@@ -91,6 +92,11 @@ def _parser() -> ProgramParser:
         action="store_true",
         help="do not create a topic when a client uses it for the first time",
     )
+    parser.add_argument(
+        "--secure",
+        action="store_true",
+        help="with TLS, logins and rights: the files of `gralha secure` in the data folder",
+    )
     parser.add_argument("--verbose", action="store_true", help="show the log of the brokers")
     return parser
 
@@ -106,9 +112,17 @@ def _up(arguments: list[str]) -> int:
     overrides = up_settings.parse_overrides(options.override)
     if options.no_auto_create:
         overrides["auto.create.topics.enable"] = "false"
+    options.brokers_given = options.brokers
+    options.brokers = options.brokers or (SECURED_BROKERS if options.secure else 1)
     up_settings.check_ports(options.brokers, options.port)
-    data = (options.data or folder_for(options.brokers)).expanduser().resolve()
+    default = default_data_folder() / "secured" if options.secure else folder_for(options.brokers)
+    data = (options.data or default).expanduser().resolve()
     check_place(data)
+    from gralha.cli.up_secure import check_not_secured, up_secured
+
+    if options.secure:
+        return up_secured(options, data)
+    check_not_secured(data)
     check_number(data, options.brokers)
     if options.brokers > 1:
         return _up_several(options, data, overrides)
