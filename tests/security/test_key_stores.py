@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gralha.client.security import ClientSecurity
 from gralha.security.cipher_suites import openssl_name
 from gralha.security.key_stores import client_context, readable_by_others, server_context
 from gralha.security.tls_settings import TlsError, TlsSettings
@@ -156,16 +157,16 @@ def test_librdkafkas_names(root: Authority, identity: Identity, tmp_path: Path) 
     key, chain, authority = tmp_path / "key.pem", tmp_path / "chain.pem", tmp_path / "ca.pem"
     key.write_text(identity.key_pem(PASSWORD))
     chain.write_text(identity.chain_pem())
-    client = client_context(
-        TlsSettings(
-            {
-                "ssl.ca.location": root.write_pem(authority),
-                "ssl.certificate.location": str(chain),
-                "ssl.key.location": str(key),
-                "ssl.key.password": PASSWORD,
-            }
-        )
+    security = ClientSecurity.for_socket(
+        {
+            "security.protocol": "SSL",
+            "ssl.ca.location": root.write_pem(authority),
+            "ssl.certificate.location": str(chain),
+            "ssl.key.location": str(key),
+            "ssl.key.password": PASSWORD,
+        }
     )
+    client = client_context(TlsSettings(dict(security.texts)))
     server = {
         **pem_settings(identity, tmp_path),
         "ssl.client.auth": "required",
