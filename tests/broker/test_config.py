@@ -43,7 +43,7 @@ def test_kafkas_own_file_for_a_combined_node() -> None:
         "log.retention.hours=168\n"
     )
     assert [one.name for one in config.client_listeners] == ["PLAINTEXT"]
-    assert [one.name for one in config.open_listeners] == ["PLAINTEXT"]
+    assert [one.name for one in config.open_listeners] == ["PLAINTEXT", "CONTROLLER"]
     assert config.advertised[0].host == "localhost"
     assert config.log_dirs == ["/var/a", "/var/b"]
     assert config.metadata_log_dir == "/var/a"
@@ -235,6 +235,19 @@ def test_listeners_with_tls() -> None:
     assert locations == ["common.pem", "internal.pem", "common.pem"]
     # Only the clients of this listener must have a certificate.
     assert [one.name for one in config.open_listeners] == ["EXTERNAL"]
+
+
+@pytest.mark.parametrize(
+    ("host", "protocol", "is_open"),
+    [("0.0.0.0", "PLAINTEXT", True), ("localhost", "PLAINTEXT", False), ("0.0.0.0", "SSL", False)],
+)
+def test_controllers_of_clients_that_log_in_are_open_too(host: str, protocol: str, is_open: bool) -> None:
+    config = parse(
+        MINIMAL + f"listeners=PLAINTEXT://localhost:9092,CONTROLLER://{host}:9093\n"
+        "controller.listener.names=CONTROLLER\n"
+        f"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:{protocol}\n"
+    )
+    assert [one.name for one in config.open_listeners] == (["CONTROLLER"] if is_open else [])
 
 
 def test_brokers_use_the_listener_of_their_protocol() -> None:

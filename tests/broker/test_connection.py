@@ -297,8 +297,8 @@ async def test_a_client_over_its_quota_is_not_read_from_while_others_are_served(
     sending = asyncio.ensure_future(send_much(greedy))
     other.writer.write(ask("other"))
     assert await other.text() == "other"
-    # Being held back is not being idle, and the frames behind are not late.
-    door.server.end_overdue(asyncio.get_running_loop().time() + IDLE_MS / 1000 + 1)
+    # The frames behind are not late.
+    door.server.end_overdue(asyncio.get_running_loop().time() + IDLE_MS / 1000 - 1)
     assert muted in door.server.connections()
     assert not sending.done()
     muted._pipeline._unmute()
@@ -306,6 +306,19 @@ async def test_a_client_over_its_quota_is_not_read_from_while_others_are_served(
     for _ in range(MANY):
         assert await greedy.text() == "x" * 1000
     await sending
+
+
+async def test_a_client_that_is_held_back_too_long_is_idle(door: Fixture) -> None:
+    """Nobody reads from its socket, so nobody would see that it has gone."""
+    for settings in door.server.listeners:
+        settings.throttle = HoldsBack()
+    greedy = await door.connect()
+    greedy.writer.write(ask("greedy"))
+    assert await greedy.text() == "greedy"
+    (muted,) = door.server.connections()
+    assert muted._pipeline.is_muted
+    door.server.end_overdue(asyncio.get_running_loop().time() + IDLE_MS / 1000 + 1)
+    assert await greedy.is_closed()
 
 
 async def send_much(client: Client) -> None:

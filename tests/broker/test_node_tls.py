@@ -11,6 +11,7 @@ from gralha.broker.config import NodeConfig
 from gralha.broker.node_tls import NodeTls
 from gralha.broker.start_error import StartError
 from gralha.metadata.config_keys import BrokerConfigLayers
+from tests.certificates import Authority
 from tests.security.streams import AUTHORITY, SERVER
 
 FILE = """\
@@ -75,6 +76,39 @@ def test_key_files_that_everybody_can_read(tmp_path: Path, caplog: pytest.LogCap
     node_tls(tmp_path, f"ssl.keystore.location={path}").load()
     message = f"every user of this machine can read the private key in {path}: chmod 600 {path}"
     assert message in [one.getMessage() for one in caplog.records]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "enable.ssl.certificate.verification",
+        "listener.name.controller.enable.ssl.certificate.verification",
+        "ssl.endpoint.identification.algorithm",
+    ],
+)
+def test_dynamic_settings_cannot_switch_off_the_check_of_other_nodes(tmp_path: Path, name: str) -> None:
+    tls = node_tls(tmp_path, f"ssl.keystore.location={SERVER.write_pem(tmp_path / 'key.pem')}")
+    tls.load()
+    # A new key makes a new context.
+    new = AUTHORITY.issue().write_pem(tmp_path / "new.pem")
+    dynamic = {
+        name: "false" if "verification" in name else "",
+        "listener.name.controller.ssl.keystore.location": new,
+    }
+    tls.configure(BrokerConfigLayers(dynamic, static=tls._config.texts))
+    assert tls.controllers is not None
+    assert tls.controllers.client.context.verify_mode == ssl.CERT_REQUIRED
+    assert tls.controllers.client.context.check_hostname
+
+
+@pytest.mark.parametrize("name", ["ssl.ca.pem", "listener.name.controller.ssl.ca.pem"])
+def test_dynamic_settings_with_names_of_clients_name_no_other_authority(tmp_path: Path, name: str) -> None:
+    tls = node_tls(tmp_path, f"ssl.keystore.location={SERVER.write_pem(tmp_path / 'key.pem')}")
+    tls.load()
+    assert tls.controllers is not None
+    before = tls.controllers.client.context
+    tls.configure(BrokerConfigLayers({name: Authority("Other").pem()}, static=tls._config.texts))
+    assert tls.controllers.client.context is before
 
 
 def test_dynamic_settings_of_one_listener(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -23,6 +23,7 @@ from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest, Fi
 from gralha.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
 from gralha.protocol.messages.sasl_handshake import SaslHandshakeRequest
 from gralha.protocol.peers import PeerError
+from gralha.security.sasl.exchange import AuthenticationError
 from gralha.security.sasl.plain import PlainServer
 from gralha.security.sasl.scram import new_credential
 from gralha.security.sasl.scram_server import ScramServer, ScramUser, ScramUsers
@@ -187,3 +188,19 @@ async def test_requests_that_wait_for_a_refused_login_get_an_error(
         await _ask_always(peers)
     assert node.logins == 2
     peers.close()
+
+
+@pytest.mark.parametrize(("iterations", "is_borne"), [(16_384, True), (16_385, False)])
+def test_no_node_demands_more_iterations_than_kafka_allows(iterations: int, is_borne: bool) -> None:
+    login = peer_login(SaslLogin("SCRAM-SHA-512", "node", "secret", False), Random(1))
+    assert login is not None
+    exchange = login.new_exchange()
+    nonce = exchange.first().rpartition(b"r=")[2]
+    challenge = b"r=%bx,s=QSXC,i=%d" % (nonce, iterations)
+    if is_borne:
+        assert exchange.step(challenge) is not None
+    else:
+        with pytest.raises(
+            AuthenticationError, match="asks for 16385 iterations of SCRAM, not for 4096 to 16384"
+        ):
+            exchange.step(challenge)

@@ -171,6 +171,36 @@ def test_a_token_from_its_issuer() -> None:
         issuer.shutdown()
 
 
+class Redirects(BaseHTTPRequestHandler):
+    """Sends clients to another server, here to itself."""
+
+    requests: list[str]
+
+    def _answer(self) -> None:
+        self.requests.append(f"{self.command} {self.path}")
+        self.send_response(302 if self.path == "/token" else 401)
+        self.send_header("Location", "/elsewhere")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_GET = do_POST = _answer
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+def test_the_secret_for_an_issuer_goes_to_no_other_server() -> None:
+    Redirects.requests = []
+    with HTTPServer(("127.0.0.1", 0), Redirects) as issuer:
+        threading.Thread(target=issuer.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{issuer.server_port}/token"
+        login = ClientLogin("OAUTHBEARER", "client", "secret", token_url=url)
+        with pytest.raises(LoginFailedError, match="gave no token: Found"):
+            login.new_exchange()
+        issuer.shutdown()
+    assert Redirects.requests == ["POST /token"]
+
+
 def test_a_client_logs_in_again_while_answers_are_on_their_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gralha.client.connection.SESSION_PART", 0.0)
     door = Door(lifetime_ms=60_000)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gralha.client.security import ClientSecurity
 from gralha.security.cipher_suites import openssl_name
-from gralha.security.key_stores import client_context, readable_by_others, server_context
+from gralha.security.key_stores import STORE_BYTES_MAX, client_context, readable_by_others, server_context
 from gralha.security.tls_settings import TlsError, TlsSettings
 from tests.certificates import Authority, Identity
 
@@ -152,20 +153,32 @@ def test_files_that_cannot_be_used(root: Authority, identity: Identity, tmp_path
     assert "it is PKCS12, but" in error_of({**pem, "ssl.keystore.type": "PKCS12"})
 
 
+@pytest.mark.parametrize("setting", ["ssl.keystore.location", "ssl.truststore.location"])
+def test_only_files_of_a_reasonable_size_are_read(identity: Identity, tmp_path: Path, setting: str) -> None:
+    settings = {**pem_settings(identity, tmp_path), "ssl.client.auth": "required"}
+    pipe, large = tmp_path / "pipe", tmp_path / "large"
+    os.mkfifo(pipe)
+    error = error_of({**settings, setting: str(pipe)})
+    assert error == f"{setting}: {pipe} is no file of keys or certificates, but a device or a pipe"
+    large.write_bytes(b"-----BEGIN " + bytes(STORE_BYTES_MAX))
+    error = error_of({**settings, setting: str(large)})
+    assert error == f"{setting}: {large} has more than {STORE_BYTES_MAX} bytes"
+
+
 def test_librdkafkas_names(root: Authority, identity: Identity, tmp_path: Path) -> None:
     key, chain, authority = tmp_path / "key.pem", tmp_path / "chain.pem", tmp_path / "ca.pem"
     key.write_text(identity.key_pem(PASSWORD))
     chain.write_text(identity.chain_pem())
-    client = client_context(
-        TlsSettings(
-            {
-                "ssl.ca.location": root.write_pem(authority),
-                "ssl.certificate.location": str(chain),
-                "ssl.key.location": str(key),
-                "ssl.key.password": PASSWORD,
-            }
-        )
+    security = ClientSecurity.for_socket(
+        {
+            "security.protocol": "SSL",
+            "ssl.ca.location": root.write_pem(authority),
+            "ssl.certificate.location": str(chain),
+            "ssl.key.location": str(key),
+            "ssl.key.password": PASSWORD,
+        }
     )
+    client = client_context(TlsSettings(dict(security.texts)))
     server = {
         **pem_settings(identity, tmp_path),
         "ssl.client.auth": "required",

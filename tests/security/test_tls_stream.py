@@ -1,13 +1,17 @@
 """TlsStream: two of them back to back, without sockets and without an event loop if possible."""
 
 import asyncio
+import hashlib
+import hmac
 import ssl
+from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gralha.security.tls_stream import CIPHERTEXT_BYTES, RECORD_BYTES
+from gralha.security.tls_stream import CIPHERTEXT_BYTES, OWN_ANSWERS_BYTES_MAX, OWN_ANSWERS_MAX, RECORD_BYTES
 from tests.certificates import LONG_AGO, Authority
 from tests.security.streams import (
     AUTHORITY,
@@ -306,3 +310,81 @@ def test_an_idle_connection_keeps_no_buffer() -> None:
         pair.server.receive(pair.client.wire.take(100_001))
         pair.server.stream.get_buffer(-1)[:] = bytes(CIPHERTEXT_BYTES)
     assert pair.server.inner.received == payload(3 * CIPHERTEXT_BYTES)
+
+
+class ClientRecords:
+    """Writes records of a client with the secret that OpenSSL has logged. Python's ssl cannot renew keys."""
+
+    def __init__(self, key_log: Path) -> None:
+        (self._secret,) = [
+            bytes.fromhex(line.split()[2])
+            for line in key_log.read_text().splitlines()
+            if line.startswith("CLIENT_TRAFFIC_SECRET_0 ")
+        ]
+        self._number = 0
+
+    def _derived(self, label: bytes, size: int) -> bytes:
+        """HKDF-Expand-Label of RFC 8446, section 7.1. One block of SHA-384 is enough here."""
+        name = b"tls13 " + label
+        info = size.to_bytes(2, "big") + bytes([len(name)]) + name + b"\0"
+        return hmac.digest(self._secret, info + b"\x01", hashlib.sha384)[:size]
+
+    def _sealed(self, kind: int, content: bytes) -> bytes:
+        plain = content + bytes([kind])
+        header = b"\x17\x03\x03" + (len(plain) + 16).to_bytes(2, "big")
+        nonce = int.from_bytes(self._derived(b"iv", 12), "big") ^ self._number
+        self._number += 1
+        return header + AESGCM(self._derived(b"key", 32)).encrypt(nonce.to_bytes(12, "big"), plain, header)
+
+    def data(self, content: bytes) -> bytes:
+        return self._sealed(0x17, content)
+
+    def key_update(self) -> bytes:
+        """It asks the other side to renew its keys too."""
+        record = self._sealed(0x16, b"\x18\x00\x00\x01\x01")
+        self._secret, self._number = self._derived(b"traffic upd", 48), 0
+        return record
+
+
+def renewing_pair(folder: Path) -> tuple[Pair, ClientRecords]:
+    context = client_tls(ssl_enabled_protocols="TLSv1.3")
+    context.keylog_filename = str(folder / "keys")
+    pair = Pair(client=context).secured()
+    cipher = pair.client.secured[0].cipher()
+    assert cipher is not None
+    assert cipher[0] == "TLS_AES_256_GCM_SHA384"
+    return pair, ClientRecords(folder / "keys")
+
+
+def test_a_client_that_only_renews_its_keys_is_cut_off(tmp_path: Path) -> None:
+    pair, records = renewing_pair(tmp_path)
+    # OpenSSL answers one when the next arrives.
+    for _ in range(1 + OWN_ANSWERS_MAX):
+        pair.server.receive(records.key_update())
+        pair.server.wire.take()
+    assert not pair.server.wire.is_aborted
+    pair.server.receive(records.key_update())
+    assert pair.server.wire.is_aborted
+    assert pair.server.failures == [(pair.server.stream.error, b"")]
+
+
+@pytest.mark.parametrize("content", [b"", b"x"], ids=["alone", "with data"])
+def test_answers_to_renewed_keys_do_not_pile_up(tmp_path: Path, content: bytes) -> None:
+    pair, records = renewing_pair(tmp_path)
+    for _ in range(OWN_ANSWERS_BYTES_MAX // 1000):
+        part = b"".join(records.key_update() for _ in range(100))
+        pair.server.receive(part + (records.data(content) if content else b""))
+        assert len(pair.server.wire.written) <= OWN_ANSWERS_BYTES_MAX
+    assert pair.server.wire.is_aborted
+
+
+def test_a_client_that_reads_may_renew_its_keys_between_its_requests(tmp_path: Path) -> None:
+    pair, records = renewing_pair(tmp_path)
+    answers_bytes = 0
+    for _ in range(OWN_ANSWERS_BYTES_MAX // 20):
+        pair.server.receive(records.key_update())
+        pair.server.receive(records.data(b"x"))
+        answers_bytes += len(pair.server.wire.take())
+    assert answers_bytes > OWN_ANSWERS_BYTES_MAX
+    assert not pair.server.wire.is_closed
+    assert len(pair.server.inner.received) == OWN_ANSWERS_BYTES_MAX // 20

@@ -198,8 +198,12 @@ class NodeConfig:
 
     @property
     def open_listeners(self) -> list[Listener]:
-        """Listeners beyond this machine without authentication."""
-        return [one for one in self.client_listeners if not one.is_loopback and not self._authenticates(one)]
+        """Listeners beyond this machine without authentication. Controllers may have TLS alone."""
+        clients = [one for one in self.client_listeners if not self._authenticates(one)]
+        controllers = [
+            one for one in self.listeners if one not in self.client_listeners and one.protocol == "PLAINTEXT"
+        ]
+        return [one for one in clients + controllers if not one.is_loopback]
 
     def listener_texts(self, listener: str) -> dict[str, str]:
         """The settings that count for a listener. Those with its prefix are stronger than those without."""

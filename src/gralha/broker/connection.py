@@ -231,12 +231,9 @@ class Connection(asyncio.BufferedProtocol):
                 return f"its request did not arrive within {allowed_s:.0f} s"
         if self._unfinished is not None and now > self._unfinished.deadline_s:
             return f"it did not log in within {DEADLINE_S:.0f} s"
-        if (
-            now - self.active_at > max_idle_seconds
-            and not self._pipeline.slots
-            and not self._pipeline.is_muted
-        ):
-            # A client that waits for an answer, or is held back, is not idle.
+        if now - self.active_at > max_idle_seconds and not self._pipeline.slots:
+            # A client that waits for an answer is not idle. One that a quota holds back is: nobody reads from
+            # its socket, so nobody would see that it has gone.
             return "it was idle (connections.max.idle.ms)"
         return None
 

@@ -13,7 +13,7 @@ from typing import Final
 from gralha.broker.config import NodeConfig, uses_tls
 from gralha.broker.start_error import StartError
 from gralha.metadata.config_keys import BrokerConfigLayers
-from gralha.metadata.listener_configs import PREFIX, listener_texts
+from gralha.metadata.listener_configs import PREFIX, broker_config_key, listener_texts
 from gralha.security.distinguished_names import subject_of
 from gralha.security.principal_mapping import PrincipalMapping, RuleError
 from gralha.security.tls_contexts import TlsContext
@@ -90,7 +90,10 @@ class NodeTls:
 
     def configure(self, layers: BrokerConfigLayers) -> None:
         """Follows dynamic settings. A change that cannot be used is logged and has no effect."""
-        texts = {**layers.static, **layers.dynamic_default, **layers.dynamic_broker}
+        dynamic = {**layers.dynamic_default, **layers.dynamic_broker}
+        # As in Kafka, only the settings of one listener are dynamic.
+        of_listeners = {name: text for name, text in dynamic.items() if name.startswith(PREFIX)}
+        texts = {**layers.static, **of_listeners}
         for listener, one in self._contexts():
             wanted = self._wanted(listener, texts)
             if _tls_part(wanted) == self._texts[listener]:
@@ -132,11 +135,12 @@ class NodeTls:
         return texts
 
     def _wanted(self, listener: str, texts: Mapping[str, str]) -> dict[str, str]:
-        """The settings of a listener.
+        """The settings of a listener, without names that Kafka does not know: a client has more of them.
 
         As in Kafka, clients that log in need a certificate only if a setting of their listener says so.
         """
-        wanted = listener_texts(listener, texts)
+        known = {name: text for name, text in texts.items() if broker_config_key(name) is not None}
+        wanted = listener_texts(listener, known)
         own_setting = f"{PREFIX}{listener.lower()}.ssl.client.auth"
         if self._config.protocol_of(listener) == "SASL_SSL" and own_setting not in texts:
             wanted["ssl.client.auth"] = "none"

@@ -11,6 +11,7 @@ from gralha.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHa
 from gralha.protocol.peers import PeerError
 from gralha.security.sasl.exchange import PLAIN, AuthenticationError, ClientExchange
 from gralha.security.sasl.plain import PlainClient
+from gralha.security.sasl.scram import ITERATIONS_MAX
 from gralha.security.sasl.scram_client import ScramClient
 
 HANDSHAKE_VERSION: Final = 1
@@ -60,6 +61,16 @@ def peer_login(settings: SaslLogin | None, random: Random) -> PeerLogin | None:
     mechanism, user, password, is_token = settings
     if mechanism == PLAIN:
         return PeerLogin(mechanism, lambda: PlainClient(user, password))
-    return PeerLogin(
-        mechanism, lambda: ScramClient(mechanism, user, password, random.randbytes, with_token=is_token)
-    )
+
+    def new_scram() -> ScramClient:
+        # A node does nothing else while it derives keys, so no other node may demand more than Kafka allows.
+        return ScramClient(
+            mechanism,
+            user,
+            password,
+            random.randbytes,
+            with_token=is_token,
+            iterations_max=ITERATIONS_MAX,
+        )
+
+    return PeerLogin(mechanism, new_scram)

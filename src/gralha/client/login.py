@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 from urllib.error import URLError
 from urllib.parse import quote_plus, unquote, urlencode, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from gralha.client.errors import LoginFailedError, SettingsError
 from gralha.security.sasl.exchange import (
@@ -140,6 +140,13 @@ def _token_in(path: str) -> str:
         raise LoginFailedError(f"The token in {path} cannot be read: {reason}.") from None
 
 
+class _NoRedirect(HTTPRedirectHandler):
+    """Follows no redirection: another server would get the secret of the client."""
+
+    def redirect_request(self, *_arguments: object) -> Request | None:
+        return None
+
+
 def _fetched_token(url: str, client_id: str, secret: str, scope: str | None) -> str:
     """A token from its issuer (RFC 6749, section 4.4)."""
     form = {"grant_type": "client_credentials", **({"scope": scope} if scope else {})}
@@ -154,7 +161,7 @@ def _fetched_token(url: str, client_id: str, secret: str, scope: str | None) -> 
         },
     )
     try:
-        with urlopen(request, timeout=_TOKEN_TIMEOUT_S) as answer:
+        with build_opener(_NoRedirect).open(request, timeout=_TOKEN_TIMEOUT_S) as answer:
             token = json.loads(answer.read(_TOKEN_BYTES_MAX))["access_token"]
     except URLError as error:
         raise LoginFailedError(f"The issuer at {url} gave no token: {error.reason}.") from None

@@ -33,6 +33,13 @@ LIBRDKAFKA_NAMES: Final = frozenset(
         "ssl.key.pem",
     }
 )
+# Kafka's names for some of them.
+_KAFKA_NAMES: Final = {
+    "ssl.ca.location": "ssl.truststore.location",
+    "ssl.ca.pem": "ssl.truststore.certificates",
+    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
+    "ssl.key.pem": "ssl.keystore.key",
+}
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ class ClientSecurity:
                 f"use {', '.join(PROTOCOLS[:-1])} or {PROTOCOLS[-1]}."
             )
         texts = {
-            name: value
+            _KAFKA_NAMES.get(name, name): value
             for name, value in options.items()
             if name.startswith("ssl.") or name == "enable.ssl.certificate.verification"
         }

@@ -32,6 +32,8 @@ _CLIENT_AUTH: Final = {
 _JAVA_STORES: Final = {b"\xfe\xed\xfe\xed": "JKS", b"\xce\xce\xce\xce": "JCEKS"}
 _PEM: Final = b"-----BEGIN "
 _CERTIFICATE: Final = "-----BEGIN CERTIFICATE-----"
+# Bundles of all public authorities have a quarter of that.
+STORE_BYTES_MAX: Final = 1024 * 1024
 # A client resumes a session with one ticket. OpenSSL's default is two.
 _TICKETS: Final = 1
 
@@ -266,11 +268,22 @@ def _read(store: Store) -> bytes:
 
 def _read_file(path: str, setting: str) -> bytes:
     try:
-        return Path(path).read_bytes()
+        with open(path, "rb", opener=_without_waiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise TlsError(setting, f"{path} is no file of keys or certificates, but a device or a pipe")
+            content = file.read(STORE_BYTES_MAX + 1)
     except FileNotFoundError:
         raise TlsError(setting, f"there is no file {path}") from None
     except OSError as error:
         raise TlsError(setting, f"{path} cannot be read ({error.strerror})") from None
+    if len(content) > STORE_BYTES_MAX:
+        raise TlsError(setting, f"{path} has more than {STORE_BYTES_MAX} bytes")
+    return content
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Opens a file. A pipe would make the caller wait until somebody writes."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _is_pem(content: bytes, store: Store) -> bool:

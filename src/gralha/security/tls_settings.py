@@ -1,4 +1,4 @@
-"""The `ssl.*` settings of a listener or a client, with Kafka's names or librdkafka's, as typed values.
+"""The `ssl.*` settings of a listener or a client as typed values.
 
 Nothing is read from files here (`key_stores.py`). A wrong value raises a TlsError that says what is allowed.
 """
@@ -9,13 +9,6 @@ from typing import Final, NamedTuple
 PROTOCOLS: Final = ("TLSv1.2", "TLSv1.3")
 CLIENT_AUTH: Final = ("none", "requested", "required")
 STORE_TYPES: Final = ("PEM", "PKCS12", "JKS")
-# librdkafka's names, and Kafka's names for the same.
-LIBRDKAFKA_NAMES: Final = {
-    "ssl.ca.location": "ssl.truststore.location",
-    "ssl.ca.pem": "ssl.truststore.certificates",
-    "ssl.certificate.pem": "ssl.keystore.certificate.chain",
-    "ssl.key.pem": "ssl.keystore.key",
-}
 
 
 class TlsError(Exception):
@@ -59,7 +52,7 @@ class TlsSettings:
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         """`texts` has the settings by name. Other settings may be among them."""
-        self._texts = {LIBRDKAFKA_NAMES.get(name, name): text for name, text in texts.items() if text.strip()}
+        self._texts = {name: text for name, text in texts.items() if text.strip()}
         self.key_store = Store(KEY_STORE, self._texts)
         self.trust_store = Store(TRUST_STORE, self._texts)
         self.key_password = self._texts.get("ssl.key.password")

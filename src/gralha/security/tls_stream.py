@@ -30,6 +30,10 @@ PIECE_BYTES: Final = 4 * RECORD_BYTES
 CIPHERTEXT_BYTES: Final = 1024 * 1024
 # The first bytes of a failed handshake, which show what the other side speaks.
 BEGINNING_BYTES: Final = 16
+# OpenSSL answers a KeyUpdate on its own (RFC 8446, section 4.6.3). A side that sends these and does not read
+# would fill the socket's queue. So many bytes may wait, and so many times in a row it may send nothing else.
+OWN_ANSWERS_BYTES_MAX: Final = 64 * 1024
+OWN_ANSWERS_MAX: Final = 32
 
 Data = bytes | bytearray | memoryview
 
@@ -79,6 +83,10 @@ class TlsStream(asyncio.BufferedProtocol, asyncio.Transport):
         self._is_closing = False
         self._beginning = b""
         self.received_bytes = 0
+        # OpenSSL's own answers: their bytes since the socket's queue was empty, and how many in a row came
+        # without plaintext.
+        self._own_bytes = 0
+        self._own_answers = 0
         # Why the connection has ended, if it did not end well.
         self.error: Exception | None = None
 
@@ -189,7 +197,10 @@ class TlsStream(asyncio.BufferedProtocol, asyncio.Transport):
                     is_ended = True
                     break
                 filled += cast(int, count)
+            if self._outgoing.pending:
+                self._answer()
             if filled:
+                self._own_answers = 0
                 self.inner.buffer_updated(filled)
             if is_ended:
                 self._end()
@@ -198,7 +209,22 @@ class TlsStream(asyncio.BufferedProtocol, asyncio.Transport):
         if given < nbytes and not self._is_closing:
             incoming.write(self._ciphertext[given:nbytes])
         if self._outgoing.pending:
+            self._answer()
+
+    def _answer(self) -> None:
+        """Sends what OpenSSL answers on its own, unless the other side demands too much of it."""
+        if not self._socket.get_write_buffer_size():
+            self._own_bytes = 0
+        self._own_bytes += self._outgoing.pending
+        self._own_answers += 1
+        if self._own_bytes <= OWN_ANSWERS_BYTES_MAX and self._own_answers <= OWN_ANSWERS_MAX:
             self._flush()
+        elif not self._is_closing:
+            self._outgoing.read()
+            self.error = ConnectionAbortedError("the other side renews its keys all the time")
+            if self._on_failed is not None:
+                self._on_failed(self.error, b"")
+            self.abort()
 
     def _give(self, given: int, nbytes: int) -> int:
         """Gives OpenSSL the next piece. Returns how many bytes it has got of those that have arrived."""

@@ -7,7 +7,7 @@ from gralha.security.sasl.exchange import AuthenticationError
 from gralha.security.sasl.scram import ITERATIONS_MIN, RandomBytes
 from gralha.security.sasl.scram_server import TOKEN_EXTENSION
 
-# A server may demand more work than Kafka allows, but not so much that the client stands still.
+# A server may demand more work of a client than Kafka allows, but not so much that the client stands still.
 ITERATIONS_BEARABLE = 10_000_000
 _HEADER = "n,,"
 
@@ -16,8 +16,16 @@ class ScramClient:
     """One exchange."""
 
     def __init__(
-        self, mechanism: str, user: str, password: str, random_bytes: RandomBytes, *, with_token: bool = False
+        self,
+        mechanism: str,
+        user: str,
+        password: str,
+        random_bytes: RandomBytes,
+        *,
+        with_token: bool = False,
+        iterations_max: int = ITERATIONS_BEARABLE,
     ) -> None:
+        self._iterations_max = iterations_max
         self._hash = scram.HASHES[mechanism]
         self._password = password
         self._nonce = scram.new_nonce(random_bytes)
@@ -48,9 +56,10 @@ class ScramClient:
         if not (count.isascii() and count.isdigit() and len(count) <= 9):
             raise scram.malformed("the iterations")
         iterations = int(count)
-        if not ITERATIONS_MIN <= iterations <= ITERATIONS_BEARABLE:
+        if not ITERATIONS_MIN <= iterations <= self._iterations_max:
             raise AuthenticationError(
-                f"the broker asks for {iterations} iterations of SCRAM, not {ITERATIONS_MIN} or more"
+                f"the broker asks for {iterations} iterations of SCRAM, not for {ITERATIONS_MIN} to "
+                f"{self._iterations_max}"
             )
         salt = scram.from_base64(salt_text)
         salted = scram.salted_password(self._hash, self._password, salt, iterations)
