@@ -6,6 +6,7 @@ import sys
 
 from gralha.broker import server
 from gralha.broker.connection import ConnectionLimits, ConnectionSettings
+from gralha.broker.login import LoginSettings
 from gralha.broker.pipeline import Api
 from gralha.broker.request_meters import RequestMeters
 from gralha.broker.silent_meters import SilentMeters
@@ -22,10 +23,11 @@ class Settings(ConnectionSettings):
         max_request_bytes: int,
         limits: ConnectionLimits,
         meters: RequestMeters,
+        login: LoginSettings | None = None,
     ) -> None:
         if listener == SILENT_LISTENER:
             meters = SilentMeters(meters.clock)
-        super().__init__(apis, listener, max_request_bytes, limits, meters)
+        super().__init__(apis, listener, max_request_bytes, limits, meters, login)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """kafka-acls: its options without a cluster, and its words beside Apache Kafka's on the same broker."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -10,6 +11,7 @@ from gralha.protocol.acls import Operation, PatternType, Permission, ResourceTyp
 from gralha.testing import GralhaCluster
 from tests.apache.kafka import run_tool
 from tests.cli.commands import written
+from tests.cli.test_json import manual
 
 SERVER = ("--bootstrap-server", "localhost:1")
 TOPIC = (ResourceType.TOPIC, "orders", PatternType.LITERAL)
@@ -164,6 +166,8 @@ def test_the_same_words_as_apache(address: str, capfd: pytest.CaptureFixture[str
         assert (in_order(output.out), output.err) == (in_order(theirs.stdout), ""), arguments
     assert acls.main([*server, "--list", "--json"]) == 0
     printed = written(capfd).out
+    described = manual()["kafka-acls --list"]
+    assert [name for name in re.findall(r'"(\w+)":', printed) if f'"{name}"' not in described] == ["version"]
     assert '"resourceName": "orders", "patternType": "LITERAL", "principal": "User:eve"' in printed
     assert acls.main([*server, "--remove", "--topic", "orders", "--force", "--json"]) == 0
     assert '"removed": [{"resourceType": "TOPIC"' in written(capfd).out

@@ -183,9 +183,9 @@ class Redirects(BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
 
-    do_GET = do_POST = _answer
+    do_GET = do_POST = _answer  # noqa: N815  # the names that http.server calls
 
-    def log_message(self, format: str, *args: object) -> None:
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the name of the base class
         pass
 
 

@@ -88,7 +88,7 @@ def test_a_schema_of_the_user_is_refused_with_what_to_do_instead(stage: Stage) -
         ({"subscribe": "t", "kafka_bootstrap_servers": "127.0.0.1:1"}, ("127.0.0.1:1",)),
         (
             {"subscribe": "t", "kafka_security_protocol": "SASL_SSL"},
-            ("security.protocol=SASL_SSL is not supported yet",),
+            ("sasl.mechanism=GSSAPI is not supported: use PLAIN, ",),
         ),
         ({"subscribe": "t", "kafka_isolation_level": "none"}, ("isolation.level=none is not allowed",)),
         ({"assign": {"no-such-topic": [0]}}, ("Topic no-such-topic does not exist",)),
