@@ -353,6 +353,26 @@ async def test_a_new_connection_waits_for_its_turn(door: Fixture) -> None:
     assert await late.text() == "late"
 
 
+class Refuses(Throttle):
+    """Has no room for more connections in line."""
+
+    def connected(self, host: str, listener: str) -> tuple[int, bool]:
+        return 0, False
+
+
+async def test_a_connection_that_would_wait_too_long_is_closed_at_once(
+    door: Fixture, caplog: pytest.LogCaptureFixture
+) -> None:
+    (settings,) = door.server.listeners
+    settings.throttle = Refuses()
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            assert await (await door.connect()).is_closed()
+    assert [record.getMessage() for record in caplog.records] == [
+        "closing a connection: too many new connections wait (max.connection.creation.rate)"
+    ]
+
+
 async def test_a_connection_of_an_address_over_its_quota_is_closed_after_a_while(
     door: Fixture, caplog: pytest.LogCaptureFixture
 ) -> None:

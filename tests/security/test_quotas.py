@@ -18,6 +18,7 @@ from gralha.protocol.client_quotas import (
 )
 from gralha.security.quota_meters import Windows
 from gralha.security.quotas import (
+    ADMISSION_WAIT_MS_MAX,
     MAX_METERS,
     AddressQuotas,
     Admission,
@@ -143,12 +144,25 @@ def test_no_more_connections_are_admitted_than_the_rate_allows(delays: list[int]
     turns = []
     for delay_ms in delays:
         now_ms += delay_ms
-        turns.append(now_ms + admission.record(limit, now_ms))
+        wait_ms = admission.record(limit, now_ms)
+        if wait_ms is not None:
+            turns.append(now_ms + wait_ms)
     assert turns == sorted(turns)
     for number, turn_ms in enumerate(turns):
         # A burst of ten windows, and then the rate. Rounding may take half a millisecond off each time.
         seconds = (turn_ms - turns[0] + number / 2) / 1000
         assert number <= limit * (seconds + 11)
+
+
+def test_a_flood_of_connections_does_not_keep_others_out_for_long() -> None:
+    admission = Admission(WINDOWS)
+    waits = [admission.record(1, START_MS + number // 10) for number in range(10_000)]
+    assert max(wait for wait in waits if wait is not None) <= ADMISSION_WAIT_MS_MAX + WINDOWS.window_ms
+    assert waits[-1] is None
+    # The flood has ended 1 s after its beginning.
+    wait_ms = admission.record(1, START_MS + 2_000)
+    assert wait_ms is not None
+    assert wait_ms <= ADMISSION_WAIT_MS_MAX + WINDOWS.window_ms
 
 
 def test_many_clients_share_a_meter_when_there_is_no_room_for_more() -> None:

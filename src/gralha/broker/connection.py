@@ -173,6 +173,10 @@ class Connection(asyncio.BufferedProtocol):
             self._pipeline.mute(delay_ms)
             if not may_stay:
                 self._loop.call_later(delay_ms / 1000, self._end_refused)
+        elif not may_stay:
+            reason = "too many new connections wait (max.connection.creation.rate)"
+            settings.warnings.warn(reason, "closing a connection: %s", reason)
+            self._stop_reading()
 
     def connection_lost(self, exc: Exception | None) -> None:
         closed_here = self._closed

@@ -101,6 +101,7 @@ class ClientThrottle(Throttle):
     def connected(self, host: str, listener: str) -> tuple[int, bool]:
         """Counts a new connection. Returns how long to hold it back, and whether it may stay after that.
 
+        Too many connections in line for `max.connection.creation.rate` are refused at once.
         An address over its quota is refused, but only after a while, so that it does not try again at once.
         Connections between nodes have a listener of their own, or are counted like those of clients.
         """
@@ -116,6 +117,9 @@ class ClientThrottle(Throttle):
         if self.max_connection_rate >= UNLIMITED:
             return 0, True
         delay_ms = quotas.admission.record(self.max_connection_rate, now_ms)
+        if delay_ms is None:
+            self.refused_connections += 1
+            return 0, False
         if delay_ms > 0:
             self.delayed_connections += 1
         return delay_ms, True

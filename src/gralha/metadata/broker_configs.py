@@ -133,8 +133,8 @@ max.connections.per.ip: int = 5000; at least 0; cluster-wide
 max.connections.per.ip.overrides: string =; connection counts; cluster-wide
     Limits of single addresses in place of max.connections.per.ip, as in 10.0.0.1:200,localhost:500.
 max.connection.creation.rate: int = max; at least 0; cluster-wide
-    How many new connections per second the broker serves. More of them wait. Connections between nodes do not
-    count if they have a listener of their own.
+    How many new connections per second the broker serves. More of them wait, or are closed at once if others
+    wait longer than 5 s. Connections between nodes do not count if they have a listener of their own.
 request.timeout.ms: int = 30000; high
     How long a broker waits for the answer of another one about a transaction. Requests of replication and of
     the quorum have replica.socket.timeout.ms and controller.quorum.request.timeout.ms.

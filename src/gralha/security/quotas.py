@@ -260,11 +260,16 @@ class AddressQuotas:
         return excess_ms
 
 
+# A new connection does not wait in line if those before it wait longer than this.
+ADMISSION_WAIT_MS_MAX: Final = 5_000
+
+
 class Admission:
     """When new connections are served, if only so many per second may be.
 
     Kafka's acceptor sleeps while the rate is too high, and the connections behind wait for it. Here each
-    connection is told when its turn is.
+    connection is told when its turn is. The backlog of the socket bounds Kafka's queue, the time of the wait
+    bounds this one.
     """
 
     def __init__(self, windows: Windows) -> None:
@@ -272,9 +277,11 @@ class Admission:
         self._rate = Rate(windows)
         self._free_ms = 0  # when the acceptor would be awake again
 
-    def record(self, limit: float, now_ms: int) -> int:
-        """Counts a new connection. Returns how long it has to wait."""
+    def record(self, limit: float, now_ms: int) -> int | None:
+        """Counts a new connection. Returns how long it has to wait. None refuses it without counting it."""
         at_ms = max(now_ms, self._free_ms)
+        if at_ms - now_ms > ADMISSION_WAIT_MS_MAX:
+            return None
         self._rate.record(1, at_ms)
         self._free_ms = at_ms + min(self._rate.excess_ms(limit, at_ms), self._windows.window_ms)
         return self._free_ms - now_ms

@@ -294,7 +294,10 @@ async def test_new_connections_of_an_address_are_refused_above_its_rate(broker, 
 
 async def test_new_connections_wait_above_the_rate_of_the_broker(broker, clock):
     broker.throttle.max_connection_rate = 1
-    delays = [broker.throttle.connected(f"10.0.0.{number}", "PLAINTEXT") for number in range(13)]
+    delays = [broker.throttle.connected(f"10.0.0.{number}", "PLAINTEXT") for number in range(20)]
     # Ten windows have room for ten. Those behind wait in line.
-    assert delays == [(0, True)] * 10 + [(1000, True), (2000, True), (3000, True)]
-    assert broker.throttle.delayed_connections == 3
+    in_line = [(number * 1000, True) for number in range(1, 7)]
+    # Behind five seconds nobody else waits, and those who are refused do not count.
+    assert delays == [(0, True)] * 10 + in_line + [(0, False)] * 4
+    assert broker.throttle.delayed_connections == 6
+    assert broker.throttle.refused_connections == 4

@@ -17,7 +17,7 @@ DELAYED: Final = counter(
     "gralha_quota_delayed_connections_total", "Connections that waited (max.connection.creation.rate)."
 )
 REFUSED: Final = counter(
-    "gralha_quota_refused_connections_total", "Connections of addresses over connection_creation_rate."
+    "gralha_quota_refused_connections_total", "Connections closed because of a rate of new connections."
 )
 
 
