@@ -110,9 +110,9 @@ def test_only_ours_keeps_transactions(sides: tuple[Side, Side]) -> None:
             side.settle()
     theirs, ours = sides
 
-    def state(name: str, epoch: int, *partitions: int) -> tuple[object, ...]:
+    def state(name: str, epoch: int, *partitions: int, timeout_ms: int = 2**31 - 1) -> tuple[object, ...]:
         topics = [("keeps", list(partitions))] if partitions else []
-        return ("describe", "NONE", "keeps", name, 2**31 - 1, True, "p0", epoch, topics)
+        return ("describe", "NONE", "keeps", name, timeout_ms, True, "p0", epoch, topics)
 
     assert theirs.story == [
         ("init v6", "UNSUPPORTED_VERSION", "-1", -1),
@@ -122,9 +122,10 @@ def test_only_ours_keeps_transactions(sides: tuple[Side, Side]) -> None:
     assert ours.story == [
         ("init v6", "NONE", "p0", 1),
         ("commit v5", "PRODUCER_FENCED", "-1", -1),
-        state("Ongoing", 0, 0),
+        # The producer that took over has not asked for two-phase commit, so its own timeout counts.
+        state("Ongoing", 0, 0, timeout_ms=60_000),
         ("commit v5", "NONE", "p0", 2),
-        state("CompleteCommit", 2),
+        state("CompleteCommit", 2, timeout_ms=60_000),
     ]
 
 
