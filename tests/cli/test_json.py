@@ -272,6 +272,7 @@ FORMS = {
     "kafka-groups --list": f"{SERVER} --list",
     "kafka-get-offsets": f"{SERVER} --topic {{topic}}",
     "kafka-configs --describe": f"{SERVER} --describe --topic {{topic}}",
+    "kafka-configs --describe --entity-type users": f"{SERVER} --describe --entity-type users",
     "kafka-features describe": f"{SERVER} describe",
     "kafka-features version-mapping": "version-mapping",
     "kafka-storage version-mapping": "version-mapping",
@@ -327,6 +328,9 @@ def test_the_manual_has_the_fields_of_each_form(
     offsets.write_text(json.dumps({"version": 1, "partitions": [{**partition, "offset": 0}]}))
     properties, _ = server_properties(tmp_path)
     values = {"bootstrap": bootstrap, "topic": topic, "plan": plan, "offsets": offsets}
+    user = ["--alter", "--entity-type", "users", "--entity-name", topic]
+    for config in ("producer_byte_rate=1024", "SCRAM-SHA-512=[password=secret]"):
+        assert run("configs", *user, "--add-config", config).code == 0
     producer = begin(bootstrap, topic, [TopicPartition(topic, 0)])
     complaints = []
     with members(bootstrap, topic, [topic], [{}]):
@@ -342,4 +346,6 @@ def test_the_manual_has_the_fields_of_each_form(
             assert names, form
             complaints += [f"{form}: {name}" for name in names if f'"{name}"' not in text]
     producer.abort_transaction(30)
+    for name in ("producer_byte_rate", "SCRAM-SHA-512"):
+        assert run("configs", *user, "--delete-config", name).code == 0
     assert complaints == []
