@@ -9,6 +9,7 @@ continues after the first. All calls use one transactional id: a new call ends t
 earlier one, and an earlier one that still runs is fenced.
 """
 
+import sys
 import time
 from argparse import Namespace
 from collections import Counter
@@ -199,6 +200,27 @@ def _abort(producer: "Producer") -> None:
             raise
 
 
+def _flush(producer: "Producer") -> None:
+    """Waits until everything is acknowledged. Raises KafkaException.
+
+    If deliveries fail after a fatal error, confluent-kafka sometimes raises the KafkaError itself. It is no
+    exception of Python, so only a bare except catches it.
+    """
+    from confluent_kafka import KafkaException
+
+    fatal = None
+    try:
+        producer.flush()
+    except Exception:
+        raise
+    except:  # noqa: E722
+        fatal = sys.exc_info()[1]
+    if fatal is not None:
+        if isinstance(fatal, KeyboardInterrupt | SystemExit):
+            raise fatal
+        raise KafkaException(fatal)
+
+
 def _commit(producer: "Producer", consumer: "Consumer", messages: "list[Message]") -> None:
     """Commits the records and the offsets after the messages, in one transaction."""
     from confluent_kafka import TopicPartition
@@ -251,7 +273,7 @@ class _Replay:
             else:
                 self._write(message, found)
         if self.producer is not None:
-            self.producer.flush()
+            _flush(self.producer)
         if self._failure is not None:
             raise CommandError(
                 f"{self._failure}. The dead letters of this batch stay where they are: call it again."
