@@ -140,6 +140,21 @@ async def test_a_refused_node_says_why_without_its_password(node: Node, wrong: P
     peers.close()
 
 
+async def test_a_refusal_is_logged_once(node: Node, caplog: pytest.LogCaptureFixture) -> None:
+    """A node tries again many times a second."""
+    await node.start()
+    peers = connections(node, login("PLAIN", "wrong"))
+    for _ in range(3):
+        with pytest.raises(PeerError):
+            await ask(peers)
+    told = [record.message for record in caplog.records if "refuses" in record.message]
+    assert len(told) == 1
+    assert told[0].startswith(
+        f"Node 7 at 127.0.0.1:{node.port} refuses this node: the login with PLAIN has failed: Authentication"
+    )
+    peers.close()
+
+
 async def test_a_node_without_a_login_is_refused(node: Node) -> None:
     await node.start()
     peers = connections(node, None)

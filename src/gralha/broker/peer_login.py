@@ -21,6 +21,10 @@ SESSION_PART: Final = 0.85
 Send = Callable[[Message, int], Awaitable[Message]]
 
 
+class LoginRefusedError(PeerError):
+    """The other node does not accept this node's mechanism or password, so trying again does not help."""
+
+
 class PeerLogin(NamedTuple):
     """The mechanism, and what makes an exchange of it."""
 
@@ -37,7 +41,9 @@ class PeerLogin(NamedTuple):
         )
         if chosen.error_code:
             offered = ", ".join(chosen.mechanisms) or "none"
-            raise PeerError(f"the node does not offer the SASL mechanism {self.mechanism}, but {offered}")
+            raise LoginRefusedError(
+                f"the node does not offer the SASL mechanism {self.mechanism}, but {offered}"
+            )
         lifetime_ms = 0
         try:
             exchange = self.new_exchange()
@@ -50,7 +56,7 @@ class PeerLogin(NamedTuple):
                 lifetime_ms = response.session_lifetime_ms
                 token = exchange.step(response.auth_bytes)
         except AuthenticationError as error:
-            raise PeerError(f"the login with {self.mechanism} has failed: {error}") from None
+            raise LoginRefusedError(f"the login with {self.mechanism} has failed: {error}") from None
         return lifetime_ms / 1000 * SESSION_PART if lifetime_ms > 0 else None
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final, cast
 
 from gralha.broker.node_tls import PeerTls
-from gralha.broker.peer_login import PeerLogin
+from gralha.broker.peer_login import LoginRefusedError, PeerLogin
 from gralha.broker.presence import Life, Presence
 from gralha.broker.receive_buffer import ReceiveBuffer, writable
 from gralha.protocol import apis
@@ -337,6 +337,7 @@ class PeerConnections:
         self._polled: dict[tuple[int, str], _Connection] = {}
         self._polls: set[asyncio.Task[None]] = set()  # polls that wait for a connection
         self._buffer: ReceiveBuffer | None = None
+        self._refusing: set[int] = set()  # nodes whose refusal is in the log
 
     async def ask(
         self, node_id: int, request: Message, *, timeout_ms: int, lane: str = "", version: int | None = None
@@ -441,10 +442,19 @@ class PeerConnections:
                     await connection.log_in(self._login)
                 except BaseException as error:
                     connection.close(str(error))
+                    if isinstance(error, LoginRefusedError):
+                        self._tell_of_refusal(node_id, address, error)
                     raise
+        self._refusing.discard(node_id)
         if presence is not None:
             presence.connected(node_id, connection)
         return connection
+
+    def _tell_of_refusal(self, node_id: int, address: Address, error: LoginRefusedError) -> None:
+        """Logs it once, not at every retry, until the node accepts a login."""
+        if node_id not in self._refusing:
+            self._refusing.add(node_id)
+            log.warning("Node %d at %s:%d refuses this node: %s", node_id, *address, error)
 
 
 async def _shake_hands(
