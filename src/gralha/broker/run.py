@@ -7,6 +7,7 @@ replace them.
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 import random
 import resource
@@ -28,6 +29,12 @@ from gralha.storage.real_disk import RealDisk
 
 # OPEN_MAX of macOS: a process may have this many open files there unless its administrator set another limit.
 MACOS_FILES_MAX: Final = 10_240
+
+# Options of mallopt(3), and what they are set to.
+_M_TRIM_THRESHOLD: Final = -1
+_M_MMAP_THRESHOLD: Final = -3
+_KEPT_BYTES: Final = 16 * 1024 * 1024
+_MAPPED_BYTES: Final = 4 * 1024 * 1024
 
 
 class NodeFailedError(Exception):
@@ -51,12 +58,23 @@ def run_node(config: NodeConfig, on_ready: Callable[[Node], None]) -> None:
     once.
     """
     _raise_file_limit()
+    _keep_freed_memory()
     try:
         import uvloop
     except ImportError:
         asyncio.run(_run(config, on_ready))
     else:
         uvloop.run(_run(config, on_ready))
+
+
+def _keep_freed_memory() -> None:
+    """Make glibc use a freed block again. By default it may return each block above 128 KiB to the kernel,
+    which must clear the pages of the next one: a zstd batch of 100 KB then takes three times as long.
+    """
+    with contextlib.suppress(AttributeError, OSError):  # another C library
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
+        mallopt(_M_MMAP_THRESHOLD, _MAPPED_BYTES)
 
 
 async def _run(config: NodeConfig, on_ready: Callable[[Node], None]) -> None:
