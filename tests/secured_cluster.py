@@ -3,13 +3,13 @@
 The listener PLAINTEXT has TLS without a login, and only shows that a broker is ready.
 """
 
-import ssl
 from collections.abc import Mapping
 from pathlib import Path
 
 from gralha.client.security import ClientSecurity
 from gralha.security.key_stores import client_context
 from gralha.security.tls_settings import TlsSettings
+from gralha.testing.process import brokers_seen_at
 from tests.certificates import Authority
 from tests.clients.driver import Login, Tls, security_for_java, security_for_librdkafka
 from tests.sasl_cluster import NODE, NODE_PASSWORD, PASSWORD, USER, SaslCluster
@@ -51,5 +51,5 @@ class SecuredCluster(SaslCluster):
     def security(self, login: Login) -> ClientSecurity:
         return ClientSecurity.from_kafka(self.properties(login))
 
-    def _client_tls(self) -> ssl.SSLContext:
-        return client_context(TlsSettings(security_for_java(self.tls, None)))
+    def _brokers_seen(self, port: int) -> int:
+        return brokers_seen_at(port, tls=client_context(TlsSettings(security_for_java(self.tls, None))))

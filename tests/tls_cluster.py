@@ -1,12 +1,12 @@
 """A cluster whose listeners all use TLS: for clients, between brokers, and to the controllers."""
 
-import ssl
 from collections.abc import Mapping
 from pathlib import Path
 
 from gralha.security.key_stores import client_context
 from gralha.security.tls_settings import TlsSettings
 from gralha.testing.cluster import GralhaCluster
+from gralha.testing.process import brokers_seen_at
 from tests.certificates import Authority
 
 
@@ -57,5 +57,5 @@ class TlsCluster(GralhaCluster):
             "ssl.key.location": self.client_file,
         }
 
-    def _client_tls(self) -> ssl.SSLContext:
-        return client_context(TlsSettings(self.properties))
+    def _brokers_seen(self, port: int) -> int:
+        return brokers_seen_at(port, tls=client_context(TlsSettings(self.properties)))

@@ -142,6 +142,22 @@ def test_the_snippet_for_aiokafka_produces(secured: Secured) -> None:
     assert consume(secured.librdkafka("app"), "app.aiokafka") == b"one"
 
 
+def test_the_snippet_for_kafkajs_produces(secured: Secured) -> None:
+    program = f"""
+        const {{ Kafka }} = require('kafkajs')
+        {secured.blocks["// kafkajs"]}
+        const producer = kafka.producer()
+        producer.connect()
+          .then(() => producer.send({{ topic: 'app.kafkajs', messages: [{{ value: 'one' }}] }}))
+          .then(() => producer.disconnect())
+    """
+    node = ["node", "-e", program]
+    folder = Path(__file__).parents[1] / "clients" / "kafkajs"
+    done = subprocess.run(node, capture_output=True, text=True, timeout=PATIENCE_S, check=False, cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert consume(secured.librdkafka("app"), "app.kafkajs") == b"one"
+
+
 def test_the_printed_command_lists_topics(secured: Secured) -> None:
     assert produce(secured.librdkafka("admin"), "other") is None
     (line,) = secured.blocks["Use it:"].splitlines()
@@ -220,7 +236,7 @@ def test_nobody_else_can_read_the_files(tmp_path: Path) -> None:
     clients = {
         f"one/{user}/{name}": 0o600
         for user in ("app", "admin")
-        for name in ("client.properties", "librdkafka.properties", "python.json")
+        for name in ("client.properties", "librdkafka.properties", "python.json", "kafkajs.json")
     }
     assert modes == {
         **dict.fromkeys(["one", "one/app", "one/admin"], 0o700),

@@ -8,7 +8,8 @@ import pytest
 from gralha.broker.offline import read_identities
 from gralha.cli.program import CommandError
 from gralha.cli.up_folders import check_number, check_place, earlier_settings, folder_for, prepare
-from gralha.cli.up_settings import as_text, one_of
+from gralha.cli.up_settings import one_of
+from gralha.protocol.properties import properties_text
 
 
 def cluster_ids(data: Path) -> set[str]:
@@ -18,7 +19,7 @@ def cluster_ids(data: Path) -> set[str]:
 
 
 def write_settings(data: Path, brokers: int) -> None:
-    (data / "broker-1.properties").write_text(as_text(one_of(1, brokers, "localhost", 20_000, data)))
+    (data / "broker-1.properties").write_text(properties_text(one_of(1, brokers, "localhost", 20_000, data)))
 
 
 def test_a_new_folder_serves_any_number(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from gralha.broker.config import NodeConfig
 from gralha.cli.program import CommandError
-from gralha.cli.up_settings import as_text, check_ports, one_of, parse_overrides, replication, single
+from gralha.cli.up_settings import check_ports, one_of, parse_overrides, replication, single
+from gralha.protocol.properties import properties_text
 
 REPLICATED = {"default.replication.factor": "3", "min.insync.replicas": "2"}
 
@@ -26,7 +27,7 @@ def test_a_folder_that_exists_keeps_what_it_has() -> None:
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "::1", "0.0.0.0"])
 def test_the_settings_are_valid(host: str) -> None:
     for settings in (single(Path("/data"), host, 9092), one_of(2, 3, host, 19092, Path("/data"))):
-        config, warnings = NodeConfig.parse(as_text(settings), "test", lambda: "here")
+        config, warnings = NodeConfig.parse(properties_text(settings), "test", lambda: "here")
         assert warnings == []
         (listener,) = config.client_listeners
         assert listener.host == host
@@ -34,7 +35,7 @@ def test_the_settings_are_valid(host: str) -> None:
 
 
 def test_backslashes_of_values_stay() -> None:
-    assert as_text({"a": r"x\y"}) == "a=x\\\\y\n"
+    assert properties_text({"a": r"x\y"}) == "a=x\\\\y\n"
 
 
 def test_overrides_are_assignments() -> None:

@@ -19,7 +19,9 @@ from gralha.metadata.formatting import (
     random_uuid,
     read_meta_properties,
 )
+from gralha.protocol.messages.security_records import UserScramCredentialRecord
 from gralha.protocol.primitives import uuid_to_string
+from gralha.security.sasl.scram import MECHANISM_NUMBERS, ScramCredential
 from gralha.storage.disk import Disk, DiskError, FolderLock
 from gralha.storage.real_disk import RealDisk
 
@@ -39,6 +41,28 @@ def format_now(plan: FormatPlan) -> Iterator[FormattedFolder]:
     """Formats the folders that are not formatted yet. Yields each before it is written."""
     with _for_a_person():
         yield from format_folders(RealDisk(), plan, wall_clock_ms(), SystemRandom())
+
+
+def format_with_users(
+    cluster_id: str, node_id: int, folder: str, mechanism: str, users: Mapping[str, ScramCredential]
+) -> None:
+    """Formats the only folder of a node. These users of SCRAM exist from the beginning of the cluster."""
+    records = [scram_record(name, MECHANISM_NUMBERS[mechanism], one) for name, one in users.items()]
+    plan = FormatPlan(cluster_id, node_id, [folder], folder, records=records)
+    for _ in format_now(plan):
+        pass
+
+
+def scram_record(name: str, mechanism: int, credential: ScramCredential) -> UserScramCredentialRecord:
+    """The record of a user in the metadata log."""
+    return UserScramCredentialRecord(
+        name=name,
+        mechanism=mechanism,
+        salt=credential.salt,
+        stored_key=credential.stored_key,
+        server_key=credential.server_key,
+        iterations=credential.iterations,
+    )
 
 
 def prepare_cluster(folders: Mapping[int, str]) -> None:

@@ -13,7 +13,6 @@ from gralha.cli import up_settings
 from gralha.cli.arguments import ProgramParser, port_number
 from gralha.cli.program import CommandError, run
 from gralha.cli.secure_settings import (
-    ADMIN,
     APP,
     APP_PREFIX,
     CLIENT_USERS,
@@ -23,15 +22,14 @@ from gralha.cli.secure_settings import (
     acls_script,
     command,
     format_script,
-    java_settings,
-    librdkafka_settings,
     node_settings,
-    python_settings,
 )
 from gralha.cli.up_brokers import MAX_BROKERS
+from gralha.protocol.properties import properties_text
+from gralha.security.secured_node import ADMIN
 
 if TYPE_CHECKING:
-    from gralha.cli.secure_certificates import CertificateAuthority
+    from gralha.security.certificate_authority import CertificateAuthority
 
 DEFAULT_BROKERS: Final = 3
 ANY_ADDRESS: Final = ("", "0.0.0.0", "::")
@@ -107,8 +105,8 @@ def _secure(arguments: list[str]) -> int:
 def create(folder: Path, brokers: int, host: str, first_port: int) -> SecuredCluster:
     """Writes all files, with new keys and passwords. Raises CommandError if the folder is in use."""
     from gralha.broker.offline import new_uuid
-    from gralha.cli.secure_certificates import CertificateAuthority
     from gralha.protocol.primitives import uuid_to_string
+    from gralha.security.certificate_authority import CertificateAuthority
 
     _check_port(brokers, first_port)
     folder = folder.expanduser().resolve()
@@ -154,16 +152,22 @@ def _write(cluster: SecuredCluster, authority: "CertificateAuthority") -> None:
     _write_file(cluster.authority_file, authority.certificate_pem(), _PUBLIC)
     for node_id in cluster.node_ids:
         _write_file(cluster.key_file(node_id), authority.issue(f"broker-{node_id}", hosts))
-        settings = up_settings.as_text(node_settings(cluster, node_id))
+        settings = properties_text(node_settings(cluster, node_id))
         _write_file(cluster.settings_file(node_id), settings)
     for user in CLIENT_USERS:
         _make_folder(cluster.folder / user)
-        _write_file(cluster.client_file(user), up_settings.as_text(java_settings(cluster, user)))
-        lines = [f"{name}={value}\n" for name, value in librdkafka_settings(cluster, user).items()]
-        _write_file(cluster.librdkafka_file(user), "".join(lines))
-        _write_file(cluster.python_file(user), json.dumps(python_settings(cluster, user), indent=2) + "\n")
+        _write_client(cluster, user)
     _write_file(cluster.folder / "format.sh", format_script(cluster), _PROGRAM)
     _write_file(cluster.folder / "acls.sh", acls_script(cluster), _PROGRAM)
+
+
+def _write_client(cluster: SecuredCluster, user: str) -> None:
+    access = cluster.access(user)
+    _write_file(cluster.client_file(user), properties_text(access.java()))
+    lines = [f"{name}={value}\n" for name, value in access.librdkafka().items()]
+    _write_file(cluster.librdkafka_file(user), "".join(lines))
+    _write_file(cluster.python_file(user), json.dumps(access.python(), indent=2) + "\n")
+    _write_file(cluster.kafkajs_file(user), json.dumps(access.kafkajs(), indent=2) + "\n")
 
 
 def _write_file(path: Path, text: str, mode: int = _PRIVATE) -> None:
@@ -197,7 +201,7 @@ def _print_how_to_use(cluster: SecuredCluster) -> None:
 
 
 def print_clients(cluster: SecuredCluster) -> None:
-    """Prints how a command and Python's libraries connect."""
+    """Prints how a command and each library connect."""
     print("\nUse it:")
     config = str(cluster.client_file(ADMIN))
     first = cluster.bootstrap.partition(",")[0]
@@ -207,7 +211,7 @@ def print_clients(cluster: SecuredCluster) -> None:
 
 
 def _snippets(cluster: SecuredCluster) -> str:
-    """How to connect from Python. The passwords stay in the files."""
+    """How to connect from each library. The passwords stay in the files."""
     authority = str(cluster.authority_file)
     read_json = f"settings = json.load(open({str(cluster.python_file(APP))!r}))"
     return f"""
@@ -223,7 +227,11 @@ def _snippets(cluster: SecuredCluster) -> str:
   # aiokafka
   {read_json}
   context = aiokafka.helpers.create_ssl_context(cafile={authority!r})
-  producer = aiokafka.AIOKafkaProducer(ssl_context=context, **settings)"""
+  producer = aiokafka.AIOKafkaProducer(ssl_context=context, **settings)
+
+  // kafkajs
+  const settings = JSON.parse(require('fs').readFileSync({json.dumps(str(cluster.kafkajs_file(APP)))}))
+  const kafka = new Kafka(settings)"""
 
 
 def _count(brokers: int) -> str:

@@ -7,8 +7,7 @@
     DIR/format.sh, acls.sh          what to run before and after the first start
     DIR/app/, DIR/admin/            the files of the clients of a user
 
-Brokers log in to each other with SCRAM and to controllers with PLAIN, because controllers know the users of
-SCRAM only after they have elected a leader.
+`security/secured_node.py` says how nodes log in to each other.
 """
 
 import shlex
@@ -19,17 +18,17 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from gralha.cli.up_settings import CONTROLLER_PORT_OFFSET, client_port, in_address, one_of, replication
+from gralha.security.client_access import MECHANISM, ClientAccess
+from gralha.security.secured_node import ADMIN, NODE, secured_node
 
 DEFAULT_HOST: Final = "localhost"
-MECHANISM: Final = "SCRAM-SHA-512"
-AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-# The nodes log in as `node`, people as `admin`, and programs as `app`.
-NODE, ADMIN, APP = "node", "admin", "app"
+PROTOCOL: Final = "SASL_SSL"
+# Programs log in as `app`.
+APP: Final = "app"
 USERS: Final = (NODE, ADMIN, APP)
 CLIENT_USERS: Final = (APP, ADMIN)
 # The names of the topics, groups and transactional ids of the user `app` begin with this.
 APP_PREFIX: Final = "app."
-_MODULES: Final = "org.apache.kafka.common.security"
 
 
 class SecuredCluster(NamedTuple):
@@ -70,6 +69,12 @@ class SecuredCluster(NamedTuple):
     def python_file(self, user: str) -> Path:
         return self.folder / user / "python.json"
 
+    def kafkajs_file(self, user: str) -> Path:
+        return self.folder / user / "kafkajs.json"
+
+    def access(self, user: str) -> ClientAccess:
+        return ClientAccess(self.bootstrap, PROTOCOL, user, self.passwords[user], self.authority_file)
+
 
 def node_settings(cluster: SecuredCluster, node_id: int) -> dict[str, str]:
     """The server.properties of a node that is a broker and a controller."""
@@ -77,69 +82,13 @@ def node_settings(cluster: SecuredCluster, node_id: int) -> dict[str, str]:
     # Other machines reach the brokers if --host is given. The controllers need only each other.
     clients = DEFAULT_HOST if cluster.host == DEFAULT_HOST else ""
     controllers = f"{DEFAULT_HOST}:{port + CONTROLLER_PORT_OFFSET}"
-    password = cluster.passwords[NODE]
-    of_brokers = f'{_MODULES}.scram.ScramLoginModule required username="{NODE}" password="{password}";'
-    of_controllers = (
-        f'{_MODULES}.plain.PlainLoginModule required username="{NODE}" password="{password}" '
-        f'user_{NODE}="{password}";'
-    )
+    key_file, authority_file = cluster.key_file(node_id), cluster.authority_file
     return {
         **one_of(node_id, cluster.brokers, cluster.host, cluster.first_port, cluster.folder),
         **replication(cluster.brokers, None),
-        "listeners": f"SASL_SSL://{clients}:{port},CONTROLLER://{controllers}",
-        "advertised.listeners": f"SASL_SSL://{in_address(cluster.host)}:{port}",
-        "listener.security.protocol.map": "SASL_SSL:SASL_SSL,CONTROLLER:SASL_SSL",
-        "security.inter.broker.protocol": "SASL_SSL",
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": str(cluster.key_file(node_id)),
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(cluster.authority_file),
-        "sasl.enabled.mechanisms": MECHANISM,
-        "sasl.mechanism.inter.broker.protocol": MECHANISM,
-        f"listener.name.sasl_ssl.{MECHANISM.lower()}.sasl.jaas.config": of_brokers,
-        "sasl.mechanism.controller.protocol": "PLAIN",
-        "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
-        "listener.name.controller.plain.sasl.jaas.config": of_controllers,
-        "authorizer.class.name": AUTHORIZER,
-        "super.users": f"User:{NODE};User:{ADMIN}",
-    }
-
-
-def java_settings(cluster: SecuredCluster, user: str) -> dict[str, str]:
-    """For Java's clients, and for --command-config of all commands."""
-    password = cluster.passwords[user]
-    return {
-        "bootstrap.servers": cluster.bootstrap,
-        "security.protocol": "SASL_SSL",
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(cluster.authority_file),
-        "sasl.mechanism": MECHANISM,
-        "sasl.jaas.config": (
-            f'{_MODULES}.scram.ScramLoginModule required username="{user}" password="{password}";'
-        ),
-    }
-
-
-def librdkafka_settings(cluster: SecuredCluster, user: str) -> dict[str, str]:
-    """For confluent-kafka, kcat and other clients that use librdkafka."""
-    return {
-        "bootstrap.servers": cluster.bootstrap,
-        "security.protocol": "SASL_SSL",
-        "ssl.ca.location": str(cluster.authority_file),
-        "sasl.mechanism": MECHANISM,
-        "sasl.username": user,
-        "sasl.password": cluster.passwords[user],
-    }
-
-
-def python_settings(cluster: SecuredCluster, user: str) -> dict[str, str]:
-    """For kafka-python and aiokafka, which take the authority in different ways."""
-    return {
-        "bootstrap_servers": cluster.bootstrap,
-        "security_protocol": "SASL_SSL",
-        "sasl_mechanism": MECHANISM,
-        "sasl_plain_username": user,
-        "sasl_plain_password": cluster.passwords[user],
+        "listeners": f"{PROTOCOL}://{clients}:{port},CONTROLLER://{controllers}",
+        "advertised.listeners": f"{PROTOCOL}://{in_address(cluster.host)}:{port}",
+        **secured_node(PROTOCOL, cluster.passwords[NODE], key_file, authority_file),
     }
 
 

@@ -307,18 +307,10 @@ def _format(options: argparse.Namespace, config: NodeConfig) -> int:
 
 
 def _scram_record(argument: str) -> UserScramCredentialRecord:
+    from gralha.broker.offline import scram_record
     from gralha.cli.scram_users import parse_new_user
-    from gralha.protocol.messages.security_records import UserScramCredentialRecord
 
-    name, mechanism, credential = parse_new_user(argument)
-    return UserScramCredentialRecord(
-        name=name,
-        mechanism=mechanism,
-        salt=credential.salt,
-        stored_key=credential.stored_key,
-        server_key=credential.server_key,
-        iterations=credential.iterations,
-    )
+    return scram_record(*parse_new_user(argument))
 
 
 def _voters(options: argparse.Namespace, config: NodeConfig) -> list[InitialVoter]:

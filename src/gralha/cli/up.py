@@ -24,6 +24,7 @@ from gralha.cli.up_folders import (
     folder_for,
     prepare,
 )
+from gralha.protocol.properties import properties_text
 
 if TYPE_CHECKING:
     from gralha.broker.node import Node
@@ -144,10 +145,10 @@ def _up_one(options: argparse.Namespace, data: Path, overrides: dict[str, str]) 
         _print_table(rows, data)
 
     return serve(
-        up_settings.as_text(settings),
+        properties_text(settings),
         "gralha up",
         announce,
-        [up_settings.as_text({name: value}) for name, value in overrides.items()],
+        [properties_text({name: value}) for name, value in overrides.items()],
         up_settings.ADVICE,
     )
 
@@ -158,7 +159,7 @@ def _up_several(options: argparse.Namespace, data: Path, overrides: dict[str, st
     prepare(data, options.brokers)
     node_ids = range(1, options.brokers + 1)
     texts = [
-        up_settings.as_text(
+        properties_text(
             up_settings.one_of(node_id, options.brokers, options.host, first_port, data)
             | up_settings.metrics_listener(node_id, first_port, options.metrics_port)
             | replication

@@ -18,7 +18,7 @@ from gralha.cli.secure import create, print_clients
 from gralha.cli.secure_settings import DEFAULT_HOST, SecuredCluster
 from gralha.cli.text_file import read_text
 from gralha.cli.up_brokers import run_brokers
-from gralha.protocol.properties import parse_properties
+from gralha.protocol.properties import parse_properties, properties_text
 
 # Exists once the first rights are added. Rights that somebody removes later stay removed.
 _RIGHTS_ADDED: Final = "acls.added"
@@ -101,7 +101,7 @@ def _with_metrics(cluster: SecuredCluster, node_id: int, metrics_port: int | Non
     name = up_settings.METRICS_LISTENER
     lines = [line for line in text.splitlines(keepends=True) if not line.startswith(f"{name}=")]
     listener = up_settings.metrics_listener(node_id, cluster.first_port, metrics_port)
-    return "".join(lines) + up_settings.as_text(listener)
+    return "".join(lines) + properties_text(listener)
 
 
 def _add_rights(data: Path) -> None:

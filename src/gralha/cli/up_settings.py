@@ -168,12 +168,3 @@ def _check_spelling(name: str) -> None:
 def in_address(host: str) -> str:
     """An IPv6 address needs brackets."""
     return f"[{host}]" if ":" in host else host
-
-
-def as_text(settings: Mapping[str, str]) -> str:
-    """A properties file, in which the backslash is the escape character."""
-    return "".join(f"{name}={_escaped(value)}\n" for name, value in settings.items())
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\")

@@ -60,12 +60,14 @@ class AclCalls(Calls):
 
         self.cluster.once(attempt, is_change=True)
 
-    def describe_acls(self, wanted: AclFilter) -> list[Acl]:
-        """The ACLs that match."""
+    def describe_acls(self, wanted: AclFilter, *, broker_id: int | None = None) -> list[Acl]:
+        """The ACLs that match, as any broker knows them, or this one."""
         request = DescribeAclsRequest(*wanted)
 
         def attempt() -> list[Acl]:
-            response = self.cluster.admin_connection().send(request, DescribeAclsResponse)
+            cluster = self.cluster
+            connection = cluster.admin_connection() if broker_id is None else cluster.connection_to(broker_id)
+            response = connection.send(request, DescribeAclsResponse)
             raise_for(response.error_code, response.error_message)
             return [
                 Acl(

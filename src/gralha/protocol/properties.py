@@ -1,6 +1,6 @@
 """Java's properties format, which Kafka's configuration files are written in."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -24,6 +24,15 @@ def parse_properties(text: str) -> list[Property]:
         name_end, value_start = _split(line)
         properties.append(Property(_unescape(line[:name_end]), _unescape(line[value_start:]), number))
     return properties
+
+
+def properties_text(settings: Mapping[str, str]) -> str:
+    """A properties file with these names and values. The backslash is the escape character."""
+    return "".join(f"{name}={_escaped(value)}\n" for name, value in settings.items())
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\")
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:

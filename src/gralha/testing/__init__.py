@@ -10,7 +10,8 @@ with GralhaCluster() as cluster:
     cluster.restart()    # same ports, same data
 ```
 
-With pytest, use the fixture `gralha_cluster` (see `gralha.testing.plugin`).
+With pytest, use the fixture `gralha_cluster` (see `gralha.testing.plugin`). With
+`GralhaCluster(security="sasl_ssl")` the cluster has TLS, logins and rights.
 Every broker is a process on free loopback ports, with its data in a temporary folder.
 """
 

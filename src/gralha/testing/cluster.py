@@ -1,13 +1,13 @@
 """`GralhaCluster`: real broker processes on free loopback ports, with data in a temporary folder.
 
 Each node is a broker and a controller, except brokers that are added later. It has its own folder with its
-`server.properties`, its log and its data. Nodes are numbered from 1.
+`server.properties`, its log and its data. Nodes are numbered from 1. A secured cluster has its users and
+certificates in the folder `users` (`users.py`), and `clients.py` has what tests do with them.
 """
 
 from __future__ import annotations
 
 import shutil
-import ssl
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -15,18 +15,29 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from gralha.testing.process import ServerProcess, StartError, free_ports
+from gralha.broker.offline import format_with_users
+from gralha.security.client_access import MECHANISM
+from gralha.testing.clients import Clients
+from gralha.testing.process import ServerProcess, StartError, brokers_seen_at, free_ports
+from gralha.testing.users import Users, write_private
 
 
-class GralhaCluster:
+class GralhaCluster(Clients):
     """Starts brokers for a test and stops them afterwards. Use it as a context manager.
 
     `config` adds or replaces lines of every node's server.properties, with Kafka's names. With `folder` the
     data is there and stays. Without it, the data is in a temporary folder that `close()` removes.
+    With `security` all connections are secured, also those between nodes, and users have only the rights that
+    they were given: "sasl_ssl" (TLS and logins with SCRAM), "sasl_plaintext" (logins), or "ssl" (certificates
+    say who a client is).
     """
 
     def __init__(
-        self, brokers: int = 1, config: Mapping[str, str] | None = None, folder: Path | str | None = None
+        self,
+        brokers: int = 1,
+        config: Mapping[str, str] | None = None,
+        folder: Path | str | None = None,
+        security: str | None = None,
     ) -> None:
         if brokers < 1:
             raise ValueError(f"a cluster needs at least one broker, not {brokers}")
@@ -37,6 +48,7 @@ class GralhaCluster:
         self.ports = dict(zip(self.node_ids, ports[:brokers], strict=True))
         self._controller_ports = dict(zip(self.node_ids, ports[brokers:], strict=True))
         self._config = dict(config or {})
+        self._users = None if security is None else Users(security, self.folder / "users")
         self._processes: dict[int, ServerProcess] = {}
 
     @property
@@ -57,8 +69,9 @@ class GralhaCluster:
         try:
             for node_id in self.spawn():
                 self.process(node_id).wait_ready(
-                    self.ports[node_id], len(self._running()), timeout_s, self._client_tls()
+                    self.ports[node_id], len(self._running()), timeout_s, self._brokers_seen
                 )
+            self._add_first_rights()
         except StartError:
             self.kill()
             raise
@@ -111,9 +124,9 @@ class GralhaCluster:
     ) -> None:
         self.close()
 
-    def _client_tls(self) -> ssl.SSLContext | None:
-        """What a client encrypts connections with. None for plaintext."""
-        return None
+    def _brokers_seen(self, port: int) -> int:
+        """The number of live brokers that the broker at this port knows. 0 if it does not answer."""
+        return brokers_seen_at(port) if self._users is None else self._brokers_seen_by_admin(port)
 
     def _runs(self, node_id: int) -> bool:
         return node_id in self._processes and self._processes[node_id].alive
@@ -129,15 +142,24 @@ class GralhaCluster:
         folder.mkdir(parents=True, exist_ok=True)
         properties = folder / "server.properties"
         lines = {**self._node_config(node_id), **self._config}
-        properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+        write_private(properties, "".join(f"{name}={value}\n" for name, value in lines.items()))
+        if self._users is not None and not self.data_folder(node_id).exists():
+            self._format_secured(node_id, self._users)
         self._processes[node_id] = ServerProcess(self._command(properties), folder / "server.log")
+
+    def _format_secured(self, node_id: int, users: Users) -> None:
+        """The nodes log in to each other, so the first users exist before the first start."""
+        credentials = users.credentials() if node_id in self._controller_ports else {}
+        folder = str(self.data_folder(node_id))
+        format_with_users(users.cluster_id, node_id, folder, MECHANISM, credentials)
 
     def _command(self, properties: Path) -> list[str]:
         return [sys.executable, "-m", "gralha", "server", "--config", str(properties)]
 
     def _node_config(self, node_id: int) -> dict[str, str]:
         voters = ",".join(f"{voter}@127.0.0.1:{port}" for voter, port in self._controller_ports.items())
-        client_listener = f"PLAINTEXT://127.0.0.1:{self.ports[node_id]}"
+        protocol = "PLAINTEXT" if self._users is None else self._users.protocol
+        client_listener = f"{protocol}://127.0.0.1:{self.ports[node_id]}"
         listeners = [client_listener]
         is_controller = node_id in self._controller_ports
         if is_controller:
@@ -151,6 +173,7 @@ class GralhaCluster:
             "listeners": ",".join(listeners),
             "advertised.listeners": client_listener,
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+            **({} if self._users is None else self._users.node_settings()),
             "log.dirs": str(self.data_folder(node_id)),
             "offsets.topic.replication.factor": internal_replicas,
             "transaction.state.log.replication.factor": internal_replicas,

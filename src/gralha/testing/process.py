@@ -17,7 +17,7 @@ import ssl
 import struct
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 POLL_INTERVAL_S = 0.01
@@ -95,11 +95,18 @@ class ServerProcess:
         return resident_pages * os.sysconf("SC_PAGE_SIZE")
 
     def wait_ready(
-        self, port: int, brokers: int = 1, timeout_s: float = 60.0, tls: ssl.SSLContext | None = None
+        self,
+        port: int,
+        brokers: int = 1,
+        timeout_s: float = 60.0,
+        brokers_seen: Callable[[int], int] | None = None,
     ) -> None:
-        """Returns when the port serves a cluster of that many brokers. Raises StartError if it does not."""
+        """Returns when the port serves a cluster of that many brokers. Raises StartError if it does not.
+
+        `brokers_seen` is in place of `brokers_seen_at` where a client has to log in.
+        """
         deadline = time.monotonic() + timeout_s
-        while brokers_seen_at(port, tls=tls) < brokers:
+        while (brokers_seen or brokers_seen_at)(port) < brokers:
             if not self.alive:
                 raise StartError(
                     f"process ended with exit code {self._popen.returncode} instead of serving port {port}: "

@@ -1,4 +1,4 @@
-"""The certificates of `gralha secure`: an authority (CA), and a certificate of each node that it signs.
+"""An authority (CA), and the certificates that it signs: for `gralha secure`, and for clusters of tests.
 
 Keys are on the curve P-256, which Java, OpenSSL and Python read. A certificate is valid as long as that of
 its authority.
@@ -12,7 +12,12 @@ from typing import Final
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 AUTHORITY_NAME: Final = "Gralha CA"
@@ -30,12 +35,12 @@ _SIGNATURE_ONLY: Final = {
 
 
 class CertificateAuthority:
-    """An authority with a new key."""
+    """An authority with a new key, or with the given one, which was an authority's before."""
 
-    def __init__(self, now: datetime.datetime) -> None:
+    def __init__(self, now: datetime.datetime, key_pem: str | None = None) -> None:
         self._begins = now - _TOLERANCE
         self.expires = now + datetime.timedelta(days=365 * VALID_YEARS)
-        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._key = ec.generate_private_key(ec.SECP256R1()) if key_pem is None else _key_of(key_pem)
         self._identifier = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
         self._certificate = (
             self._builder(AUTHORITY_NAME, self._key.public_key())
@@ -50,23 +55,25 @@ class CertificateAuthority:
     def key_pem(self) -> str:
         return _key_pem(self._key)
 
-    def issue(self, name: str, hosts: Sequence[str]) -> str:
-        """A new key and its certificate for these hosts, as a PEM key store of Kafka.
+    def issue(self, name: str, hosts: Sequence[str] = ()) -> str:
+        """A new key and its certificate, as a PEM key store of Kafka.
 
-        A node uses it as a server, and as a client of other nodes.
+        A node uses the certificate as a server with these hosts, and as a client of other nodes. Without
+        hosts the certificate is for a client only.
         """
         key = ec.generate_private_key(ec.SECP256R1())
-        certificate = (
+        uses = [ExtendedKeyUsageOID.CLIENT_AUTH]
+        builder = (
             self._builder(name, key.public_key())
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_usage(is_authority=False), critical=True)
-            .add_extension(
-                x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]),
-                critical=False,
-            )
-            .add_extension(x509.SubjectAlternativeName([_general_name(one) for one in hosts]), critical=False)
-            .sign(self._key, hashes.SHA256())
         )
+        if hosts:
+            uses.insert(0, ExtendedKeyUsageOID.SERVER_AUTH)
+            names = x509.SubjectAlternativeName([_general_name(one) for one in hosts])
+            builder = builder.add_extension(names, critical=False)
+        builder = builder.add_extension(x509.ExtendedKeyUsage(uses), critical=False)
+        certificate = builder.sign(self._key, hashes.SHA256())
         return _key_pem(key) + certificate.public_bytes(Encoding.PEM).decode()
 
     def _builder(self, name: str, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
@@ -105,6 +112,13 @@ def _general_name(host: str) -> x509.GeneralName:
         return x509.IPAddress(ipaddress.ip_address(host))
     except ValueError:
         return x509.DNSName(host)
+
+
+def _key_of(pem: str) -> ec.EllipticCurvePrivateKey:
+    key = load_pem_private_key(pem.encode(), password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ValueError("the key of the authority is not on an elliptic curve")
+    return key
 
 
 def _key_pem(key: ec.EllipticCurvePrivateKey) -> str:
