@@ -32,7 +32,7 @@ check: setup ## the quick half of `make test`: format, lint, types, imports
 demo: platform ## brokers, a generator and pipelines on Spark, as a live table, until Ctrl-C or for SECONDS=30
 	@scripts/demo "$(SECONDS)"
 
-bench: setup ## Gralha beside Apache Kafka on this machine; one PART=records, groups, replication, transactions, scale or spark
+bench: setup ## Gralha beside Apache Kafka on this machine; one PART=records, groups, replication, transactions, scale, security or spark
 	@$(BIN)/python -m bench $(if $(PART),--part $(PART))
 
 soak: setup ## three brokers under faults for MINUTES=10, or SEEDS=n runs of each simulated cluster

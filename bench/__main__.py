@@ -20,6 +20,7 @@ from bench.replication import measure_replication
 from bench.report import page
 from bench.rounds import Results
 from bench.scale import measure_scale
+from bench.security import measure_security
 from bench.spark import measure_spark
 from bench.transactions import measure_transactions
 from gralha.testing import GralhaCluster
@@ -41,6 +42,7 @@ PARTS = {
     "replication": measure_replication,
     "transactions": measure_transactions,
     "scale": measure_scale,
+    "security": measure_security,
 }
 SPARK = "spark"  # compares two connectors, not two brokers, so it always measures both
 # The last results of each broker, so that a run of one can be compared with an earlier run of the other.

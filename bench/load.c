@@ -5,6 +5,8 @@
  * has no error. One thread serves all connections, because the broker under test needs the other
  * core. Prints one line of JSON.
  *
+ * Compiled with -DTLS, it speaks TLS 1.3 with AES-256-GCM and one X25519 key exchange for each connection.
+ *
  * Usage: load PORTS IN_FLIGHT REQUESTS ERROR_AT OFFSET_AT OFFSET_STEP OFFSET_LIMIT
  *             SEQUENCE_AT SEQUENCE_STEP RECORDS_AT BATCH_BYTES FRAME_FILE...
  *   PORTS          separated by commas, for example 1,2,3 for three brokers; the connections use them in turn
@@ -23,6 +25,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,11 +36,16 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef TLS
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#endif
 
 enum {
     MAX_CONNECTIONS = 64,
     HEAD_SIZE = 1024,
     RECEIVE_SIZE = 1 << 20,
+    TLS_READ_SIZE = 256 << 10,
     SIZE_PREFIX = 4,
     CORRELATION_AT = 8, /* after the size, the API key and the version */
     LENGTH_IN_BATCH = 8, /* of what follows the length */
@@ -51,6 +59,9 @@ enum {
 
 typedef struct {
     int socket;
+#ifdef TLS
+    SSL *tls;
+#endif
     char *ring; /* IN_FLIGHT copies of the frame, one behind the other */
     size_t frame_size;
     uint64_t quota, begun, sent, answered; /* requests */
@@ -154,6 +165,60 @@ static void read_frame(connection *c, const char *path) {
     fclose(file);
 }
 
+#ifdef TLS
+/* TLS on a socket that still blocks. Several records are read at once, and a record is written at a time. */
+static void begin_tls(connection *c) {
+    static SSL_CTX *context;
+    if (!context) {
+        context = SSL_CTX_new(TLS_client_method());
+        SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION);
+        if (!SSL_CTX_set_ciphersuites(context, "TLS_AES_256_GCM_SHA384")) fail("no AES-256-GCM");
+        SSL_CTX_set1_groups_list(context, "X25519");
+        SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+        SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+        SSL_CTX_set_read_ahead(context, 1);
+        SSL_CTX_set_default_read_buffer_len(context, TLS_READ_SIZE);
+    }
+    c->tls = SSL_new(context);
+    SSL_set_fd(c->tls, c->socket);
+    if (SSL_connect(c->tls) != 1) fail("handshake: %s", ERR_reason_error_string(ERR_get_error()));
+}
+
+/* The result of a call of OpenSSL, as that of the call on a socket. */
+static ssize_t of_tls(connection *c, int result) {
+    if (result > 0) return result;
+    int reason = SSL_get_error(c->tls, result);
+    ERR_clear_error();
+    if (reason == SSL_ERROR_ZERO_RETURN) return 0;
+    if (reason == SSL_ERROR_WANT_READ || reason == SSL_ERROR_WANT_WRITE) errno = EAGAIN;
+    return -1;
+}
+
+static int as_int(size_t size) {
+    return size > INT32_MAX ? INT32_MAX : (int)size;
+}
+
+static ssize_t send_some(connection *c, const char *data, size_t size) {
+    return of_tls(c, SSL_write(c->tls, data, as_int(size)));
+}
+
+static ssize_t receive_some(connection *c) {
+    return of_tls(c, SSL_read(c->tls, receive_buffer, sizeof receive_buffer));
+}
+#else
+static void begin_tls(connection *c) {
+    (void)c;
+}
+
+static ssize_t send_some(connection *c, const char *data, size_t size) {
+    return send(c->socket, data, size, MSG_NOSIGNAL);
+}
+
+static ssize_t receive_some(connection *c) {
+    return recv(c->socket, receive_buffer, sizeof receive_buffer, 0);
+}
+#endif
+
 static void open_connection(connection *c, int port) {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -161,6 +226,7 @@ static void open_connection(connection *c, int port) {
     c->socket = socket(AF_INET, SOCK_STREAM, 0);
     if (connect(c->socket, (struct sockaddr *)&address, sizeof address)) fail("cannot connect to port %d", port);
     setsockopt(c->socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    begin_tls(c);
     fcntl(c->socket, F_SETFL, O_NONBLOCK);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = c};
     epoll_ctl(epoll_descriptor, EPOLL_CTL_ADD, c->socket, &event);
@@ -198,7 +264,7 @@ static void send_frames(connection *c) {
         size_t frames = c->begun - c->sent;
         if (frames > in_flight - slot) frames = in_flight - slot; /* up to the end of the ring */
         char *from = c->ring + slot * c->frame_size + c->sent_in_frame;
-        ssize_t count = send(c->socket, from, frames * c->frame_size - c->sent_in_frame, MSG_NOSIGNAL);
+        ssize_t count = send_some(c, from, frames * c->frame_size - c->sent_in_frame);
         if (count < 0) {
             if (errno != EAGAIN) fail("send: %s", strerror(errno));
             want_write(c, 1);
@@ -274,15 +340,21 @@ static void take(connection *c, const char *data, size_t size, int64_t now) {
     }
 }
 
-static void receive_responses(connection *c) {
-    ssize_t count = recv(c->socket, receive_buffer, sizeof receive_buffer, 0);
+/* Returns whether there may be more: the socket does not tell of bytes that OpenSSL has already. */
+static int receive_responses(connection *c) {
+    ssize_t count = receive_some(c);
     if (count == 0) fail("the broker closed a connection after %llu responses", (unsigned long long)c->answered);
     if (count < 0) {
-        if (errno == EAGAIN) return;
+        if (errno == EAGAIN) return 0;
         fail("receive: %s", strerror(errno));
     }
     received_bytes += (uint64_t)count;
     take(c, receive_buffer, (size_t)count, now_ns());
+#ifdef TLS
+    return 1;
+#else
+    return 0;
+#endif
 }
 
 static int compare(const void *left, const void *right) {
@@ -323,6 +395,7 @@ int main(int count, char **words) {
     batch_bytes = atol(words[11]);
     head_size = SIZE_PREFIX + (records_at < 0 ? error_at + 2 : (size_t)records_at + LENGTH_MAX + 8);
     if (head_size > HEAD_SIZE) fail("the error code is too far in");
+    signal(SIGPIPE, SIG_IGN);
     latencies_ns = malloc(requests * sizeof(uint32_t) + 1);
     epoll_descriptor = epoll_create1(0);
     for (int i = 0; i < used; i++) {
@@ -341,7 +414,9 @@ int main(int count, char **words) {
         if (ready == 0) fail("nothing came for %d s", STALL_MS / 1000);
         for (int i = 0; i < ready; i++) {
             connection *c = events[i].data.ptr;
-            if (events[i].events & ~EPOLLOUT) receive_responses(c);
+            if (events[i].events & ~EPOLLOUT)
+                while (receive_responses(c)) {
+                }
             send_frames(c);
         }
     }

@@ -1,4 +1,4 @@
-"""Compiles load.c if needed, and runs it with frames."""
+"""Compiles the programs in C if needed, and runs load.c with frames."""
 
 from __future__ import annotations
 
@@ -12,8 +12,15 @@ from pathlib import Path
 
 from bench.frames import Frame
 
-SOURCE = Path(__file__).with_name("load.c")
-PROGRAM = Path(__file__).resolve().parents[1] / "build" / "bench" / "load"
+FOLDER = Path(__file__).parent
+PROGRAMS = FOLDER.parent / "build" / "bench"
+# The source of each program, and its options for the compiler.
+LOAD, LOAD_TLS, LOGINS = "load", "load-tls", "logins"
+SOURCES = {
+    LOAD: ("load.c", []),
+    LOAD_TLS: ("load.c", ["-DTLS", "-lssl", "-lcrypto"]),
+    LOGINS: ("logins.c", ["-lssl", "-lcrypto", "-lpthread"]),
+}
 
 
 @dataclass(frozen=True)
@@ -28,13 +35,23 @@ class Load:
     cpu_seconds: float  # of the load itself
 
 
-def compiled() -> Path:
-    if not PROGRAM.exists() or PROGRAM.stat().st_mtime < SOURCE.stat().st_mtime:
+def compiled(name: str) -> Path:
+    """The path of a program. It is compiled if its source is newer."""
+    source, options = SOURCES[name]
+    path, program = FOLDER / source, PROGRAMS / name
+    if not program.exists() or program.stat().st_mtime < path.stat().st_mtime:
         if shutil.which("gcc") is None:
             raise RuntimeError("gcc not found; install it to compile the load of the benchmark")
-        PROGRAM.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["gcc", "-O2", "-Wall", "-o", str(PROGRAM), str(SOURCE)], check=True)
-    return PROGRAM
+        PROGRAMS.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            ["gcc", "-O2", "-Wall", "-o", str(program), str(path), *options], capture_output=True, text=True
+        )
+        if done.returncode != 0:
+            advice = (
+                "; run scripts/setup_system for the headers of OpenSSL" if "openssl/" in done.stderr else ""
+            )
+            raise RuntimeError(f"{source} cannot be compiled{advice}\n{done.stderr.strip()}")
+    return program
 
 
 def run_load(
@@ -45,13 +62,17 @@ def run_load(
     offset_step: int = 0,
     offset_limit: int = 1,
     sequence_step: int = 0,
+    tls: bool = False,
 ) -> Load:
     """Send that many requests in total, over one connection for each frame. All of them must succeed.
 
-    The connections use the ports in turn. Sequence numbers begin at 0, so each run needs new producers.
+    The connections use the ports in turn. Sequence numbers begin at 0, so each run needs new producers. With
+    `tls` the connections are encrypted, and a certificate of the broker is not checked.
     """
     numbers = [in_flight, requests, frames[0].error_at, frames[0].offset_at, offset_step, offset_limit]
-    return run(port, frames, [*numbers, frames[0].sequence_at, sequence_step, -1, 1])
+    return run(
+        port, frames, [*numbers, frames[0].sequence_at, sequence_step, -1, 1], LOAD_TLS if tls else LOAD
+    )
 
 
 def follow_log(port: int, frames: Sequence[Frame], batch_records: int, batch_bytes: int, end: int) -> Load:
@@ -63,8 +84,8 @@ def follow_log(port: int, frames: Sequence[Frame], batch_records: int, batch_byt
     return run(port, frames, [*numbers, -1, 0, frames[0].records_at, batch_bytes])
 
 
-def run(port: int | Sequence[int], frames: Sequence[Frame], numbers: Sequence[int]) -> Load:
-    program = compiled()
+def run(port: int | Sequence[int], frames: Sequence[Frame], numbers: Sequence[int], name: str = LOAD) -> Load:
+    program = compiled(name)
     ports = ",".join(map(str, [port] if isinstance(port, int) else port))
     with tempfile.TemporaryDirectory(prefix="gralha-bench-") as folder:
         paths = []

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from tests.apache.cluster import ApacheCluster
@@ -26,7 +27,7 @@ from bench.load import Load, run_load
 from bench.payloads import event_batch
 from bench.rounds import PAIRS, Results, alternate, merge, warm_up_or_say
 from gralha.protocol import compression
-from gralha.testing import GralhaCluster
+from gralha.testing import GralhaCluster, ServerProcess
 
 Broker = GralhaCluster | ApacheKafka
 Cluster = Broker | ApacheCluster
@@ -160,6 +161,12 @@ def connect(broker: Broker) -> socket.socket:
 
 def cpu_seconds(cluster: Cluster) -> float:
     return sum(cluster.process(node_id).cpu_seconds() for node_id in cluster.node_ids)
+
+
+def cpu_nanoseconds(process: ServerProcess) -> int:
+    """The CPU time of the threads of a process. Its clock is finer than that of `cpu_seconds`."""
+    threads = Path(f"/proc/{process.pid}/task").iterdir()
+    return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads)
 
 
 @contextlib.contextmanager

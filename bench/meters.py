@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.frames import Frame, batch, fetch_frame, produce_frame
 from bench.load import Load, run_load
-from bench.measures import REMOVE_SOON, Say, port_of, topic_with_partitions
+from bench.measures import REMOVE_SOON, Say, cpu_nanoseconds, port_of, topic_with_partitions
 from bench.rounds import Results, turns
 from bench.silent_broker import SILENT_LISTENER
 from gralha.testing import GralhaCluster
@@ -43,11 +43,6 @@ class TwoListeners(GralhaCluster):
     def _command(self, properties: Path) -> list[str]:
         program = Path(__file__).with_name("silent_broker.py")
         return [sys.executable, str(program), "server", "--config", str(properties)]
-
-    def cpu_nanoseconds(self) -> int:
-        """The CPU time of the broker's threads. Its clock is finer than that of `cpu_seconds`."""
-        threads = Path(f"/proc/{self.process().pid}/task").iterdir()
-        return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads)
 
 
 @dataclass(frozen=True)
@@ -91,9 +86,9 @@ def measure_meters(say: Say, scale: float = 1.0) -> Results:
         for case in CASES:
 
             def take(name: str, case: Case = case) -> float:
-                before = broker.cpu_nanoseconds()
+                before = cpu_nanoseconds(broker.process())
                 case.run(ports[name], case.requests)
-                return broker.cpu_nanoseconds() - before
+                return cpu_nanoseconds(broker.process()) - before
 
             with topic_with_partitions(broker, case.name, CONNECTIONS, case.batch()):
                 in_turns(take, 2)  # until the broker is warm

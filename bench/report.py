@@ -149,6 +149,22 @@ SCALE_MEASURES = [
     Measure("large_log_gb", "a large log", "GB"),
     Measure("large_log_start_killed_s", "  start after SIGKILL", "s", None, False),
 ]
+SECURITY_MEASURES = [
+    Measure("tls_small_batches_mb_s", "TLS: batches of 16 x 1 KB, 4 connections", "MB/s", 1.0),
+    Measure("tls_small_batches_cpu_s_gb", "  broker CPU for that", "s/GB", 0.7, more_is_better=False),
+    Measure("tls_large_batches_mb_s", "TLS: batches of 100 x 1 KB, 4 connections", "MB/s", 1.0),
+    Measure("tls_large_batches_cpu_s_gb", "  broker CPU for that", "s/GB", 0.7, more_is_better=False),
+    Measure("tls_fetch_mb_s", "TLS: fetch of that from the page cache", "MB/s", 1.0),
+    Measure("tls_fetch_cpu_s_gb", "  broker CPU for that", "s/GB", 0.7, more_is_better=False),
+    Measure("logins_plain_per_s", "SASL_SSL: connections that log in, PLAIN", "/ s", 1.0),
+    Measure("logins_plain_cpu_ms", "  broker CPU for a connection", "ms", more_is_better=False),
+    Measure("logins_scram_sha_512_per_s", "SASL_SSL: connections that log in, SCRAM-SHA-512", "/ s", 1.0),
+    Measure("logins_scram_sha_512_cpu_ms", "  broker CPU for a connection", "ms", more_is_better=False),
+    Measure("idle_logins_5000_memory_mb", "memory with 5,000 idle ones", "MB", 0.3, more_is_better=False),
+    Measure("acls_produce_share", "10,000 ACLs / no authorizer: produce per CPU s", "", at_least=0.9),
+    Measure("acls_fetch_share", "  fetch", "", at_least=0.9),
+    Measure("acls_metadata_share", "  metadata", "", at_least=0.9),
+]
 # The measures of Spark. Both connectors use a Gralha broker.
 SPARK_MEASURES = [
     Measure("spark_read_rows_s", "batch read, rows of 200 B, 4 partitions", "rows/s", 1.5),
@@ -179,7 +195,10 @@ the other is idle meanwhile. Partitions and the large log are measured once. CPU
 process, memory is its resident memory. Idempotent batches have a producer id and sequences, as clients send
 them by default. What the metrics of requests cost is measured on one Gralha broker: one of its listeners
 counts, the other does not. A transaction has 100 records of 100 B, and one in ten is aborted. All records
-are read back with read_committed and counted. The ratio is Gralha's value divided by Apache Kafka's."""
+are read back with read_committed and counted. Under TLS both have the same RSA key of 2048 bits, and the
+load allows only TLS 1.3 with AES-256-GCM and X25519, and no resumption. The load encrypts and decrypts on one
+of the cores; a line names each measure in which that was the limit. ACLs are measured on two Gralha brokers.
+The ratio is Gralha's value divided by Apache Kafka's."""
 
 
 def page(apache: Mapping[str, float] | None, gralha: Mapping[str, float] | None, notes: Sequence[str]) -> str:
@@ -189,6 +208,7 @@ def page(apache: Mapping[str, float] | None, gralha: Mapping[str, float] | None,
         METHOD,
         table("the broker", measured(MEASURES, apache, gralha), theirs, ours),
         table("transactions", measured(TRANSACTION_MEASURES, apache, gralha), theirs, ours),
+        table("security", measured(SECURITY_MEASURES, apache, gralha), theirs, ours),
         table("scale", measured(SCALE_MEASURES, apache, gralha), theirs, ours),
         table("Spark", measured(SPARK_MEASURES, apache, gralha), ("its connector", apache), ours),
         "\n".join(notes),
