@@ -239,7 +239,12 @@ def test_listeners_with_tls() -> None:
 
 @pytest.mark.parametrize(
     ("host", "protocol", "is_open"),
-    [("0.0.0.0", "PLAINTEXT", True), ("localhost", "PLAINTEXT", False), ("0.0.0.0", "SSL", False)],
+    [
+        ("0.0.0.0", "PLAINTEXT", True),
+        ("localhost", "PLAINTEXT", False),
+        ("0.0.0.0", "SSL", True),
+        ("localhost", "SSL", False),
+    ],
 )
 def test_controllers_of_clients_that_log_in_are_open_too(host: str, protocol: str, is_open: bool) -> None:
     config = parse(
@@ -248,6 +253,27 @@ def test_controllers_of_clients_that_log_in_are_open_too(host: str, protocol: st
         f"listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:{protocol}\n"
     )
     assert [one.name for one in config.open_listeners] == (["CONTROLLER"] if is_open else [])
+
+
+@pytest.mark.parametrize("setting", ["ssl.client.auth", "listener.name.controller.ssl.client.auth"])
+def test_controllers_that_ask_for_certificates_are_not_open(setting: str) -> None:
+    config = parse(
+        MINIMAL + "listeners=PLAINTEXT://localhost:9092,CONTROLLER://0.0.0.0:9093\n"
+        "controller.listener.names=CONTROLLER\n"
+        "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:SSL\n"
+        f"{setting}=required\n"
+    )
+    assert config.open_listeners == []
+
+
+def test_limits_of_one_listener_are_no_unknown_names() -> None:
+    file = MINIMAL + "listener.name.plaintext.max.connections=5\n"
+    config, warnings = NodeConfig.parse(file, "server.properties", lambda: "here", ())
+    assert config.texts["listener.name.plaintext.max.connections"] == "5"
+    assert warnings == []
+    assert "listener.name.plaintext.max.connections=x: " in complaint(
+        MINIMAL + "listener.name.plaintext.max.connections=x\n"
+    )
 
 
 def test_brokers_use_the_listener_of_their_protocol() -> None:

@@ -235,6 +235,49 @@ async def test_one_connection_too_many_is_closed(max_connections: int, per_ip: i
     await door.server.close()
 
 
+async def test_clients_do_not_keep_other_brokers_out() -> None:
+    """The idlest connection of a client is closed for a broker. Brokers have a listener of their own."""
+    door = await serve(max_connections=2)
+    for_brokers = Fixture(door.server, await door.server.bind("INTERNAL", "127.0.0.1", 0, APIS))
+    door.server.protect("INTERNAL")
+    await door.server.serve(None)
+    idle, busy = [await door.connect() for _ in range(2)]
+    for client in (idle, busy, busy):
+        client.writer.write(ask("in"))
+        assert await client.text() == "in"
+    brokers = []
+    for victim in (idle, busy):
+        brokers.append(await for_brokers.connect())
+        brokers[-1].writer.write(ask("broker"))
+        assert await brokers[-1].text() == "broker"
+        assert await victim.is_closed()
+    # There is no client left, and yet a broker is let in.
+    brokers.append(await for_brokers.connect())
+    for broker in brokers:
+        broker.writer.write(ask("still in"))
+        assert await broker.text() == "still in"
+    assert await (await door.connect()).is_closed()
+    await door.server.close()
+
+
+async def test_a_listener_may_have_fewer_connections_than_the_broker() -> None:
+    door = await serve(max_connections=10)
+    other = Fixture(door.server, await door.server.bind("OTHER", "127.0.0.1", 0, APIS))
+    await door.server.serve(None)
+    door.server.limits.of_listeners = {"OTHER": 1}
+    clients = [await other.connect(), await door.connect()]
+    for client in clients:
+        client.writer.write(ask("in"))
+        assert await client.text() == "in"
+    assert await (await other.connect()).is_closed()
+    clients[0].writer.close()
+    await until(lambda: len(door.server.connections()) == 1)
+    late = await other.connect()
+    late.writer.write(ask("late"))
+    assert await late.text() == "late"
+    await door.server.close()
+
+
 TLS_HELLO = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 
 

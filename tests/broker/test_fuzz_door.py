@@ -21,15 +21,15 @@ from pathlib import Path
 import fastcrc
 import pytest
 
-from gralha.protocol.apis import APIS, ApiKey, response_header_version
+from gralha.protocol.apis import APIS, ApiKey
 from gralha.protocol.compression import GZIP
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.api_versions import ApiVersionsResponse
 from gralha.protocol.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
-from gralha.protocol.messages.header import ResponseHeader
 from gralha.protocol.primitives import Reader
 from gralha.protocol.records import Record, encode_batch
 from gralha.testing import GralhaCluster
+from tests.broker.frame_answers import SENTINEL, SENTINEL_ID, check_response
 from tests.broker.fuzz_requests import REQUEST_CASES, damaged, frame_of, sample_request, sized
 
 TOPIC = "fuzz"
@@ -40,9 +40,6 @@ UNPACKING_LIMIT_BYTES = GROWTH_LIMIT_BYTES + (128 << 20)
 CASES_PER_SEED = 1500
 ANSWER_TIMEOUT_S = 0.3
 CLOSE_TIMEOUT_S = 15.0
-SENTINEL_ID = 0x5EA1
-# ApiVersions v0: the answer to it shows that all requests before it are done with.
-SENTINEL = sized(struct.pack(">hhih", ApiKey.API_VERSIONS, 0, SENTINEL_ID, -1))
 REQUEST_SIZE_MAX = 104_857_600  # socket.request.max.bytes
 
 
@@ -131,31 +128,6 @@ def response_ids(connection: socket.socket, until: int) -> list[int]:
     while not seen or seen[-1] != until:
         seen.append(struct.unpack_from(">i", read_response(connection))[0])
     return seen
-
-
-def check_response(frame: bytes, response: bytes) -> None:
-    """A response must be that of the request, in its version, to the last byte."""
-    api_key, version, correlation_id = struct.unpack_from(">hhi", frame)
-    assert struct.unpack_from(">i", response)[0] == correlation_id
-    assert api_key in APIS, "an unknown API was answered"
-    reader = Reader(response)
-    ResponseHeader.decode(
-        reader,
-        response_header_version(api_key, 0)
-        if unsupported(api_key, version)
-        else response_header_version(api_key, version),
-    )
-    if unsupported(api_key, version):
-        assert api_key == ApiKey.API_VERSIONS, "an unknown version was answered"
-        answer = ApiVersionsResponse.decode(reader, 0)
-        assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
-    else:
-        APIS[api_key].response.decode(reader, version)
-    assert reader.remaining() == 0
-
-
-def unsupported(api_key: int, version: int) -> bool:
-    return not APIS[api_key].min_version <= version <= APIS[api_key].max_version
 
 
 def send_and_check(connection: socket.socket, frame: bytes, timeout_s: float = ANSWER_TIMEOUT_S) -> None:

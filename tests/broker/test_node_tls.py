@@ -1,8 +1,10 @@
 """TLS of a node: what its settings give to each listener, and what a person is told."""
 
+import asyncio
 import logging
 import os
 import ssl
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from gralha.metadata.config_keys import BrokerConfigLayers
 from tests.certificates import Authority
 from tests.security.streams import AUTHORITY, SERVER
 
+PATIENCE_S = 30
 FILE = """\
 process.roles=broker,controller
 node.id=1
@@ -55,7 +58,7 @@ def test_clients_that_log_in_need_no_certificate_unless_their_listener_says_so(t
         tls.load()
         modes = {name: one.server.context.verify_mode for name, one in tls.listeners.items()}
         assert modes == {"EXTERNAL": expected, "CONTROLLER": ssl.CERT_REQUIRED}
-        tls.configure(BrokerConfigLayers(static=tls._config.texts))
+        tls.apply(BrokerConfigLayers(static=tls._config.texts))
         assert tls.listeners["EXTERNAL"].server.context.verify_mode == expected
 
 
@@ -95,7 +98,7 @@ def test_dynamic_settings_cannot_switch_off_the_check_of_other_nodes(tmp_path: P
         name: "false" if "verification" in name else "",
         "listener.name.controller.ssl.keystore.location": new,
     }
-    tls.configure(BrokerConfigLayers(dynamic, static=tls._config.texts))
+    tls.apply(BrokerConfigLayers(dynamic, static=tls._config.texts))
     assert tls.controllers is not None
     assert tls.controllers.client.context.verify_mode == ssl.CERT_REQUIRED
     assert tls.controllers.client.context.check_hostname
@@ -107,7 +110,7 @@ def test_dynamic_settings_with_names_of_clients_name_no_other_authority(tmp_path
     tls.load()
     assert tls.controllers is not None
     before = tls.controllers.client.context
-    tls.configure(BrokerConfigLayers({name: Authority("Other").pem()}, static=tls._config.texts))
+    tls.apply(BrokerConfigLayers({name: Authority("Other").pem()}, static=tls._config.texts))
     assert tls.controllers.client.context is before
 
 
@@ -116,13 +119,13 @@ def test_dynamic_settings_of_one_listener(tmp_path: Path, caplog: pytest.LogCapt
     tls.load()
     static = tls._config.texts
     before = {name: one.server.context for name, one in tls.listeners.items()}
-    tls.configure(BrokerConfigLayers(static=static))
+    tls.apply(BrokerConfigLayers(static=static))
     name = "listener.name.external.ssl.keystore.location"
     with caplog.at_level(logging.INFO):
-        tls.configure(BrokerConfigLayers({name: str(tmp_path / "gone.pem")}, static=static))
+        tls.apply(BrokerConfigLayers({name: str(tmp_path / "gone.pem")}, static=static))
         assert {name: one.server.context for name, one in tls.listeners.items()} == before
         new = AUTHORITY.issue().write_pem(tmp_path / "new.pem")
-        tls.configure(BrokerConfigLayers({name: new}, static=static))
+        tls.apply(BrokerConfigLayers({name: new}, static=static))
     assert tls.listeners["EXTERNAL"].server.context is not before["EXTERNAL"]
     assert tls.listeners["CONTROLLER"].server.context is before["CONTROLLER"]
     messages = [one.getMessage() for one in caplog.records]
@@ -130,3 +133,25 @@ def test_dynamic_settings_of_one_listener(tmp_path: Path, caplog: pytest.LogCapt
         "listener EXTERNAL keeps its settings of TLS: ssl.keystore.location: there is"
     )
     assert messages[1:] == ["listener EXTERNAL uses the new settings of TLS for new connections"]
+
+
+async def test_new_settings_are_read_in_a_thread(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A slow disk must not stop the event loop."""
+    caplog.set_level(logging.INFO)
+    tls = node_tls(tmp_path, f"ssl.keystore.location={SERVER.write_pem(tmp_path / 'key.pem')}")
+    tls.load()
+    listener = tls.listeners["EXTERNAL"]
+    before = listener.server.context
+    following = asyncio.ensure_future(tls.follow())
+    name = "listener.name.external.ssl.keystore.location"
+    new = AUTHORITY.issue("localhost").write_pem(tmp_path / "new.pem")
+    tls.configure(BrokerConfigLayers({name: new}, static=tls._config.texts))
+    assert listener.server.context is before
+    async with asyncio.timeout(PATIENCE_S):
+        while not caplog.messages:
+            await asyncio.sleep(0.001)
+    assert caplog.messages == ["listener EXTERNAL uses the new settings of TLS for new connections"]
+    assert caplog.records[0].thread != threading.get_ident()
+    assert listener.server.context is not before
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)

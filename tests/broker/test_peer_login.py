@@ -29,7 +29,11 @@ from gralha.security.sasl.scram import new_credential
 from gralha.security.sasl.scram_server import ScramServer, ScramUser, ScramUsers
 
 CREDENTIAL = new_credential("SCRAM-SHA-512", "secret", b"salt", 4096)
-USERS = ScramUsers(lambda name: ScramUser(name, CREDENTIAL) if name == "node" else None, lambda _: None, b"")
+USERS = ScramUsers(
+    lambda name: ScramUser(name, CREDENTIAL) if name == "node" else None,
+    lambda _: None,
+    lambda _: (b"", 4096),
+)
 
 
 class Node:

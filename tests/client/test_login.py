@@ -26,7 +26,9 @@ from gralha.security.sasl.scram_server import ScramServer, ScramUser, ScramUsers
 from tests.client.fake_broker import FakeBroker, Handler
 
 CREDENTIAL = new_credential("SCRAM-SHA-256", "secret", b"salt", 4096)
-USERS = ScramUsers(lambda name: ScramUser(name, CREDENTIAL) if name == "ana" else None, lambda _: None, b"")
+USERS = ScramUsers(
+    lambda name: ScramUser(name, CREDENTIAL) if name == "ana" else None, lambda _: None, lambda _: (b"", 4096)
+)
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 TOKEN_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 SASL = {"security.protocol": "SASL_PLAINTEXT"}

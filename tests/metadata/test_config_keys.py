@@ -394,3 +394,23 @@ def test_importing_the_keys_needs_little():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert not {"asyncio", "dataclasses", "inspect", "logging", "json"} & set(loaded)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["listener.name.external.sasl.enabled.mechanisms", "listener.name.external.plain.sasl.jaas.config"],
+)
+def test_settings_of_a_login_need_a_restart(name: str) -> None:
+    """As in Kafka, where only a new listener would have the new settings."""
+    assert validate_broker_configs({name: "PLAIN"}, per_broker=True) == (
+        "Configs cannot be updated dynamically for an existing listener, change the file of the broker and "
+        f"restart it: [{name}]"
+    )
+
+
+def test_limits_of_one_listener_are_dynamic_for_one_broker_and_for_all() -> None:
+    for name in ("max.connections", "max.connection.creation.rate"):
+        for per_broker in (True, False):
+            full = f"listener.name.external.{name}"
+            assert validate_broker_configs({full: "5"}, per_broker=per_broker) is None
+            assert validate_broker_configs({full: "-5"}, per_broker=per_broker) is not None

@@ -94,7 +94,7 @@ class Broker:
             replicas.on_failure,
         )
         self.departures = Departures()
-        self.throttle = ClientThrottle(config)
+        self.throttle = ClientThrottle(config, self.rights.acts_as_node)
         controller.subscribe(self.throttle.follow)
         self.warnings = WarningsOnce(logging.getLogger("gralha.broker"))
         controller.subscribe(lambda _change, image: self.departures.follow(image.brokers, clock()))

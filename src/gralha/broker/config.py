@@ -198,12 +198,17 @@ class NodeConfig:
 
     @property
     def open_listeners(self) -> list[Listener]:
-        """Listeners beyond this machine without authentication. Controllers may have TLS alone."""
-        clients = [one for one in self.client_listeners if not self._authenticates(one)]
-        controllers = [
-            one for one in self.listeners if one not in self.client_listeners and one.protocol == "PLAINTEXT"
-        ]
-        return [one for one in clients + controllers if not one.is_loopback]
+        """Listeners beyond this machine without authentication."""
+        return [one for one in self.listeners if not one.is_loopback and not self._authenticates(one)]
+
+    @property
+    def broker_listener(self) -> str | None:
+        """The listener for other brokers, if clients have another one."""
+        return self.inter_broker_listener if len(self.client_listeners) > 1 else None
+
+    def listeners_of_nodes(self) -> set[str]:
+        """The listeners that only nodes use."""
+        return {*self.controller_listener_names, *([self.broker_listener] if self.broker_listener else [])}
 
     def listener_texts(self, listener: str) -> dict[str, str]:
         """The settings that count for a listener. Those with its prefix are stronger than those without."""

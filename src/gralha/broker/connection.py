@@ -12,6 +12,7 @@ broker.
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Callable
 from typing import Final, cast
 
 from gralha.broker.login import DEADLINE_S, Login, LoginSettings, not_logged_in
@@ -40,28 +41,47 @@ log = logging.getLogger("gralha.broker")
 
 
 class ConnectionLimits:
-    """The limits for all connections of a broker together. `overrides` has the limits of single addresses."""
+    """The limits for all connections of a broker together. `overrides` has the limits of single addresses.
+
+    Clients must not keep other brokers out. So `protected`, the listener for brokers if clients have others,
+    is over `max_connections` only until `make_room` has closed a connection of another listener.
+    """
 
     def __init__(self, max_connections: int, max_connections_per_ip: int, max_partial_bytes: int) -> None:
         # Both may change while the broker runs. Existing connections stay.
         self.max_connections = max_connections
         self.max_connections_per_ip = max_connections_per_ip
         self.overrides: dict[str, int] = {}
+        self.of_listeners: dict[str, int] = {}  # limits of single listeners
+        self.protected: str | None = None
+        self.make_room: Callable[[], None] = lambda: None
         self.max_partial_bytes = max_partial_bytes
         self.partial_bytes = 0  # of all large frames that are arriving
         self._per_host: Counter[str] = Counter()
+        self._per_listener: Counter[str] = Counter()
 
-    def enter(self, host: str) -> bool:
+    def enter(self, host: str, listener: str) -> bool:
         """Counts a connection. Returns False if it is one too many."""
         self._per_host[host] += 1
-        return self._per_host.total() <= self.max_connections and self._per_host[host] <= self._most_of(host)
+        self._per_listener[listener] += 1
+        if self._per_host[host] > self._most_of(host):
+            return False
+        limit = self.of_listeners.get(listener)
+        if limit is not None and self._per_listener[listener] > limit:
+            return False
+        if self._per_listener.total() <= self.max_connections:
+            return True
+        if listener == self.protected:
+            self.make_room()
+        return listener == self.protected
 
     def _most_of(self, host: str) -> int:
         if not self.overrides:
             return self.max_connections_per_ip
         return self.overrides.get(address_of(host), self.max_connections_per_ip)
 
-    def leave(self, host: str) -> None:
+    def leave(self, host: str, listener: str) -> None:
+        self._per_listener[listener] -= 1
         self._per_host[host] -= 1
         if not self._per_host[host]:
             del self._per_host[host]
@@ -165,7 +185,7 @@ class Connection(asyncio.BufferedProtocol):
             self._login_changed()
         settings.connections[self] = None
         settings.created += 1
-        if not self._limits.enter(host):
+        if not self._limits.enter(host, settings.listener):
             self.close_because("too many connections (max.connections, max.connections.per.ip)")
             return
         delay_ms, may_stay = settings.throttle.connected(host, settings.listener)
@@ -183,7 +203,7 @@ class Connection(asyncio.BufferedProtocol):
         self._closed = True
         self._settings.connections.pop(self, None)
         self._settings.closed += 1
-        self._limits.leave(self.peer.host)
+        self._limits.leave(self.peer.host, self._settings.listener)
         self._limits.partial_bytes -= self._large_filled
         self._large, self._large_filled = None, 0
         self._outbox.close()
@@ -240,6 +260,11 @@ class Connection(asyncio.BufferedProtocol):
             # its socket, so nobody would see that it has gone.
             return "it was idle (connections.max.idle.ms)"
         return None
+
+    @property
+    def is_closing(self) -> bool:
+        """Returns True if the connection is not read from any more."""
+        return self._closed
 
     def waiting_requests(self) -> list[str]:
         """The APIs of the requests that are in the broker and have no response yet."""

@@ -49,6 +49,7 @@ from gralha.metadata.formatting import (
     read_bootstrap_records,
 )
 from gralha.metadata.image import ImageChange, MetadataError, MetadataImage
+from gralha.metadata.listener_configs import MAX_CONNECTION_RATE, MAX_CONNECTIONS, listener_numbers
 from gralha.metadata.service import ControllerService
 from gralha.protocol.errors import error_for
 from gralha.protocol.message import Message
@@ -142,6 +143,8 @@ class Node:
         # One server for clients and other brokers, one for controller requests.
         self._server = self._new_server()
         self._controller_server = self._new_server()
+        if config.broker_listener is not None:
+            self._server.protect(config.broker_listener)
         self._broker: Broker | None = None
         self._tasks: list[asyncio.Future[Any]] = []
 
@@ -204,6 +207,7 @@ class Node:
         self._controller.driver.leader_listeners.append(channel.leader_changed)
         cluster_id = folders[config.metadata_log_dir].cluster_id
         self._broker = self._new_broker(self._controller, cluster_id, channel)
+        self._limit_listeners(config.texts.get)
         presence = self._neighbours.presence
         self._duties = ActiveDuties(self._controller, lambda: presence.dead, self._fail)
         await self._controller_server.serve(self._broker, presence, self._broker.throttle)
@@ -211,7 +215,7 @@ class Node:
             self._watch(self.metrics.run())
         self._watch(self._controller_server.sweep())
         if self._tls.is_wanted:
-            self._watch(self._tls.follow_files())
+            self._watch(self._tls.follow())
         if config.is_broker:
             await self._join(self._controller, self._broker, folders)
 
@@ -425,8 +429,17 @@ class Node:
         overrides = broker_config_value("max.connections.per.ip.overrides", layers) or ""
         limits.overrides = connection_counts(overrides)
         if self._broker is not None:
-            rate = int(broker_config_value("max.connection.creation.rate", layers) or 0)
+            rate = int(broker_config_value(MAX_CONNECTION_RATE, layers) or 0)
             self._broker.throttle.max_connection_rate = rate
+        self._limit_listeners(lambda name: broker_config_value(name, layers))
+
+    def _limit_listeners(self, text: Callable[[str], str | None]) -> None:
+        """Follows the limits of single listeners. `text` returns the text of a setting."""
+        names = [listener.name for listener in self.config.listeners]
+        for server in (self._server, self._controller_server):
+            server.limits.of_listeners = listener_numbers(MAX_CONNECTIONS, names, text)
+        if self._broker is not None:
+            self._broker.throttle.listener_rates = listener_numbers(MAX_CONNECTION_RATE, names, text)
 
     def _cordon(self, value: str) -> None:
         cordoned = self._logs.cordoned = cordoned_folders(value, self.config.log_dirs)

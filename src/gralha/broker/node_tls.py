@@ -1,13 +1,15 @@
 """TLS of a node: the contexts of its listeners, and of its connections to other nodes.
 
 The settings are `ssl.*` and `listener.name.<name>.ssl.*`. Certificates are replaced without a restart: when a
-dynamic setting changes, and when a file changes, which a thread looks for every few seconds.
+dynamic setting changes, and when a file changes. A thread reads the files, and looks every few seconds for
+those that have changed. So a slow disk does not stop the event loop.
 """
 
 import asyncio
 import logging
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from gralha.broker.config import NodeConfig, uses_tls
@@ -66,6 +68,9 @@ class NodeTls:
         self.controllers: PeerTls | None = None
         # The settings that were used last, by listener.
         self._texts: dict[str, dict[str, str]] = {}
+        # Dynamic settings that are not followed yet.
+        self._newest: BrokerConfigLayers | None = None
+        self._is_awaited = asyncio.Event()
 
     def load(self) -> None:
         """Reads the files. Raises StartError with what a person must change."""
@@ -89,6 +94,26 @@ class NodeTls:
         return any(one.uses_tls for one in self._config.listeners) or any(map(self._uses_tls, peers))
 
     def configure(self, layers: BrokerConfigLayers) -> None:
+        """Lets `follow` take these settings at once."""
+        self._newest = layers
+        self._is_awaited.set()
+
+    async def follow(self) -> None:
+        """Takes new settings, and new certificates when their files change. The owner runs this as a task."""
+        loop = asyncio.get_running_loop()
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_awaited.wait(), CHECK_SECONDS)
+            self._is_awaited.clear()
+            layers, self._newest = self._newest, None
+            await loop.run_in_executor(None, self._update, layers)
+
+    def _update(self, layers: BrokerConfigLayers | None) -> None:
+        if layers is not None:
+            self.apply(layers)
+        self.refresh()
+
+    def apply(self, layers: BrokerConfigLayers) -> None:
         """Follows dynamic settings. A change that cannot be used is logged and has no effect."""
         dynamic = {**layers.dynamic_default, **layers.dynamic_broker}
         # As in Kafka, only the settings of one listener are dynamic.
@@ -105,13 +130,6 @@ class NodeTls:
                 log.error("listener %s keeps its settings of TLS: %s", listener, error)
         for listener in self._texts:
             self._texts[listener] = _tls_part(self._wanted(listener, texts))
-
-    async def follow_files(self) -> None:
-        """Takes new certificates when their files change. The owner runs this as a task."""
-        loop = asyncio.get_running_loop()
-        while True:
-            await asyncio.sleep(CHECK_SECONDS)
-            await loop.run_in_executor(None, self.refresh)
 
     def refresh(self) -> None:
         """Reads files that have changed."""

@@ -360,8 +360,9 @@ class Pipeline:
         context = RequestContext(self.peer, version, client_id)
         use: Use | None = None
         if self.throttle.is_on:
-            use = Use(self.peer.principal, api.key, client_id, int(end - start), self.read_meter.clock)
-            use.is_of_node = meter is self.read_meter.meters.follower_fetch
+            peer = self.peer
+            use = Use(peer.principal, peer.host, api.key, client_id, int(end - start), self.read_meter.clock)
+            use.claims_node = meter is self.read_meter.meters.follower_fetch
         if api.in_turn and self.slots:
             slot = Slot(self, api, version, correlation_id, meter)
             slot.use = use

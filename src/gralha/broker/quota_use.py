@@ -18,18 +18,20 @@ class Use:
     def __init__(
         self,
         principal: str,
+        host: str,
         api_key: int,
         client_id: str | None,
         size_bytes: int,
         clock: Callable[[], float],
     ) -> None:
         self.principal = principal
+        self.host = host
         self.api_key = api_key
         self.client_id = client_id
         self.size_bytes = size_bytes
         self.clock = clock
-        # Nodes are never held back.
-        self.is_of_node: bool = False
+        # The request says that a node has sent it.
+        self.claims_node: bool = False
         self.spent_s: float = 0.0
 
 

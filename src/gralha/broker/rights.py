@@ -112,6 +112,13 @@ class Rights:
         """Returns True if the caller may do this with the cluster."""
         return self.may(context, operation, ResourceType.CLUSTER, CLUSTER_NAME)
 
+    def acts_as_node(self, principal: str, host: str) -> bool:
+        """Returns True if the caller may send the requests of nodes. A denial is not audited."""
+        authorizer = self.authorizer
+        return authorizer is None or authorizer.allows(
+            principal, host, Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+        )
+
     def may_on_any(self, context: RequestContext, operation: Operation, resource_type: ResourceType) -> bool:
         """Returns True if the caller may do this with some resource of the type."""
         authorizer = self.authorizer

@@ -44,6 +44,24 @@ class Server:
         self.listeners: list[ConnectionSettings] = []
         self._servers: list[asyncio.Server] = []
 
+    def protect(self, listener: str) -> None:
+        """Other brokers use this listener, so clients of other listeners must not keep them out."""
+        self.limits.protected = listener
+        self.limits.make_room = self._make_room
+
+    def _make_room(self) -> None:
+        """Closes the connection of another listener that was idle for the longest time, as Kafka does."""
+        others = [
+            connection
+            for settings in self.listeners
+            if settings.listener != self.limits.protected
+            for connection in settings.connections
+            if not connection.is_closing
+        ]
+        if others:
+            idle = min(others, key=lambda connection: connection.active_at)
+            idle.close_because("a broker needs its place (max.connections)")
+
     async def bind(
         self,
         listener: str,

@@ -7,7 +7,8 @@ more of the quota.
 
 Bytes of a Produce request count as they came, of a Fetch response as its records and a little for each
 partition. The time of a request is the time that the event loop has spent on it, in percent of one core.
-Requests of other nodes are never held back.
+Requests of other nodes are never held back. Anybody can write that a request is from a node. With an
+authorizer it only counts if the principal has CLUSTER_ACTION, as in Kafka.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from gralha.protocol.errors import ErrorCode, error_for
 from gralha.protocol.ip_addresses import address_of
 from gralha.protocol.message import Message
 from gralha.security.quota_meters import Windows
-from gralha.security.quotas import NodeQuotas
+from gralha.security.quotas import Admission, NodeQuotas
 
 # Requests of nodes. Holding them back would slow down replication, transactions or the quorum.
 OF_NODES: Final = frozenset(
@@ -56,16 +57,27 @@ UNLIMITED: Final = (1 << 31) - 1
 class ClientThrottle(Throttle):
     """The quotas of a node's clients. `clock_ms` must not go back."""
 
-    def __init__(self, config: NodeConfig, clock_ms: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self,
+        config: NodeConfig,
+        acts_as_node: Callable[[str, str], bool],
+        clock_ms: Callable[[], int] | None = None,
+    ) -> None:
+        """`acts_as_node` says whether a principal at a host has the rights of a node."""
         super().__init__()
+        self._acts_as_node = acts_as_node
         self._clock_ms = _loop_ms if clock_ms is None else clock_ms
         # The setting max.connection.creation.rate, which may change while the broker runs.
         self.max_connection_rate = config.number("max.connection.creation.rate")
+        # The same of single listeners, and what they have used of it.
+        self.listener_rates: dict[str, int] = {}
+        self._admissions: dict[str, Admission] = {}
         self.delayed_connections = 0
         self.refused_connections = 0
-        self._own_listeners = _listeners_of_nodes(config)
+        self._own_listeners = config.listeners_of_nodes()
+        self._windows = _windows(config, "quota.window.num", "quota.window.size.seconds")
         self.quotas = NodeQuotas(
-            _windows(config, "quota.window.num", "quota.window.size.seconds"),
+            self._windows,
             _windows(config, "controller.quota.window.num", "controller.quota.window.size.seconds"),
         )
 
@@ -80,7 +92,9 @@ class ClientThrottle(Throttle):
 
     def used(self, use: Use, response: Message | None) -> int:
         """Counts a request that is done. Returns how long to hold its client back, in milliseconds."""
-        if use.is_of_node or use.api_key in OF_NODES or use.api_key in OF_LOGINS:
+        if use.api_key in OF_LOGINS:
+            return 0
+        if (use.claims_node or use.api_key in OF_NODES) and self._acts_as_node(use.principal, use.host):
             return 0
         now_ms = self._clock_ms()
         quotas = self.quotas
@@ -103,26 +117,39 @@ class ClientThrottle(Throttle):
 
         Too many connections in line for `max.connection.creation.rate` are refused at once.
         An address over its quota is refused, but only after a while, so that it does not try again at once.
-        Connections between nodes have a listener of their own, or are counted like those of clients.
+        Connections between nodes have a listener of their own, or are counted like those of clients. Only a
+        rate of their own listener holds them back.
         """
-        if listener in self._own_listeners:
-            return 0, True
+        is_of_clients = listener not in self._own_listeners
         now_ms = self._clock_ms()
         quotas = self.quotas
-        if quotas.addresses.is_on:
+        if is_of_clients and quotas.addresses.is_on:
             refused_ms = quotas.addresses.record(address_of(host), now_ms)
             if refused_ms > 0:
                 self.refused_connections += 1
                 return refused_ms, False
-        if self.max_connection_rate >= UNLIMITED:
-            return 0, True
-        delay_ms = quotas.admission.record(self.max_connection_rate, now_ms)
-        if delay_ms is None:
-            self.refused_connections += 1
-            return 0, False
-        if delay_ms > 0:
+        limits: list[tuple[int, Admission]] = []
+        if listener in self.listener_rates:
+            limits.append((self.listener_rates[listener], self._admission_of(listener)))
+        if is_of_clients:
+            limits.append((self.max_connection_rate, quotas.admission))
+        longest_ms = 0
+        for rate, admission in limits:
+            if rate >= UNLIMITED:
+                continue
+            delay_ms = admission.record(rate, now_ms)
+            if delay_ms is None:
+                self.refused_connections += 1
+                return 0, False
+            longest_ms = max(longest_ms, delay_ms)
+        if longest_ms > 0:
             self.delayed_connections += 1
-        return delay_ms, True
+        return longest_ms, True
+
+    def _admission_of(self, listener: str) -> Admission:
+        if listener not in self._admissions:
+            self._admissions[listener] = Admission(self._windows)
+        return self._admissions[listener]
 
     def measured(self, work: Awaitable[Message | None], use: Use) -> Awaitable[Message | None]:
         return Measured(work, use)
@@ -220,14 +247,6 @@ def client_of(principal: str, client_id: str | None) -> tuple[str, str]:
     """The names by which quotas know a client."""
     _, _, user = principal.partition(":")
     return user, client_id or ""
-
-
-def _listeners_of_nodes(config: NodeConfig) -> set[str]:
-    """The listeners that only nodes use. New connections there are not limited."""
-    names = set(config.controller_listener_names)
-    if len(config.client_listeners) > 1 and config.inter_broker_listener is not None:
-        names.add(config.inter_broker_listener)
-    return names
 
 
 def _windows(config: NodeConfig, count: str, seconds: str) -> Windows:

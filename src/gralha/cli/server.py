@@ -75,10 +75,12 @@ def serve(
     for warning in warnings:
         log.warning("%s", warning)
     for listener in config.open_listeners:
+        is_for_nodes = listener.name in config.controller_listener_names
         log.warning(
-            "ANYBODY who reaches %s:%s can read and write everything: %s has no authentication",
+            "ANYBODY who reaches %s:%s can %s: %s has no authentication",
             listener.host or "*",
             listener.port,
+            "act as a node of the cluster" if is_for_nodes else "read and write everything",
             listener.name,
         )
     metrics = config.metrics_listener

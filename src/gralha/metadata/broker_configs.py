@@ -127,7 +127,9 @@ connections.max.idle.ms: long = 600000
     The broker closes a connection that has had no request for this long.
 max.connections: int = 10000; at least 0; cluster-wide
     How many connections the broker accepts at once. Apache Kafka has no limit by default. Gralha has one, so
-    that a broken client cannot use up the file descriptors.
+    that a broken client cannot use up the file descriptors. Another broker is let in all the same if brokers
+    have a listener of their own: the idlest connection of another listener is closed for it.
+    listener.name.<listener>.max.connections limits one listener.
 max.connections.per.ip: int = 5000; at least 0; cluster-wide
     How many connections one client address may have. Apache Kafka has no limit by default.
 max.connections.per.ip.overrides: string =; connection counts; cluster-wide
@@ -135,6 +137,7 @@ max.connections.per.ip.overrides: string =; connection counts; cluster-wide
 max.connection.creation.rate: int = max; at least 0; cluster-wide
     How many new connections per second the broker serves. More of them wait, or are closed at once if others
     wait longer than 5 s. Connections between nodes do not count if they have a listener of their own.
+    listener.name.<listener>.max.connection.creation.rate limits one listener, also that of nodes.
 request.timeout.ms: int = 30000; high
     How long a broker waits for the answer of another one about a transaction. Requests of replication and of
     the quorum have replica.socket.timeout.ms and controller.quorum.request.timeout.ms.

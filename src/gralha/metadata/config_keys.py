@@ -31,7 +31,7 @@ from gralha.metadata.config_types import (
     split_list,
 )
 from gralha.metadata.group_configs import GROUP_CONFIGS
-from gralha.metadata.listener_configs import PREFIX, broker_config_key
+from gralha.metadata.listener_configs import PREFIX, broker_config_key, is_of_listener
 from gralha.metadata.topic_configs import TOPIC_CONFIGS
 
 __all__ = [
@@ -350,6 +350,12 @@ def validate_broker_configs(configs: Mapping[str, str], per_broker: bool) -> str
     Unknown names are accepted, as in Kafka: a plugin or a later version may know them.
     """
     known = {name: key for name in configs if (key := broker_config_key(name)) is not None}
+    fixed_of_listeners = sorted(name for name in configs if name not in known and is_of_listener(name))
+    if fixed_of_listeners:
+        return (
+            "Configs cannot be updated dynamically for an existing listener, change the file of the broker "
+            f"and restart it: [{', '.join(fixed_of_listeners)}]"
+        )
     common = sorted(name for name in known if name.startswith("ssl.") and not known[name].read_only)
     if common:
         return (

@@ -17,12 +17,14 @@ from gralha.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTo
 from gralha.protocol.messages.fetch import FetchRequest
 from gralha.protocol.messages.metadata import MetadataRequest
 from gralha.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from gralha.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record, encode_batch
 from tests.broker.handlers.door import NOW_MS, Client, append, create_topic, frame, make_broker
 from tests.broker.handlers.fetching import begun, fetch, fetch_request, found
 
 START_MS = 1_000_000
+AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 class Clock:
@@ -62,10 +64,14 @@ def clock():
 @pytest.fixture
 def broker(tmp_path, clock):
     broker = make_broker(tmp_path)
-    broker.throttle = ClientThrottle(broker.config, clock)
-    broker.controller.subscribe(broker.throttle.follow)
+    use_clock(broker, clock)
     yield broker
     broker.logs.release()
+
+
+def use_clock(broker, clock):
+    broker.throttle = ClientThrottle(broker.config, broker.rights.acts_as_node, clock)
+    broker.controller.subscribe(broker.throttle.follow)
 
 
 @pytest.fixture
@@ -208,6 +214,21 @@ async def test_followers_have_no_quota(broker, client):
         assert not client.is_muted()
 
 
+async def test_a_client_that_claims_to_be_a_follower_has_its_quota(tmp_path, clock):
+    broker = make_broker(tmp_path, authorizer_class_name=AUTHORIZER, super_users="User:node;User:admin")
+    use_clock(broker, clock)
+    await limit(QuotaClient(broker, principal="User:admin"), request_percentage=1e-9)
+    fetch = fetch_request({0: 0})
+    fetch.replica_id = 1
+    markers = WriteTxnMarkersRequest(markers=[])
+    for principal, is_held_back in (("User:mallory", True), ("User:node", False)):
+        client = QuotaClient(broker, principal=principal)
+        for request in (fetch, markers):
+            await client.ask(request, 12 if request is fetch else None)
+            assert client.is_muted() == is_held_back, (principal, request)
+    broker.logs.release()
+
+
 async def test_request_time_holds_back_with_any_request(broker, client):
     await limit(client, request_percentage=1e-9)
     response = await client.ask(MetadataRequest(topics=[]))
@@ -301,3 +322,15 @@ async def test_new_connections_wait_above_the_rate_of_the_broker(broker, clock):
     assert delays == [(0, True)] * 10 + in_line + [(0, False)] * 4
     assert broker.throttle.delayed_connections == 6
     assert broker.throttle.refused_connections == 4
+
+
+async def test_new_connections_wait_above_the_rate_of_their_listener(broker, clock):
+    broker.throttle.listener_rates = {"EXTERNAL": 1, "CONTROLLER": 1}
+    connected = broker.throttle.connected
+    for listener in ("EXTERNAL", "CONTROLLER"):
+        delays = [connected("127.0.0.1", listener) for _ in range(11)]
+        assert delays == [(0, True)] * 10 + [(1000, True)]
+    # The longer wait counts.
+    broker.throttle.max_connection_rate = 100
+    assert connected("127.0.0.1", "EXTERNAL") == (2000, True)
+    assert connected("127.0.0.1", "PLAINTEXT") == (0, True)

@@ -17,6 +17,7 @@ from gralha.security.sasl.exchange import (
 )
 from gralha.security.sasl.scram import new_credential
 from gralha.security.sasl.scram_client import ScramClient
+from gralha.security.sasl.scram_fakes import ScramFakes
 from gralha.security.sasl.scram_server import ScramServer, ScramUser, ScramUsers
 
 SALT = b"a salt of 16 byte"
@@ -36,7 +37,8 @@ def users(mechanism: str = SCRAM_SHA_256) -> ScramUsers:
     def by_token_id(name: str) -> ScramUser | None:
         return ScramUser("owner", TOKEN, 1_000) if name == "token-1" else None
 
-    return ScramUsers(by_name, by_token_id, b"a secret of the node")
+    fakes = ScramFakes(b"a secret of the cluster", mechanism, [])
+    return ScramUsers(by_name, by_token_id, fakes.salt_and_iterations)
 
 
 def server(mechanism: str = SCRAM_SHA_256, seed: int = 1) -> ScramServer:
@@ -80,7 +82,7 @@ def test_the_examples_of_the_rfcs(vector: tuple[str, ...], monkeypatch: pytest.M
     monkeypatch.setattr(scram, "new_nonce", lambda _random: next(nonces))
     credential = new_credential("SCRAM-EXAMPLE", "pencil", base64.b64decode(salt), 4096)
     one = ScramClient("SCRAM-EXAMPLE", "user", "pencil", Random(1).randbytes)
-    known = ScramUsers(lambda name: ScramUser(name, credential), lambda _: None, b"")
+    known = ScramUsers(lambda name: ScramUser(name, credential), lambda _: None, lambda _: (b"", 4096))
     other = ScramServer("SCRAM-EXAMPLE", known, Random(1).randbytes)
 
     first = one.first()
@@ -133,6 +135,15 @@ def test_an_unknown_user_gets_the_same_salt_each_time_and_fails_at_the_proof() -
     assert len(salts) == 1
     another = client("somebody")
     assert server().step(another.first()).decode().split(",")[1] not in salts
+
+
+@pytest.mark.parametrize("name", ["nobody", "jürgen"])
+def test_all_spellings_of_a_name_get_the_same_salt(name: str) -> None:
+    salts = {
+        server().step(client(spelling).first()).decode().split(",")[1]
+        for spelling in (name, name + "\u00ad", name.replace("ü", "u\u0308"))
+    }
+    assert len(salts) == 1
 
 
 def test_a_wrong_password_and_an_unknown_user_have_the_same_error() -> None:

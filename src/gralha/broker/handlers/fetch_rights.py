@@ -16,6 +16,9 @@ from gralha.protocol.messages.fetch import (
 from gralha.protocol.primitives import RecordBytes
 
 EMPTY: Final = RecordBytes(b"", 0, 0)
+# Looking up the member of an enumeration takes as long as the decision.
+READ: Final = Operation.READ
+TOPIC: Final = ResourceType.TOPIC
 
 
 def is_refused_follower(broker: Broker, context: RequestContext, request: FetchRequest) -> bool:
@@ -51,15 +54,20 @@ def refused_follower(request: FetchRequest) -> FetchResponse:
 def refused_topics(broker: Broker, context: RequestContext, wanted: list[Wanted]) -> set[str | bytes] | None:
     """The topics that the caller may not read, by id or by name as the request has them."""
     by_id = context.api_version >= TOPIC_IDS_FROM_VERSION
-    named: dict[str | bytes, None] = dict.fromkeys(one.topic_id if by_id else one.topic for one in wanted)
-    refused: set[str | bytes] = set()
-    for topic in named:
-        name: str | None
-        if isinstance(topic, bytes):
-            known = broker.image.topics_by_id.get(topic)
+    rights = broker.rights
+    refused: set[str | bytes] | None = None
+    last: str | bytes | None = None
+    for one in wanted:
+        topic: str | bytes = one.topic_id if by_id else one.topic
+        if topic == last or (refused is not None and topic in refused):
+            continue
+        last = topic
+        name: str | None = one.topic
+        if by_id:
+            known = broker.image.topics_by_id.get(one.topic_id)
             name = None if known is None else known.name
-        else:
-            name = topic
-        if name is not None and not broker.rights.may(context, Operation.READ, ResourceType.TOPIC, name):
+        if name is not None and not rights.may(context, READ, TOPIC, name):
+            if refused is None:
+                refused = set()
             refused.add(topic)
-    return refused or None
+    return refused

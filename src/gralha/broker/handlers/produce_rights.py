@@ -10,6 +10,9 @@ from gralha.protocol.messages.produce import ProduceRequest, TopicProduceData
 from gralha.protocol.primitives import RecordBytes
 
 TOPIC_IDS_FROM_VERSION: Final = 13
+# Looking up the member of an enumeration takes as long as the decision.
+WRITE: Final = Operation.WRITE
+TOPIC: Final = ResourceType.TOPIC
 # Where a batch has the bit that says that it belongs to a transaction.
 ATTRIBUTES_AT: Final = 22
 TRANSACTIONAL: Final = 0x10
@@ -44,9 +47,7 @@ def denial(broker: Broker, context: RequestContext, request: ProduceRequest) -> 
         if by_id:
             known = broker.image.topics_by_id.get(topic.topic_id)
             topic_name = None if known is None else known.name
-        if topic_name is not None and not rights.may(
-            context, Operation.WRITE, ResourceType.TOPIC, topic_name
-        ):
+        if topic_name is not None and not rights.may(context, WRITE, TOPIC, topic_name):
             refused.add(topic.topic_id if by_id else topic.name)
     return Denial(0, refused) if refused else None
 

@@ -3,10 +3,11 @@
     client first    n,,n=user,r=nonce               -> r=nonce+ours,s=salt,i=iterations
     client final    c=biws,r=nonce+ours,p=proof     -> v=signature
 
-An unknown user gets a salt, too. It is derived from a secret, so the same name always gets the same salt. The
-exchange then fails at the proof, after the same work, exactly as with a wrong password.
+An unknown user gets a salt and iterations, too (`scram_fakes.py`). The exchange then fails at the proof,
+after the same work, exactly as with a wrong password.
 """
 
+import contextlib
 import hashlib
 import hmac
 from collections.abc import Callable
@@ -15,10 +16,9 @@ from typing import Final, NamedTuple
 from gralha.security.sasl import scram
 from gralha.security.sasl.exchange import AuthenticationError
 from gralha.security.sasl.saslprep import saslprep
-from gralha.security.sasl.scram import ITERATIONS_MIN, RandomBytes, ScramCredential
+from gralha.security.sasl.scram import RandomBytes, ScramCredential
 
 TOKEN_EXTENSION: Final = "tokenauth"  # KIP-48: the name is the id of a delegation token
-SALT_BYTES: Final = 24
 _OTHER_IDENTITY: Final = (
     "Authentication failed: Client requested an authorization id that is different from username"
 )
@@ -37,8 +37,8 @@ class ScramUsers(NamedTuple):
 
     by_name: Callable[[str], ScramUser | None]
     by_token_id: Callable[[str], ScramUser | None]
-    # The secret of fake salts. It is the same for all connections.
-    secret: bytes
+    # The salt and the iterations for a name that no user has.
+    fake: Callable[[str], tuple[bytes, int]]
 
 
 class _First(NamedTuple):
@@ -113,11 +113,13 @@ class ScramServer:
         return look_up(name) or look_up(prepared)
 
     def _fake(self, name: str) -> ScramCredential:
-        secret = self._users.secret
-        salt = hmac.digest(secret, f"salt {self._hash} {name}".encode(), "sha256")[:SALT_BYTES]
+        with contextlib.suppress(ValueError):  # no user has such a name
+            # All spellings of the name of a user get the same salt.
+            name = saslprep(name)
+        salt, iterations = self._users.fake(name)
         size = hashlib.new(self._hash).digest_size
         key = self._random_bytes(size)
-        return ScramCredential(salt, key, key, ITERATIONS_MIN)
+        return ScramCredential(salt, key, key, iterations)
 
     def _finish(self, first: _First, text: str) -> bytes:
         bare, separator, proof_text = text.rpartition(",p=")
