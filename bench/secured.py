@@ -68,10 +68,10 @@ class SecuredGralha(GralhaCluster):
     def __init__(self, key_file: Path, config: Mapping[str, str] | None = None) -> None:
         super().__init__(1, config)
         base = super()._node_config(1)
-        self._secured, self.tls_port, self.login_port = secured_config(key_file, base)
+        self._node_settings, self.tls_port, self.login_port = secured_config(key_file, base)
 
     def _node_config(self, node_id: int) -> dict[str, str]:
-        return self._secured
+        return self._node_settings
 
 
 class SecuredKafka(ApacheKafka):

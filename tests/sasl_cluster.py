@@ -21,6 +21,32 @@ NODE, NODE_PASSWORD = "broker", "of-the-brokers"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
+def logins(*listeners: str) -> dict[str, str]:
+    """The settings for logins on these listeners of brokers, and of nodes on controllers."""
+    settings = {
+        "listener.name.controller.plain.sasl.jaas.config": (
+            f'{PLAIN_MODULE} required username="node" password="x" user_node="x";'
+        )
+    }
+    for name in listeners:
+        prefix = f"listener.name.{name}"
+        settings[f"{prefix}.plain.sasl.jaas.config"] = f'{PLAIN_MODULE} required user_{USER}="{PASSWORD}";'
+        settings[f"{prefix}.scram-sha-512.sasl.jaas.config"] = (
+            f'{SCRAM_MODULE} required username="{NODE}" password="{NODE_PASSWORD}";'
+        )
+    return settings
+
+
+def format_arguments(file: Path) -> list[str]:
+    """The arguments of kafka-storage for a node with these settings, with the first users."""
+    first = [("SCRAM-SHA-512", NODE, NODE_PASSWORD)]
+    first += [(mechanism, USER, PASSWORD) for mechanism in MECHANISMS[1:]]
+    arguments = ["format", "--cluster-id", CLUSTER_ID, "--config", str(file)]
+    for mechanism, name, password in first:
+        arguments += ["--add-scram", f"{mechanism}=[name={name},password={password}]"]
+    return arguments
+
+
 class SaslCluster(GralhaCluster):
     """Brokers log in to each other with SCRAM-SHA-512, and to controllers with PLAIN."""
 
@@ -37,8 +63,6 @@ class SaslCluster(GralhaCluster):
     def _node_config(self, node_id: int) -> dict[str, str]:
         config = super()._node_config(node_id)
         sasl = f"SASL://127.0.0.1:{self.sasl_ports[node_id]}"
-        scram = f'{SCRAM_MODULE} required username="{NODE}" password="{NODE_PASSWORD}";'
-        users = f'user_{USER}="{PASSWORD}"'
         return {
             **config,
             "listeners": f"{config['listeners']},{sasl}",
@@ -51,11 +75,7 @@ class SaslCluster(GralhaCluster):
             "sasl.mechanism.controller.protocol": "PLAIN",
             "sasl.enabled.mechanisms": ",".join(MECHANISMS),
             "listener.name.controller.sasl.enabled.mechanisms": "PLAIN",
-            "listener.name.controller.plain.sasl.jaas.config": (
-                f'{PLAIN_MODULE} required username="node" password="x" user_node="x";'
-            ),
-            "listener.name.sasl.plain.sasl.jaas.config": f"{PLAIN_MODULE} required {users};",
-            "listener.name.sasl.scram-sha-512.sasl.jaas.config": scram,
+            **logins("sasl"),
         }
 
     def _spawn(self, node_id: int) -> None:
@@ -70,10 +90,5 @@ class SaslCluster(GralhaCluster):
         file = folder / "format.properties"
         lines = {**self._node_config(node_id), **self._config}
         file.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
-        first = [("SCRAM-SHA-512", NODE, NODE_PASSWORD)]
-        first += [(mechanism, USER, PASSWORD) for mechanism in MECHANISMS[1:]]
-        arguments = ["format", "--cluster-id", CLUSTER_ID, "--config", str(file)]
-        for mechanism, name, password in first:
-            arguments += ["--add-scram", f"{mechanism}=[name={name},password={password}]"]
         with contextlib.redirect_stdout(io.StringIO()):
-            assert storage.main(arguments) == 0
+            assert storage.main(format_arguments(file)) == 0

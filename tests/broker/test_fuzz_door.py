@@ -1,8 +1,8 @@
 """A broker process gets junk from malicious clients.
 
-Whatever comes in, nothing but a closed connection or a response that its API defines goes out, the
-broker's memory stays bounded at every moment (its peak is looked at, not only what remains), and the
-next client is served. Every damage comes from a seed that a failure shows.
+The broker answers with a response that the API defines, or closes the connection. Its memory stays bounded:
+the tests look at the peak, not only at the end. It serves the next client. A seed decides about each damage,
+and a failure shows the seed.
 """
 
 from __future__ import annotations

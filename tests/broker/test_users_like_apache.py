@@ -171,7 +171,7 @@ def test_logins_have_the_same_answers(pair: Pair, name: str) -> None:
 
 
 def _answers(port: int, requests: list[tuple[Message, int]]) -> list[object]:
-    """What each request is answered with. "closed" after the end of the connection."""
+    """The answer to each request. "closed" after the end of the connection."""
     found: list[object] = []
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         reader = connection.makefile("rb")

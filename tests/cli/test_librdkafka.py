@@ -1,9 +1,10 @@
+import ctypes
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Producer
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 
-from gralha.cli.librdkafka import create, quiet_settings, reason_of, to_librdkafka
+from gralha.cli.librdkafka import create, quiet_settings, reason_of, served, to_librdkafka
 from gralha.cli.program import CommandError
 from gralha.client.errors import SettingsError
 from tests.certificates import Authority
@@ -155,3 +156,36 @@ def test_brokers_that_are_down_are_mentioned_once(capsys: pytest.CaptureFixture[
     report(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
     report(KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down"))
     assert capsys.readouterr().err == "No broker answers. Trying again\n"
+
+
+def raise_as_c(error: object) -> None:
+    """Raises what the C code of confluent-kafka raises, which need not be an exception of Python."""
+    restore = ctypes.pythonapi.PyErr_Restore
+    restore.argtypes, restore.restype = [ctypes.py_object] * 3, None
+    kind, no_traceback = type(error), ctypes.py_object()
+    for kept in (kind, error):
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
+    restore(kind, error, no_traceback)
+
+
+def test_a_fatal_error_that_is_no_exception_becomes_one() -> None:
+    fatal = KafkaError(KafkaError._FENCED, "fenced", fatal=True)
+    with pytest.raises(KafkaException) as raised:
+        served(raise_as_c, fatal)
+    assert raised.value.args[0] is fatal
+
+
+@pytest.mark.parametrize(
+    "error", [KafkaException(KafkaError(KafkaError._STATE)), BufferError(), SystemExit(3)]
+)
+def test_exceptions_stay_as_they_are(error: BaseException) -> None:
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        served(fail)
+    assert raised.value is error
+
+
+def test_the_result_of_a_call_that_serves_callbacks() -> None:
+    assert served(max, 1, 2) == 2

@@ -1,4 +1,4 @@
-"""A long reset of offsets shows a person how far it is: a real reset, and a broker that is made slow."""
+"""A long reset of offsets shows its progress: a real reset, and one with a slow broker."""
 
 from __future__ import annotations
 

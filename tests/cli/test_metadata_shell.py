@@ -300,7 +300,7 @@ def test_ctrl_c_drops_the_line_and_not_the_shell(log: Path, tmp_path: Path) -> N
     script = Path(sys.executable).parent / "kafka-metadata-shell"
     with Terminal([str(script), "-s", str(log)], cwd=tmp_path, environment={"TERM": "dumb"}) as terminal:
         terminal.wait_for(r"Shell \]\n>> $")
-        # What is typed comes back only when the shell waits for it.
+        # The terminal shows typed characters only while the shell waits for them.
         terminal.press(b"cat not-to-be-run")
         terminal.wait_for("not-to-be-run$")
         # Python's readline overlooks a signal that comes just before it waits for the next key.

@@ -1,4 +1,4 @@
-"""What the examples of docs/DELIVERY.md lose and double if they are killed at a bad moment.
+"""The records that the examples of docs/DELIVERY.md lose and double if they are killed at a bad moment.
 
 Each example reads ten orders at a time. It is killed (SIGKILL) in the middle of its second batch, when the
 first orders of the batch have receipts, and then it is started again.

@@ -27,7 +27,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredCluster
         **groups.BROKER_CONFIG,
         **transactions.BROKER_CONFIG,
         "auto.create.topics.enable": "false",
-        # The scenarios do everything. What Alice may not do is in `tests/cluster/test_sasl_ssl.py`.
+        # The scenarios need all rights. `tests/cluster/test_sasl_ssl.py` tests what is denied to Alice.
         "super.users": f"{SUPER_USERS};User:{ALICE.user}",
     }
     with SecuredCluster(tmp_path_factory.mktemp("sasl-ssl"), config=config) as cluster:

@@ -17,18 +17,18 @@ import os
 import random
 import signal
 import sys
+import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.cluster.chaos_clients import SETTLE_S, Clients, Notes, lost_commits
 from tests.cluster.fault_proxy import FaultProxy
-from tests.cluster.small_disks import SmallDisks
+from tests.cluster.proxied_cluster import BROKERS, ProxiedCluster, open_connection
+from tests.cluster.secured_proxied_cluster import SecuredProxiedCluster
 
-from gralha.client.addresses import Address
-from gralha.client.connection import Connection
 from gralha.client.errors import ClientError
 from gralha.protocol.errors import KafkaError
 from gralha.protocol.messages.describe_quorum import (
@@ -40,55 +40,9 @@ from gralha.protocol.messages.describe_quorum import (
 from gralha.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from gralha.simulation.history import Anomaly, summary, to_lines
 from gralha.testing import GralhaCluster
-from gralha.testing.process import free_ports
 
-BROKERS = 3
 ENDINGS = ("SIGKILL", "SIGTERM", "SIGSTOP", "no room")
-DISK_MB = 1024
 WEAKENED = " of a weak one"  # of a cluster that still lacks replicas in sync from the fault before
-SEGMENT_BYTES = 1 << 20  # small, so that the room that is taken ahead of a segment is soon used up
-
-
-class ProxiedCluster(GralhaCluster):
-    """Brokers that reach each other, and the quorum, only through the proxy. Clients reach them directly.
-
-    Each has a disk of its own that can be filled.
-    """
-
-    def __init__(self, brokers: int, proxy: FaultProxy, config: Mapping[str, str] | None = None) -> None:
-        super().__init__(brokers, config)
-        ports = iter(free_ports(3 * brokers))
-        self._inner_ports = {node_id: next(ports) for node_id in self.node_ids}
-        self._proxied_inner = {node_id: next(ports) for node_id in self.node_ids}
-        self._proxied_controllers = {node_id: next(ports) for node_id in self.node_ids}
-        for node_id in self.node_ids:
-            proxy.forward(self._proxied_inner[node_id], node_id, self._inner_ports[node_id])
-            proxy.forward(self._proxied_controllers[node_id], node_id, self._controller_ports[node_id])
-        self.disks = SmallDisks([self.data_folder(node_id) for node_id in self.node_ids], DISK_MB)
-
-    def close(self) -> None:
-        super().close()
-        self.disks.close()
-
-    def _command(self, properties: Path) -> list[str]:
-        return self.disks.inside(super()._command(properties))
-
-    def _node_config(self, node_id: int) -> dict[str, str]:
-        clients = f"PLAINTEXT://127.0.0.1:{self.ports[node_id]}"
-        inner = f"INNER://127.0.0.1:{self._inner_ports[node_id]}"
-        controller = f"CONTROLLER://127.0.0.1:{self._controller_ports[node_id]}"
-        voters = [f"{voter}@127.0.0.1:{port}" for voter, port in self._proxied_controllers.items()]
-        return {
-            **super()._node_config(node_id),
-            "listeners": f"{clients},{inner},{controller}",
-            "advertised.listeners": f"{clients},INNER://127.0.0.1:{self._proxied_inner[node_id]}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,INNER:PLAINTEXT,CONTROLLER:PLAINTEXT",
-            "inter.broker.listener.name": "INNER",
-            "controller.quorum.voters": ",".join(voters),
-            "min.insync.replicas": "2",
-            "offsets.topic.num.partitions": "3",
-            "log.segment.bytes": str(SEGMENT_BYTES),
-        }
 
 
 def active_controller(cluster: GralhaCluster) -> int | None:
@@ -98,8 +52,7 @@ def active_controller(cluster: GralhaCluster) -> int | None:
         if not cluster.process(node_id).alive:
             continue
         with contextlib.suppress(ClientError, KafkaError, OSError):
-            address = Address("127.0.0.1", cluster.ports[node_id])
-            with Connection.open(address, request_timeout_ms=2000) as connection:
+            with open_connection(cluster, node_id) as connection:
                 answer = connection.send(DescribeQuorumRequest([partition]), DescribeQuorumResponse)
             if answer.topics and answer.topics[0].partitions[0].error_code == 0:
                 return answer.topics[0].partitions[0].leader_id
@@ -110,8 +63,7 @@ def is_whole(cluster: GralhaCluster) -> bool:
     """Whether every partition has all its replicas in sync, by the first node that answers."""
     for node_id in cluster.node_ids:
         with contextlib.suppress(ClientError, KafkaError, OSError):
-            address = Address("127.0.0.1", cluster.ports[node_id])
-            with Connection.open(address, request_timeout_ms=2000) as connection:
+            with open_connection(cluster, node_id) as connection:
                 answer = connection.send(MetadataRequest(topics=None), MetadataResponse)
             partitions = [partition for topic in answer.topics for partition in topic.partitions]
             return all(len(one.isr_nodes) == len(one.replica_nodes) for one in partitions)
@@ -312,23 +264,41 @@ def longest_gap(times: Mapping[int, list[float]]) -> float:
     return max((after - before for before, after in itertools.pairwise(together)), default=0.0)
 
 
+@contextlib.contextmanager
+def proxied_cluster(secured: bool) -> Iterator[tuple[ProxiedCluster, FaultProxy]]:
+    """A running cluster and its proxy."""
+    with contextlib.ExitStack() as stack:
+        cluster: ProxiedCluster
+        if secured:
+            proxy = FaultProxy(lambda port: secured_cluster.source_of(port))
+            stack.callback(proxy.close)
+            keys = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            cluster = secured_cluster = SecuredProxiedCluster(BROKERS, proxy, keys)
+        else:
+            proxy = FaultProxy()
+            stack.callback(proxy.close)
+            cluster = ProxiedCluster(BROKERS, proxy)
+        stack.enter_context(cluster)
+        cluster.prepare()
+        yield cluster, proxy
+
+
 def run_chaos(
     seed: int,
     seconds: float,
     kinds: list[str] | None = None,
     keep: Path | None = None,
     say: Callable[[str], None] = lambda _: None,
+    secured: bool = False,
 ) -> Report:
     """Run until the time is over, or through a given list of faults. Its traces go to `keep`."""
     chance = random.Random(seed)
     report = Report(seed)
     started = time.monotonic()
     with contextlib.ExitStack() as stack:
-        proxy = FaultProxy()
-        stack.callback(proxy.close)
-        cluster = stack.enter_context(ProxiedCluster(BROKERS, proxy))
+        cluster, proxy = stack.enter_context(proxied_cluster(secured))
         nemesis = Nemesis(cluster, proxy, chance, say)
-        clients = Clients(cluster.bootstrap)
+        clients = Clients(cluster.bootstrap, cluster.client_settings)
         with clients:
             clients.progress(20, SETTLE_S)
             plan = iter(kinds) if kinds is not None else None
@@ -341,7 +311,7 @@ def run_chaos(
             nemesis.heal()
             clients.progress(20, SETTLE_S)
         report.anomalies = clients.anomalies()
-        report.lost_commits = lost_commits(cluster.bootstrap, clients.notes, SETTLE_S)
+        report.lost_commits = lost_commits(clients.settings, clients.notes, SETTLE_S)
         report.unanswered = clients.unanswered
         report.seconds = time.monotonic() - started
         judge(report, clients.notes, nemesis)
@@ -377,12 +347,14 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--keep", type=Path, default=Path("build/chaos"), help="where its traces go")
+    parser.add_argument("--secured", action="store_true", help="with SASL_SSL and ACLs")
     options = parser.parse_args()
     report = run_chaos(
         options.seed,
         options.minutes * 60,
         keep=options.keep,
         say=tell,
+        secured=options.secured,
     )
     sys.stdout.write(f"{report}\n")
     for problem in report.problems()[:50]:

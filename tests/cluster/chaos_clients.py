@@ -9,8 +9,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -29,6 +30,10 @@ MESSAGE_TIMEOUT_MS = 180_000
 MAX_OUTSTANDING = 50  # of one partition: a partition without a leader does not hold up the others
 PADDING = bytes(1000)  # the key of every record: what a full disk has no room for
 ROUND_S = 0.02  # a record for each partition so often
+
+
+# A client's settings, with librdkafka's names.
+Settings = dict[str, Any]
 
 
 class Notes:
@@ -72,7 +77,7 @@ class Worker:
 class Writer(Worker):
     """Writes numbered values to each partition in turn, acks=all and idempotent."""
 
-    def __init__(self, bootstrap: str, notes: Notes) -> None:
+    def __init__(self, settings: Settings, notes: Notes) -> None:
         super().__init__("writer")
         self._notes = notes
         self._number = 0
@@ -80,7 +85,7 @@ class Writer(Worker):
         self._begun: dict[str, float] = {}
         self._producer = Producer(
             {
-                "bootstrap.servers": bootstrap,
+                **settings,
                 "acks": "all",
                 "enable.idempotence": True,
                 "linger.ms": 0,
@@ -140,12 +145,12 @@ class Writer(Worker):
 class Reader(Worker):
     """A member of the group: reads, notes and commits."""
 
-    def __init__(self, name: str, bootstrap: str, notes: Notes) -> None:
+    def __init__(self, name: str, settings: Settings, notes: Notes) -> None:
         super().__init__(name)
         self._notes = notes
         self._consumer = Consumer(
             {
-                "bootstrap.servers": bootstrap,
+                **settings,
                 "group.id": GROUP,
                 "auto.offset.reset": "earliest",
                 "enable.auto.commit": False,
@@ -177,7 +182,7 @@ class Reader(Worker):
         try:
             done = self._consumer.commit(offsets=offsets, asynchronous=False)
         except KafkaException:
-            return  # another one has the partition now, or nobody answered: it may count or not
+            return  # another reader has the partition now, or no answer came: the commit may count
         with self._notes.lock:
             for one in done:
                 if one.error is None:
@@ -195,11 +200,9 @@ def note_poll(notes: Notes, name: str, messages: list[Message], begun_at: float)
         notes.add(Poll(name, f"{TOPIC}-{partition}", tuple(records), begun_at, time.monotonic()))
 
 
-def read_all(bootstrap: str, notes: Notes, name: str, timeout_s: float) -> None:
+def read_all(settings: Settings, notes: Notes, name: str, timeout_s: float) -> None:
     """Read every partition from its first record to its end."""
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": name, "enable.auto.commit": False, "log_level": 0}
-    )
+    consumer = Consumer({**settings, "group.id": name, "enable.auto.commit": False, "log_level": 0})
     try:
         partitions = [TopicPartition(TOPIC, index, 0) for index in range(PARTITIONS)]
         ends = {one.partition: consumer.get_watermark_offsets(one, timeout_s)[1] for one in partitions}
@@ -219,9 +222,9 @@ def read_all(bootstrap: str, notes: Notes, name: str, timeout_s: float) -> None:
         consumer.close()
 
 
-def lost_commits(bootstrap: str, notes: Notes, timeout_s: float) -> list[str]:
+def lost_commits(settings: Settings, notes: Notes, timeout_s: float) -> list[str]:
     """Offsets whose commit was acknowledged and that the group does not know any more."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP, "log_level": 0})
+    consumer = Consumer({**settings, "group.id": GROUP, "log_level": 0})
     try:
         partitions = [TopicPartition(TOPIC, index) for index in notes.committed]
         found = consumer.committed(partitions, timeout_s) if partitions else []
@@ -237,15 +240,16 @@ def lost_commits(bootstrap: str, notes: Notes, timeout_s: float) -> list[str]:
 class Clients:
     """All of them on a topic of their own, from the first record to the judgement."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self.bootstrap = bootstrap
+    def __init__(self, bootstrap: str, security: Mapping[str, str] | None = None) -> None:
+        """`security` has librdkafka's settings for a login."""
+        self.settings: Settings = {"bootstrap.servers": bootstrap, **(security or {})}
         self.notes = Notes()
         self.unanswered = 0
-        self.admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+        self.admin = AdminClient({**self.settings, "log_level": 0})
         topic = NewTopic(TOPIC, PARTITIONS, REPLICAS, config={"min.insync.replicas": "2"})
         self.admin.create_topics([topic])[TOPIC].result(SETTLE_S)
-        self._writer = Writer(bootstrap, self.notes)
-        self._readers = [Reader(f"reader-{number}", bootstrap, self.notes) for number in range(READERS)]
+        self._writer = Writer(self.settings, self.notes)
+        self._readers = [Reader(f"reader-{number}", self.settings, self.notes) for number in range(READERS)]
 
     def __enter__(self) -> Self:
         for worker in (self._writer, *self._readers):
@@ -263,7 +267,7 @@ class Clients:
 
     def anomalies(self) -> list[Anomaly]:
         """Read everything once more, and check the history."""
-        read_all(self.bootstrap, self.notes, FINAL_READER, SETTLE_S)
+        read_all(self.settings, self.notes, FINAL_READER, SETTLE_S)
         return check(self.notes.events, final_readers=[FINAL_READER])
 
     def acknowledged(self) -> dict[int, int]:

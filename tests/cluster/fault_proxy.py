@@ -1,8 +1,9 @@
 """A TCP proxy between nodes of a cluster that holds bytes back, delays them and breaks connections.
 
-Every listener that nodes use among each other is advertised at a port of the proxy. Who connects is seen in
-the first request: the client id of node 1 is `broker-1` or `node-1`. So every pair of nodes is a link of its
-own, with two directions, though all of them dial the same port.
+Every listener that nodes use among each other is advertised at a port of the proxy. The first request names
+the node that connects: the client id of node 1 is `broker-1` or `node-1`. With TLS the node is found by the
+port it connects from (`socket_owners.py`). So every pair of nodes is a link of its own, with two directions,
+though all of them dial the same port.
 
 Bytes that a cut direction holds back are delivered when it heals, as TCP does after a partition: late
 requests of a node that has long been replaced are part of the test. So is the end of a connection: nobody
@@ -26,7 +27,9 @@ Direction = tuple[int, int]
 class FaultProxy:
     """Runs in a thread of its own. `forward` opens a port; faults may be set from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, source_of: Callable[[int], int] | None = None) -> None:
+        """`source_of` returns the node that connects from a port, 0 if it is none. It is for TLS."""
+        self._source_of = source_of
         self._loop = asyncio.new_event_loop()
         self._open: dict[Direction, asyncio.Event] = defaultdict(_set_event)
         self._delay_s: dict[Direction, float] = {}
@@ -109,16 +112,14 @@ class FaultProxy:
     async def _connection(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: int, port: int
     ) -> None:
-        head = await reader.readexactly(_HEAD.size)
-        client_id = await reader.readexactly(max(0, _HEAD.unpack(head)[4]))
-        source = node_of(client_id)
+        begin, source = await self._introduction(reader, writer)
         await self._passed(source, target)
         onward_reader, onward_writer = await asyncio.open_connection("127.0.0.1", port)
         transports = self._transports[frozenset((source, target))]
         ends = {writer.transport, onward_writer.transport}
         transports |= ends
         try:
-            onward_writer.write(head + client_id)
+            onward_writer.write(begin)
             pumps = [
                 asyncio.ensure_future(self._pump(reader, onward_writer, source, target)),
                 asyncio.ensure_future(self._pump(onward_reader, writer, target, source)),
@@ -132,6 +133,16 @@ class FaultProxy:
         finally:
             transports -= ends
             onward_writer.transport.abort()
+
+    async def _introduction(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> tuple[bytes, int]:
+        """The bytes that were read, and the node that has connected."""
+        if self._source_of is not None:
+            return b"", self._source_of(writer.get_extra_info("peername")[1])
+        head = await reader.readexactly(_HEAD.size)
+        client_id = await reader.readexactly(max(0, _HEAD.unpack(head)[4]))
+        return head + client_id, node_of(client_id)
 
     async def _pump(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, source: int, target: int

@@ -1,8 +1,8 @@
 """Thousands of members of groups on a few connections, by our own codec.
 
-A broker serves the requests of a connection one after the other, so the members of one group, who wait for
-each other in JoinGroup and SyncGroup, each have a connection of their own; one connection serves members of
-many groups. Three connections that work on the same groups are a lane.
+A broker serves the requests of a connection one after the other. The members of a group wait for each other
+in JoinGroup and SyncGroup, so each has another connection. One connection serves members of many groups.
+Three connections that work on the same groups are a lane.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Short chaos runs: kills, cut connections, full disks. `make soak` runs longer ones."""
 
+import os
 import random
 import socket
 import struct
@@ -9,12 +10,23 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.cluster.chaos import Nemesis, ProxiedCluster, gaps_after, run_chaos
+from tests.cluster.chaos import Nemesis, gaps_after, run_chaos
 from tests.cluster.fault_proxy import FaultProxy
+from tests.cluster.proxied_cluster import ProxiedCluster
+from tests.cluster.socket_owners import owner_of
 
 from gralha.testing.process import free_ports
 
 PATIENCE_S = 10.0
+
+
+@pytest.mark.timeout(300)
+def test_logins_and_tls_under_faults_lose_nothing(tmp_path: Path) -> None:
+    report = run_chaos(4, 0, ["kill-controller", "cut-one-way", "reset"], keep=tmp_path, secured=True)
+    assert report.problems() == [], tmp_path
+    assert report.acknowledged > 300
+    # The nemesis can log in: it saw that the cluster was whole before the first fault.
+    assert report.faults["kill-controller"] == 1
 
 
 @pytest.mark.timeout(300)
@@ -43,6 +55,17 @@ def test_a_wait_counts_for_the_fault_in_which_it_was() -> None:
 
 
 # The proxy
+
+
+def test_the_owner_of_a_connection_is_found() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as near,
+    ):
+        port = near.getsockname()[1]
+        assert owner_of(port, [1, os.getpid()]) == os.getpid()
+        assert owner_of(port, [os.getppid()]) is None
+    assert owner_of(port, [os.getpid()]) is None
 
 
 @pytest.fixture

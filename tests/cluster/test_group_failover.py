@@ -100,7 +100,7 @@ class Worker:
                 return
 
     def place(self) -> int:
-        """What the group's coordinator, whoever that is now, knows of it."""
+        """The committed offset, from the group's current coordinator."""
         (found,) = self._consumer.committed([TopicPartition(TOPIC, 0)], TIMEOUT_S)
         return int(found.offset)
 

@@ -24,7 +24,7 @@ FORGET_ID = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID, ErrorCod
 
 
 class Membership(NamedTuple):
-    """What a consumer was at some time; requests in its name may come late."""
+    """A consumer's membership at some time. Requests in its name may come late."""
 
     member_id: str
     instance_id: str | None
@@ -48,7 +48,7 @@ class Witness:
         self._names: dict[str, str] = {}  # member ids of static members to instance ids
 
     def name_of(self, member_id: str) -> str:
-        """Who a member is: a static one stays the same under all its ids."""
+        """The name of a member. A static one has the same name under all its ids."""
         return self._names.get(member_id, member_id)
 
     def asked(self, reply: Recorder, instance_id: str | None, generation: int | None = None) -> None:
@@ -106,7 +106,7 @@ class Client:
         self.start_again()
 
     def start_again(self) -> None:
-        """What it knew is gone; what it has asked for, nobody waits for."""
+        """The consumer forgets everything, and does not wait for its requests any more."""
         self.member_id = ""
         self.lose_connection()
 

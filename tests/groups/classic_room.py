@@ -56,7 +56,7 @@ class ClassicRoom(ClassicProtocol):
 
 
 class Classic:
-    """A machine of classic groups; methods send one request and return the reply, answered or not."""
+    """A machine of classic groups. A method sends one request and returns the reply, which may be open."""
 
     def __init__(self, **config: Any) -> None:
         self.config = GroupsConfig(**config)

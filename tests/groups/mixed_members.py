@@ -222,7 +222,7 @@ class ClassicClient(Client):
         if reply.response.assignment:
             named = read_assignment(reply.response.assignment).assigned_partitions
             assigned = frozenset((each.topic, number) for each in named for number in each.partitions)
-        # What is no longer its own is given up first; a cooperative client then joins again to say so.
+        # A client first gives up partitions that it lost. A cooperative one then joins again to say so.
         self.must_join = bool(self.owned - assigned)
         self.owned = assigned
         return True

@@ -67,7 +67,7 @@ class Apache:
             CreateTopicsRequest(topics=topics, timeout_ms=10_000), CreateTopicsResponse
         )
         self.topic_ids = {topic.name: topic.topic_id for topic in created.topics}
-        # This is what makes the topic for groups.
+        # This request creates the topic of the groups.
         self._connection.send(FindCoordinatorRequest(coordinator_keys=["g"]), FindCoordinatorResponse)
 
     def _connect(self, client_id: str = CLIENT_ID) -> Connection:

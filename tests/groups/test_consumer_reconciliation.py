@@ -68,7 +68,7 @@ def test_every_step_keeps_to_the_rules(step, subscription_changed):
     had, has = set(member.partitions()), set(after.partitions())
     # What it lets go of it does not own.
     assert not (had - has) & (had if owned is None else owned)
-    # What it gets it should have, and nobody else has it.
+    # It gets only partitions of its target assignment that no other member has.
     got = has - had
     assert got <= flat(target.assignment)
     assert not got & taken

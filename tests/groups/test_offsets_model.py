@@ -1,8 +1,8 @@
 """Committed offsets against a model, which is a plain dictionary, through random sequences of events.
 
-The model says what each request must be answered with, and changes only when the request was acknowledged.
-What it holds at any time (committed, acknowledged, neither deleted nor expired) must be what is fetched, also
-after a reload and after a compaction of the log.
+The model knows the right answer to each request, and changes only when the request was acknowledged. Its
+offsets are committed and acknowledged, and neither deleted nor expired. A fetch must return them at any time,
+also after a reload and after a compaction of the log.
 
 The model gives every offset the place of its record in the order of all commits, as Kafka does. When a
 transaction commits, each of its offsets replaces one with an earlier place.

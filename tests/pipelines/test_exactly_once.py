@@ -6,7 +6,6 @@ On our own brokers. With "apache" in KINDS they pass on Apache Kafka 4.3, too; t
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from gralha.client.admin import Admin
 from gralha.client.cluster import Cluster
 from gralha.client.values import TopicPartition
 from gralha.pipelines import Pipeline, from_topic, pipeline, starting, to_table, to_topic
+from gralha.pipelines.checkpoints import SPARK
 from gralha.pipelines.errors import DeclarationError
 from gralha.pipelines.group_progress import GroupProgress, rides_with_decisions
 from tests.client.live import eventually
@@ -54,10 +54,12 @@ def amounts(bootstrap: str, topic: str, name: str = "amount") -> list[float]:
     return [json.loads(value)[name] for value in committed(bootstrap, topic)]
 
 
-def forget_that_batches_are_committed(checkpoints: Path) -> None:
-    """As if Spark had died before it wrote that down."""
-    for folder in checkpoints.glob("*/spark/commits"):
-        shutil.rmtree(folder)
+def forget_that_a_batch_is_committed(checkpoints: Path) -> None:
+    """As if Spark had died before it wrote that down for the newest batch."""
+    (folder,) = checkpoints.glob(f"*/{SPARK}/commits")
+    newest = max(int(file.name) for file in folder.iterdir() if file.name.isdigit())
+    (folder / str(newest)).unlink()
+    (folder / f".{newest}.crc").unlink()
 
 
 def copy(source: str, target: str, **options: str) -> Pipeline:
@@ -81,7 +83,7 @@ def test_a_repeated_batch_appears_once_and_aborted_rows_never(
     write_transaction(bootstrap, source, 1.0, 2.0)
     write_transaction(bootstrap, source, 100.0, commit=False)
     assert [outcome.error for outcome in runner(copy(source, target))] == [None]
-    forget_that_batches_are_committed(runner.checkpoints)
+    forget_that_a_batch_is_committed(runner.checkpoints)
     write_transaction(bootstrap, source, 3.0)
     assert [outcome.error for outcome in runner(copy(source, target))] == [None]
     assert amounts(bootstrap, target) == [1.0, 2.0, 3.0]
@@ -116,7 +118,7 @@ def test_several_outputs_of_one_batch(
 
     for _ in range(2):
         assert [outcome.error for outcome in runner(totals)] == [None]
-        forget_that_batches_are_committed(runner.checkpoints)
+        forget_that_a_batch_is_committed(runner.checkpoints)
     assert amounts(bootstrap, target) == [1.0, 1.0, 2.0, 2.0]
     assert runner.spark.read.parquet(str(tmp_path / "table")).count() == 2
 
@@ -159,7 +161,7 @@ def test_the_group_is_committed_with_the_decision(
     monkeypatch.setattr(GroupProgress, "_commit", None)
     assert [outcome.error for outcome in runner(copy(source, target))] == [None]
     assert eventually(lambda: group_offset(bootstrap, target, source) == 3)
-    forget_that_batches_are_committed(runner.checkpoints)
+    forget_that_a_batch_is_committed(runner.checkpoints)
     write_transaction(bootstrap, source, 3.0)
     assert [outcome.error for outcome in runner(copy(source, target))] == [None]
     assert eventually(lambda: group_offset(bootstrap, target, source) == 5)
@@ -205,9 +207,26 @@ def test_a_checkpoint_that_only_spark_can_read(
     monkeypatch.setattr(starting, "is_on_this_machine", lambda path: False)
     for _ in range(2):
         assert [outcome.error for outcome in runner(copy(source, target))] == [None]
-        forget_that_batches_are_committed(runner.checkpoints)
+        forget_that_a_batch_is_committed(runner.checkpoints)
     assert eventually(lambda: group_offset(bootstrap, target, source) == 2)
     assert amounts(bootstrap, target) == [1.0]
+
+
+def test_a_checkpoint_may_be_named_in_another_way(
+    runner: Runner, bootstrap: str, new_name: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """First by a path of this machine, then by an address, for example that of a file system which is mounted
+    here. The query is the same, so a repeated batch must find its decision.
+    """
+    source, target = new_name("sales"), new_name("copy")
+    create(bootstrap, source)
+    for is_here in (True, False, True):
+        write_transaction(bootstrap, source, 1.0)
+        monkeypatch.setattr(starting, "is_on_this_machine", lambda path, is_here=is_here: is_here)
+        assert [outcome.error for outcome in runner(copy(source, target))] == [None]
+        forget_that_a_batch_is_committed(runner.checkpoints)
+    assert [outcome.error for outcome in runner(copy(source, target))] == [None]
+    assert amounts(bootstrap, target) == [1.0, 1.0, 1.0]
 
 
 def test_an_input_in_another_cluster_is_committed_as_before() -> None:

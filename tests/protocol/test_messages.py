@@ -55,7 +55,7 @@ def test_damaged_bytes_decode_or_are_refused(case: Case, data: st.DataObject) ->
         message = case.cls.decode(Reader(bytes(damaged)), case.version)
     except ProtocolError:
         return
-    # What decodes is a whole message: it can be encoded and comes back the same.
+    # A decoded message is whole: it can be encoded, and decoded again it is the same.
     assert decoded(case.cls, encoded(message, case.version), case.version) == message
 
 

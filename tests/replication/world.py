@@ -211,7 +211,7 @@ class World:
         # The replica that has crashed and is not in sync again: at most one, because two may lose records.
         self.lossy: int | None = None
         self.crashed: set[int] = set()
-        # What was promised: acknowledged to producers, shown to consumers, said to be the end in an epoch.
+        # The promises: acknowledged to producers, shown to consumers, named as the end of an epoch.
         self.acknowledged: set[Batch] = set()
         self.shown: dict[int, Batch] = {}
         self.ends: dict[int, int] = {}

@@ -58,7 +58,7 @@ def test_both_directions(client: ssl.SSLContext | None) -> None:
 def test_any_pieces_in_any_order(
     steps: list[int], writes: list[list[int]], buffer_bytes: int, is_server: bool
 ) -> None:
-    """What is written arrives, however the wire cuts it and however small the buffer of the receiver is."""
+    """All bytes arrive, in any pieces on the wire and with any size of the receiver's buffer."""
     if buffer_bytes == 1:
         writes = [[min(size, 400) for size in write] for write in writes]
     pair = Pair(buffer=buffer_bytes).secured()

@@ -14,7 +14,14 @@ from dataclasses import replace
 from importlib.machinery import FileFinder, SourceFileLoader
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tests.simulation import group_bugs, quorum_bugs, replication_bugs, storage_bugs, transaction_bugs
+from tests.simulation import (
+    group_bugs,
+    quorum_bugs,
+    replication_bugs,
+    security_bugs,
+    storage_bugs,
+    transaction_bugs,
+)
 from tests.simulation.patching import patch
 
 if TYPE_CHECKING:
@@ -279,6 +286,37 @@ QUIET = [
         pause_s=5,
     )
 ]
+SECURED = [
+    Bug(security_bugs.serve_before_the_login_is_complete, ("reset",), "stranger-served", pause_s=0.5),
+    Bug(security_bugs.serve_after_the_end_of_a_session, ("reset",), "acts-after-session", pause_s=0.5),
+    Bug(security_bugs.remember_passwords, ("reset",), "login-without-user", DOWN, pause_s=0.5),
+    Bug(
+        security_bugs.forget_removed_rights_in_a_snapshot,
+        ("isolate", "freeze", "partition"),
+        "acts-without-right",
+        pause_s=0.5,
+        first_seed=32,
+    ),
+]
+SECURED_QUIET = [
+    Bug(
+        security_bugs.forget_to_log_in_again,
+        ("reset",),
+        "session-ran-out",
+        "healthy-fenced|needless-election",
+        fault_interval_s=30,
+        pause_s=5,
+    ),
+    Bug(
+        security_bugs.lose_requests_during_a_login,
+        ("reset",),
+        # A follower waits for ever for the answer to a fetch, so nothing is acknowledged.
+        "not within 120 s: every producer goes on",
+        f"healthy-fenced|needless-election|{DOWN}",
+        fault_interval_s=30,
+        pause_s=5,
+    ),
+]
 # By preset.
 FAMILIES = {
     "power-cuts": ONE_NODE,
@@ -290,6 +328,8 @@ FAMILIES = {
     "retention": RETENTION,
     "reassignment": REASSIGNMENT,
     "quiet": QUIET,
+    "secured": SECURED,
+    "secured-quiet": SECURED_QUIET,
 }
 BUGS = {bug.name: (preset, bug) for preset, family in FAMILIES.items() for bug in family}
 # How many seeds of each preset run without a bug. They must have no complaint.
@@ -302,6 +342,7 @@ NOTHINGS = {
     "compacted": 2,
     "retention": 2,
     "reassignment": 2,
+    "secured": 2,
 }
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gralha.simulation.clients import Client
+from gralha.simulation.clients import Bootstrap, Client
 from gralha.simulation.cluster import Settings, SimulatedCluster, quiet
 from gralha.simulation.loop import no_threads
 
@@ -14,7 +14,7 @@ THREE = Settings(brokers=3, topic_configs={"min.insync.replicas": "2"})
 def create_topics_everywhere(cluster: SimulatedCluster, name: str) -> None:
     """Each broker is asked once, so that each forwards to the active controller."""
     for node in cluster.nodes.values():
-        client = Client(f"admin-{name}", [node.address], f"{name}-{node.node_id}", cluster.random)
+        client = Client(f"admin-{name}", Bootstrap([node.address]), f"{name}-{node.node_id}", cluster.random)
         made = cluster.run_client(lambda client=client: client.create_topic(1, 3, {}))  # type: ignore[misc]
         assert cluster.run_until(made.done, 30, "a topic is made")
 

@@ -21,6 +21,9 @@ from gralha.simulation.presets import (
     REASSIGNMENT,
     RETENTION,
     ROLLING,
+    SECURED,
+    SECURED_GROUP,
+    SECURED_QUIET,
     THREE,
     THREE_FLUSHED,
     TRANSACTIONS,
@@ -110,6 +113,26 @@ def test_nobody_is_fenced_or_elected_in_long_quiet(seed: int) -> None:
     judge(run_seed(seed, QUIET))
 
 
+@pytest.mark.parametrize("seed", range(1300, 1303))
+def test_users_and_rights_change_at_once_on_each_broker(seed: int) -> None:
+    report = run_seed(seed, SECURED)
+    judge(report)
+    assert report.allowed > 20
+    assert report.refused > 50
+
+
+def test_a_secured_group_transforms_each_input_once() -> None:
+    report = run_seed(1400, SECURED_GROUP)
+    judge(report)
+    assert report.transactions > 50
+
+
+def test_nobody_is_fenced_because_sessions_end() -> None:
+    report = run_seed(1500, SECURED_QUIET)
+    judge(report)
+    assert report.allowed > 100
+
+
 def test_what_flushes_are_for() -> None:
     """The same power cuts: harmless with flush.messages=1, and without it they take acknowledged records."""
     unflushed = replace(POWER_CUTS, topic_configs={}, may_lose=True)
@@ -131,7 +154,7 @@ def test_a_seed_repeats_exactly(settings: Settings) -> None:
     assert run_seed(5, brief).digest != run_seed(6, brief).digest
 
 
-@pytest.mark.parametrize("name", ["FLUSHED", "THREE", "GROUPS", "TRANSACTIONS"])
+@pytest.mark.parametrize("name", ["FLUSHED", "THREE", "GROUPS", "TRANSACTIONS", "SECURED"])
 def test_a_seed_repeats_in_another_process_that_hashes_otherwise(name: str) -> None:
     first, second = (in_another_process(name, hash_seed) for hash_seed in ("1", "2"))
     assert first == second

@@ -1,4 +1,4 @@
-"""What format("gralha") does in batch queries beyond Spark's own source, whose contract has its own suite."""
+"""Batch queries of format("gralha"), beyond what Spark's own source does (the contract's suite has that)."""
 
 from __future__ import annotations
 

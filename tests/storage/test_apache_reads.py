@@ -68,7 +68,7 @@ def test_batches_and_indexes(folder: Path) -> None:
     assert "Mismatch" not in dumped
     assert "Non-consecutive" not in dumped
     batches = [line for line in dumped.splitlines() if line.startswith("baseOffset:")]
-    # What each batch begins with is what the one before ended with.
+    # Each batch begins where the one before it ends.
     ends = [(int(line.split()[1]), int(line.split()[3])) for line in batches]
     assert [first for first, _ in ends[1:]] == [last + 1 for _, last in ends[:-1]]
     assert {line.split("compresscodec: ")[1].split()[0] for line in batches} == set(compression.NAMES)

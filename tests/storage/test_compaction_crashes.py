@@ -23,7 +23,7 @@ from tests.storage.test_crashes import ForgetfulDisk
 class JournalDisk(ForgetfulDisk):
     def __init__(self, root: str = ROOT) -> None:
         super().__init__(root)
-        # What was done to folders since they were synced: the new name, the old one, and the file.
+        # The changes of folders since they were synced: the new name, the old one, and the file.
         self.pending: list[tuple[str | None, str | None, Inode | None]] = []
 
     def open(self, path: str, create: bool = False) -> Any:

@@ -138,7 +138,7 @@ async def live_through_many_power_cuts() -> None:
 
 
 class TooFar:
-    """A log whose recovery point is its end, synced or not."""
+    """A log whose recovery point is its end, although the end may not be synced."""
 
     def __init__(self, log: Log) -> None:
         self.data_folder, self.base_offsets = log.data_folder, log.base_offsets

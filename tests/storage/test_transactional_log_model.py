@@ -1,7 +1,7 @@
 """The log with transactions against a model: random sequences with crashes, truncation and retention.
 
 It has all events of `test_log_model.py`, and those of three producers: a batch in a transaction, and a marker
-that commits or aborts. The model is the list of what was written, and of nothing else. From it follow
+that commits or aborts. The model is only a list of the written batches. From it follow
 
 - the last stable offset,
 - the aborted transactions that a fetch of any range must name, and those that it may name,

@@ -49,7 +49,7 @@ verify 7 4         | fenced         | fenced          | fenced        | fenced  
 verify 8 5         | mapping        | mapping         | mapping       | mapping      | mapping        | mapping
 commit-v1 7 5      | invalid        | PrepareCommit 5 | concurrent    | concurrent   | same           | invalid
 abort-v1 7 5       | invalid        | PrepareAbort 5  | concurrent    | concurrent   | invalid        | same
-commit-v1 7 4      | fenced         | fenced          | fenced        | fenced       | fenced         | fenced
+commit-v1 7 4      | fenced         | fenced          | fenced        | fenced       | same           | fenced
 abort-v1 7 6       | fenced         | fenced          | fenced        | fenced       | fenced         | fenced
 commit-v1 8 5      | mapping        | mapping         | mapping       | mapping      | mapping        | mapping
 commit-v2 7 5      | invalid        | PrepareCommit 6 | concurrent    | concurrent   | invalid        | invalid

@@ -211,6 +211,19 @@ def test_after_a_downgrade_it_can_still_be_ended(machine: Machine) -> None:
     assert machine.init().code == 0
 
 
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_an_older_client_may_repeat_the_end_of_a_kept_transaction(machine: Machine, is_commit: bool) -> None:
+    prepare(machine)
+    kept = machine.keep().producer
+    assert machine.end(kept, is_commit, version=0).code == 0
+    assert machine.end(kept, is_commit, version=0).code == ErrorCode.CONCURRENT_TRANSACTIONS
+    machine.write_markers()
+    for _ in range(2):
+        assert machine.end(kept, is_commit, version=0).code == 0
+        machine.reload()
+    assert machine.end(kept, not is_commit, version=0).code == ErrorCode.PRODUCER_FENCED
+
+
 def test_nothing_to_keep(machine: Machine) -> None:
     for state in ("unknown", "Empty", "CompleteCommit"):
         answer = machine.keep()

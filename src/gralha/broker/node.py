@@ -99,20 +99,7 @@ class Node:
         self._clock = clock
         self._random = random
         self._failure: asyncio.Future[None] | None = None
-        self._logs = LogManager(
-            disk,
-            config.log_dirs,
-            LogConfig(),
-            random=random,
-            retention_check_interval_ms=config.number("log.retention.check.interval.ms"),
-            checkpoint_interval_ms=config.number("log.flush.offset.checkpoint.interval.ms"),
-            high_watermark_checkpoint_interval_ms=config.number(
-                "replica.high.watermark.checkpoint.interval.ms"
-            ),
-            producer_expiration_ms=config.number("producer.id.expiration.ms"),
-            cleaner_settings=cleaner_settings(config, lambda name: config.text(name) or ""),
-            cleaning_worker=cleaning_worker,
-        )
+        self._logs = self._new_logs(cleaning_worker)
         self._folders = NodeFolders(config, disk, self._logs, clock, random)
         self._tls = NodeTls(config)
         self._neighbours = Neighbours(
@@ -258,6 +245,23 @@ class Node:
     def _watch(self, work: Coroutine[object, object, None]) -> None:
         """Runs work in the background. If it ends, the node ends."""
         self._tasks.append(asyncio.ensure_future(work))
+
+    def _new_logs(self, cleaning_worker: CleaningWorker | None) -> LogManager:
+        config = self.config
+        return LogManager(
+            self._disk,
+            config.log_dirs,
+            LogConfig(),
+            random=self._random,
+            retention_check_interval_ms=config.number("log.retention.check.interval.ms"),
+            checkpoint_interval_ms=config.number("log.flush.offset.checkpoint.interval.ms"),
+            high_watermark_checkpoint_interval_ms=config.number(
+                "replica.high.watermark.checkpoint.interval.ms"
+            ),
+            producer_expiration_ms=config.number("producer.id.expiration.ms"),
+            cleaner_settings=cleaner_settings(config, lambda name: config.text(name) or ""),
+            cleaning_worker=cleaning_worker,
+        )
 
     def _new_server(self) -> Server:
         config = self.config

@@ -326,6 +326,21 @@ class Pipeline:
         self.mute_timer = None
         self.on_ready()
 
+    def _new_use(self, api: Api, client_id: str | None, size_bytes: int, meter: ApiMeter) -> Use:
+        """What a request takes of its client's quotas. It is counted when the request is done."""
+        peer = self.peer
+        use = Use(peer.principal, peer.host, api.key, client_id, size_bytes, self.read_meter.clock)
+        use.claims_node = meter is self.read_meter.meters.follower_fetch
+        return use
+
+    def _spent(self, use: Use, began_s: float, result: object) -> None:
+        """The handler has returned. If it has answered, the request is done."""
+        use.spent_s += self.read_meter.clock() - began_s
+        if result is None:
+            self._used(use, None)
+        elif isinstance(result, Message):
+            self._used(use, result)
+
     def _used(self, use: Use, response: Message | None) -> None:
         self.mute(self.throttle.used(use, response))
 
@@ -358,11 +373,7 @@ class Pipeline:
         read_meter = self.read_meter
         meter = read_meter.received(api_key, version, end - start, request)
         context = RequestContext(self.peer, version, client_id)
-        use: Use | None = None
-        if self.throttle.is_on:
-            peer = self.peer
-            use = Use(peer.principal, peer.host, api.key, client_id, int(end - start), self.read_meter.clock)
-            use.claims_node = meter is self.read_meter.meters.follower_fetch
+        use = self._new_use(api, client_id, int(end - start), meter) if self.throttle.is_on else None
         if api.in_turn and self.slots:
             slot = Slot(self, api, version, correlation_id, meter)
             slot.use = use
@@ -371,15 +382,11 @@ class Pipeline:
         read_meter.handled(meter)
         result = api.handle(self.node, context, request)
         if use is not None:
-            use.spent_s += self.read_meter.clock() - began_s
+            self._spent(use, began_s, result)
         if result is None:
             read_meter.leaves(meter)
-            if use is not None:
-                self._used(use, None)
             return
         if isinstance(result, Message):
-            if use is not None:
-                self._used(use, result)
             chunks = self._encode(api, version, correlation_id, result, meter)
             if self.slots:
                 slot = Slot(self, api, version, correlation_id, meter)
@@ -392,15 +399,18 @@ class Pipeline:
         slot = Slot(self, api, version, correlation_id, meter)
         slot.use = use
         if isinstance(result, Deferred):
-            slot.deferred = result
-            result.slot = slot
-            slot.kept_bytes = result.kept_bytes
-            self.kept_bytes += slot.kept_bytes
-            self._enter(slot)
-            if result.timeout_ms >= 0:
-                self.expire_after(slot, result.timeout_ms)
+            self._defer(slot, result)
         else:
             self._wait(slot, result)
+
+    def _defer(self, slot: Slot, deferred: Deferred) -> None:
+        slot.deferred = deferred
+        deferred.slot = slot
+        slot.kept_bytes = deferred.kept_bytes
+        self.kept_bytes += slot.kept_bytes
+        self._enter(slot)
+        if deferred.timeout_ms >= 0:
+            self.expire_after(slot, deferred.timeout_ms)
 
     def _wait(self, slot: Slot, result: Awaitable[Message | None]) -> None:
         if slot.use is not None:

@@ -161,6 +161,8 @@ def topics_of(client: "Producer | Consumer", topic: str | None) -> "dict[str, To
     """The metadata of a topic, or of all topics. Raises CommandError if the cluster does not answer."""
     from confluent_kafka import KafkaException
 
+    from gralha.cli.librdkafka import served
+
     reason = ""
     for timeout_seconds in _METADATA_TIMEOUTS_SECONDS:
         try:
@@ -169,7 +171,7 @@ def topics_of(client: "Producer | Consumer", topic: str | None) -> "dict[str, To
         except KafkaException as error:
             reason = _reason(error.args[0])
             # This calls the error callback, which raises if a new attempt cannot help.
-            client.poll(0)
+            served(client.poll, 0)
     raise CommandError(f"No answer from the cluster: {reason}")
 
 

@@ -192,6 +192,8 @@ class _Sender:
     def send(self, record: LineRecord) -> None:
         from confluent_kafka import KafkaException
 
+        from gralha.cli.librdkafka import served
+
         while True:
             try:
                 self._producer.produce(
@@ -203,7 +205,7 @@ class _Sender:
                 )
                 break
             except BufferError:
-                self._producer.poll(0.1)
+                served(self._producer.poll, 0.1)
             except KafkaException as error:
                 # librdkafka refuses some records at once, for example one that is too large.
                 self._report(error.args[0], record.key, record.value)
@@ -211,10 +213,12 @@ class _Sender:
         if self._sync:
             self.flush()
         else:
-            self._producer.poll(0)
+            served(self._producer.poll, 0)
 
     def flush(self) -> None:
-        self._producer.flush()
+        from gralha.cli.librdkafka import served
+
+        served(self._producer.flush)
 
     def _delivered(self, error: "KafkaError | None", message: "Message") -> None:
         if error is not None:

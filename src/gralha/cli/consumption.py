@@ -103,11 +103,14 @@ def _tell(reason: str) -> None:
 
 def batches(consumer: "Consumer", *, timeout_ms: int | None) -> "Iterator[list[Message]]":
     """Yields batches of at least one message. Ends if no message comes for `timeout_ms`."""
+    from gralha.cli.librdkafka import served
+
+    wait_s = _POLL_SECONDS if timeout_ms is None else min(_POLL_SECONDS, timeout_ms / 1000)
     last_message = time.monotonic()
     while True:
-        first = consumer.poll(_POLL_SECONDS if timeout_ms is None else min(_POLL_SECONDS, timeout_ms / 1000))
+        first = served(consumer.poll, wait_s)
         if first is not None:
-            yield [first, *consumer.consume(_BATCH_SIZE - 1, 0)]
+            yield [first, *served(consumer.consume, _BATCH_SIZE - 1, 0)]
             last_message = time.monotonic()
         elif timeout_ms is not None and (time.monotonic() - last_message) * 1000 >= timeout_ms:
             return

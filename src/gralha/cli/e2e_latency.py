@@ -171,7 +171,7 @@ def _latencies(producer: "Producer", consumer: "Consumer", options: Namespace) -
 def _send(producer: "Producer", topic: str, record: SentRecord) -> None:
     from confluent_kafka import KafkaException
 
-    from gralha.cli.librdkafka import reason_of
+    from gralha.cli.librdkafka import reason_of, served
 
     failures: list[KafkaError] = []
 
@@ -185,22 +185,22 @@ def _send(producer: "Producer", topic: str, record: SentRecord) -> None:
         )
     except KafkaException as failure:
         failures.append(failure.args[0])
-    producer.flush()
+    served(producer.flush)
     if failures:
         raise CommandError(f"A record could not be delivered: {reason_of(failures[0])}")
 
 
 def _receive(consumer: "Consumer") -> "list[Message]":
     """The next message, and all that have come with it."""
-    from gralha.cli.librdkafka import reason_of
+    from gralha.cli.librdkafka import reason_of, served
 
-    first = consumer.poll(_TIMEOUT_MS / 1000)
+    first = served(consumer.poll, _TIMEOUT_MS / 1000)
     if first is None:
         raise CommandError(f"poll() timed out before finding a result (timeout:[{_TIMEOUT_MS}ms])")
     error = first.error()
     if error is not None:
         raise CommandError(f"The topic cannot be read: {reason_of(error)}")
-    return [first, *consumer.consume(_PROGRESS_INTERVAL, 0)]
+    return [first, *served(consumer.consume, _PROGRESS_INTERVAL, 0)]
 
 
 def _received(message: "Message") -> SentRecord:

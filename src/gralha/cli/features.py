@@ -57,6 +57,13 @@ def _parser() -> _Parser:
     )
     describe.add_argument("--node-id", type=int, metavar="ID", help="ask this node (default: any node)")
     add_json_option(describe)
+    _add_changes(commands)
+    _add_levels(commands)
+    return parser
+
+
+def _add_changes(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    """The commands that change levels."""
     upgrade = commands.add_parser(
         "upgrade",
         help="raise the levels of features",
@@ -91,6 +98,10 @@ def _parser() -> _Parser:
         command.add_argument("--unsafe", action="store_true", help="do it even if metadata is lost")
     for command in (upgrade, downgrade, disable):
         command.add_argument("--dry-run", action="store_true", help="only say whether it is possible")
+
+
+def _add_levels(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    """The commands that need no cluster."""
     mapping = commands.add_parser(
         "version-mapping",
         help="show the levels of a release",
@@ -116,7 +127,6 @@ def _parser() -> _Parser:
     )
     for command in (mapping, needs):
         add_json_option(command)
-    return parser
 
 
 def _main(arguments: list[str]) -> int:

@@ -16,6 +16,7 @@ from gralha.cli.program import CommandError
 from gralha.cli.suggestions import did_you_mean
 
 Client = TypeVar("Client")
+Result = TypeVar("Result")
 
 _RENAMED = {
     "fetch.max.wait.ms": "fetch.wait.max.ms",
@@ -106,6 +107,24 @@ def create(client_class: Callable[[dict[str, Any]], Client], settings: dict[str,
                 file=sys.stderr,
             )
             settings = {name: value for name, value in settings.items() if name != unknown[1]}
+
+
+def served(call: Callable[..., Result], *arguments: Any) -> Result:
+    """Calls a function of a client that serves callbacks: poll, consume or flush. Raises KafkaException.
+
+    After a fatal error confluent-kafka sometimes raises the KafkaError itself. It is no exception of Python,
+    so only a bare except catches it.
+    """
+    fatal = None
+    try:
+        return call(*arguments)
+    except Exception:
+        raise
+    except:  # noqa: E722
+        fatal = sys.exc_info()[1]
+    if isinstance(fatal, BaseException):
+        raise fatal
+    raise KafkaException(fatal)
 
 
 def reason_of(error: KafkaError) -> str:

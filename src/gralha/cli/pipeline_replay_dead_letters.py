@@ -9,7 +9,6 @@ continues after the first. All calls use one transactional id: a new call ends t
 earlier one, and an earlier one that still runs is fenced.
 """
 
-import sys
 import time
 from argparse import Namespace
 from collections import Counter
@@ -142,14 +141,16 @@ def _committed(consumer: "Consumer", partitions: "list[TopicPartition]") -> "lis
 
 def batches(consumer: "Consumer", places: "list[tuple[TopicPartition, int]]") -> "Iterator[list[Message]]":
     """The messages between the places. The last offsets may be of transactions, and have no messages."""
+    from gralha.cli.librdkafka import served
+
     ends = {place.partition: end for place, end in places if place.offset < end}
     consumer.assign([place for place, end in places if place.offset < end])
     while ends:
-        first = consumer.poll(TIMEOUT_SECONDS)
+        first = served(consumer.poll, TIMEOUT_SECONDS)
         if first is None:
             raise CommandError(f"The brokers sent no dead letters for {TIMEOUT_SECONDS:.0f} s. Try again.")
         # With a time-out it would wait for a full batch.
-        messages = [first, *consumer.consume(BATCH, timeout=0)]
+        messages = [first, *served(consumer.consume, BATCH, 0)]
         wanted = []
         for message in messages:
             partition, offset = message.partition() or 0, message.offset() or 0
@@ -200,27 +201,6 @@ def _abort(producer: "Producer") -> None:
             raise
 
 
-def _flush(producer: "Producer") -> None:
-    """Waits until everything is acknowledged. Raises KafkaException.
-
-    If deliveries fail after a fatal error, confluent-kafka sometimes raises the KafkaError itself. It is no
-    exception of Python, so only a bare except catches it.
-    """
-    from confluent_kafka import KafkaException
-
-    fatal = None
-    try:
-        producer.flush()
-    except Exception:
-        raise
-    except:  # noqa: E722
-        fatal = sys.exc_info()[1]
-    if fatal is not None:
-        if isinstance(fatal, KeyboardInterrupt | SystemExit):
-            raise fatal
-        raise KafkaException(fatal)
-
-
 def _commit(producer: "Producer", consumer: "Consumer", messages: "list[Message]") -> None:
     """Commits the records and the offsets after the messages, in one transaction."""
     from confluent_kafka import TopicPartition
@@ -264,6 +244,8 @@ class _Replay:
 
     def add(self, messages: "list[Message]") -> None:
         """Replays the messages. Returns when the brokers have acknowledged them."""
+        from gralha.cli.librdkafka import served
+
         for message in messages:
             found = letter(_headers(message))
             if found is None or found.origin.pipeline != self.pipeline:
@@ -273,7 +255,7 @@ class _Replay:
             else:
                 self._write(message, found)
         if self.producer is not None:
-            _flush(self.producer)
+            served(self.producer.flush)
         if self._failure is not None:
             raise CommandError(
                 f"{self._failure}. The dead letters of this batch stay where they are: call it again."
@@ -285,6 +267,8 @@ class _Replay:
         self.examples.append(f"  {origin}: {origin.reason}")
         if self.producer is None:
             return
+        from gralha.cli.librdkafka import served
+
         more: dict[str, Any] = {}
         if origin.timestamp_ms is not None and origin.timestamp_ms >= 0:
             more["timestamp"] = origin.timestamp_ms
@@ -302,7 +286,7 @@ class _Replay:
                 )
                 return
             except BufferError:
-                self.producer.poll(0.1)
+                served(self.producer.poll, 0.1)
 
     def _count(self, topic: str) -> int:
         """The number of partitions of a topic of origin. Fails if it is gone."""

@@ -89,17 +89,24 @@ def _parser() -> _Parser:
         help="show the identity of the node's folders",
         examples=["kafka-storage info --config server.properties"],
     )
-    formatting = commands.add_parser(
-        "format",
-        help="format empty folders for this node",
-        examples=[
-            _FORMAT,
-            (
-                "kafka-storage format --config server.properties --cluster-id NJEgyRHsTaKRqkQrLcCbrw "
-                "--standalone"
-            ),
-        ],
+    add_json_option(info)
+    _add_config(info)
+    _add_format(commands)
+    _add_levels(commands)
+    commands.add_parser(
+        "random-uuid",
+        help="print a random UUID, for example for a new cluster",
+        examples=["kafka-storage random-uuid"],
     )
+    return parser
+
+
+def _add_config(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--config", "-c", required=True, metavar="FILE", help="the node's server.properties")
+
+
+def _add_levels(commands: argparse._SubParsersAction[_Parser]) -> None:
+    """The commands about the levels of features."""
     mapping = commands.add_parser(
         "version-mapping",
         help="show the levels of a release",
@@ -125,17 +132,23 @@ def _parser() -> _Parser:
         metavar="NAME=LEVEL",
         help="a feature and its level; may be given many times",
     )
-    commands.add_parser(
-        "random-uuid",
-        help="print a random UUID, for example for a new cluster",
-        examples=["kafka-storage random-uuid"],
-    )
-    for command in (info, mapping, needs):
+    for command in (mapping, needs):
         add_json_option(command)
-    for command in (info, formatting):
-        command.add_argument(
-            "--config", "-c", required=True, metavar="FILE", help="the node's server.properties"
-        )
+
+
+def _add_format(commands: argparse._SubParsersAction[_Parser]) -> None:
+    formatting = commands.add_parser(
+        "format",
+        help="format empty folders for this node",
+        examples=[
+            _FORMAT,
+            (
+                "kafka-storage format --config server.properties --cluster-id NJEgyRHsTaKRqkQrLcCbrw "
+                "--standalone"
+            ),
+        ],
+    )
+    _add_config(formatting)
     formatting.add_argument("--cluster-id", "-t", required=True, metavar="ID", help="the cluster's id")
     formatting.add_argument(
         "--ignore-formatted", "-g", action="store_true", help="skip folders that are formatted already"
@@ -158,6 +171,11 @@ def _parser() -> _Parser:
         help="a user for SCRAM-SHA-256 or SCRAM-SHA-512, who exists from the beginning; may be given many "
         "times, and the same for each controller",
     )
+    _add_quorum(formatting)
+
+
+def _add_quorum(formatting: argparse.ArgumentParser) -> None:
+    """The options that say how a dynamic quorum begins."""
     quorum = formatting.add_mutually_exclusive_group()
     quorum.add_argument(
         "--standalone", "-s", action="store_true", help="this controller is the only one of a dynamic quorum"
@@ -171,7 +189,6 @@ def _parser() -> _Parser:
         metavar="ID@HOST:PORT:DIRECTORY,...",
         help="the controllers of a dynamic quorum; the same for each of its nodes",
     )
-    return parser
 
 
 def _load(path: str) -> NodeConfig:

@@ -143,12 +143,14 @@ class VerifiableConsumer:
         return bool(0 <= self._options.max_messages <= self._consumed)
 
     def _read(self) -> None:
+        from gralha.cli.librdkafka import served
+
         self._consumer.subscribe([self._options.topic], on_assign=_assigned, on_revoke=_revoked)
         while not self._stop and not self._finished:
-            first = self._consumer.poll(_POLL_SECONDS)
+            first = served(self._consumer.poll, _POLL_SECONDS)
             if first is None:
                 continue
-            messages = [first, *self._consumer.consume(_BATCH_SIZE - 1, 0)]
+            messages = [first, *served(self._consumer.consume, _BATCH_SIZE - 1, 0)]
             offsets = self._announce_records([message for message in messages if _is_record(message)])
             if offsets and not self._options.enable_autocommit:
                 self._commit(offsets)

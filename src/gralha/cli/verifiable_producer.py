@@ -142,13 +142,15 @@ class VerifiableProducer:
 
     def run(self) -> None:
         """Sends records until there are enough or a signal comes. The last events come in any case."""
+        from gralha.cli.librdkafka import served
+
         announce("startup_complete")
         try:
             while not self._stop and self._sent != self._options.max_messages:
                 self._send(self._next_key(), self._next_value())
                 self._wait()
         finally:
-            while self._producer.flush(_POLL_SECONDS):
+            while served(self._producer.flush, _POLL_SECONDS):
                 pass
             announce("shutdown_complete")
             self._announce_totals()
@@ -183,6 +185,8 @@ class VerifiableProducer:
     def _send(self, key: str | None, value: str) -> None:
         from confluent_kafka import KafkaException
 
+        from gralha.cli.librdkafka import served
+
         self._sent += 1
         timestamp = self._next_timestamp()
 
@@ -199,12 +203,12 @@ class VerifiableProducer:
                 )
                 break
             except BufferError:
-                self._producer.poll(_POLL_SECONDS)
+                served(self._producer.poll, _POLL_SECONDS)
             except KafkaException as failure:
                 # librdkafka refuses some records at once, for example one that is too large.
                 self._announce_failure(key, value, failure.args[0])
                 break
-        self._producer.poll(0)
+        served(self._producer.poll, 0)
 
     def _announce_success(self, key: str | None, value: str, message: "Message") -> None:
         self._acked += 1
@@ -233,12 +237,14 @@ class VerifiableProducer:
 
     def _wait(self) -> None:
         """Waits until the next record is due, and announces deliveries in this time."""
+        from gralha.cli.librdkafka import served
+
         rate = self._options.throughput
         if rate < 0 or self._sent == self._options.max_messages:
             return
         due = math.inf if rate == 0 else self._started + self._sent / rate
         while not self._stop and (remaining := due - time.time()) > 0:
-            self._producer.poll(min(remaining, _POLL_SECONDS))
+            served(self._producer.poll, min(remaining, _POLL_SECONDS))
 
 
 def exception_name(code: int) -> str:

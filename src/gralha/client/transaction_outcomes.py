@@ -82,8 +82,16 @@ class OutcomeReader:
     """Looks up transactions in partitions."""
 
     def __init__(
-        self, cluster: Cluster, settings: ClientSettings, sleep: Callable[[float], None] = time.sleep
+        self,
+        cluster: Cluster,
+        settings: ClientSettings,
+        deadline: float | None = None,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
+        """`deadline` is how long to wait for markers, by the monotonic clock. By default each look-up waits
+        for `PATIENCE_S`.
+        """
+        self._deadline = deadline
         quick = replace(settings, isolation_level=READ_UNCOMMITTED, fetch_min_bytes=0, fetch_max_wait_ms=0)
         self._fetcher = PartitionFetcher(cluster, quick, sleep)
         self._sleep = sleep
@@ -94,7 +102,7 @@ class OutcomeReader:
         Raises KafkaError or ClientError if the partition cannot be read at the moment.
         """
         search = MarkerSearch(handle, first)
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + PATIENCE_S if self._deadline is None else self._deadline
         try:
             while True:
                 answer = self._fetcher.fetch(partition, search.next_offset)

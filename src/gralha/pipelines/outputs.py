@@ -26,6 +26,7 @@ from gralha.pipelines.declaration import (
 from gralha.pipelines.errors import PipelineError
 from gralha.pipelines.explanations import did_you_mean
 from gralha.spark.input_progress import InputProgress, to_option
+from gralha.spark.task_writers import QUERY_PROPERTY
 
 # Null fields are written as null, so that a reader sees every column of every row.
 JSON_OPTIONS: Final = {"ignoreNullFields": "false"}
@@ -71,11 +72,13 @@ def batch_writer(
     checkpoint_id: str,
     kafka: Mapping[str, str],
     progress: Callable[[DataFrame, int], InputProgress] | None = None,
+    is_like_sink: bool = False,
 ) -> Callable[[DataFrame, int], None]:
     """The function for `foreachBatch`. It writes a batch to every output.
 
     With `progress` the last topic that is written carries the offsets of the consumer group. They count when
-    all other outputs are written.
+    all other outputs are written. With `is_like_sink` the only output has the key of the streaming sink in
+    the log of decisions, so that either of them may continue the other's checkpoint.
     """
     outputs = pipeline.outputs
     is_exactly_once = pipeline.guarantee == EXACTLY_ONCE
@@ -92,6 +95,8 @@ def batch_writer(
             return options
         # Two outputs may be the same topic.
         application = f"{pipeline.name}-{checkpoint_id}-{place}"
+        if is_like_sink:
+            application = batch.sparkSession.sparkContext.getLocalProperty(QUERY_PROPERTY) or ""
         return {
             **options,
             "deliveryGuarantee": EXACTLY_ONCE_OPTION,

@@ -78,10 +78,9 @@ def _writer(plan: Plan, rows: DataFrame, kafka: Mapping[str, str]) -> DataStream
     # In Spark a sink in Python can only append. Other modes are written batch by batch.
     appends = plan.pipeline.output_mode == "append" and len(plan.pipeline.outputs) == 1
     has_offsets = rides_with_decisions(plan.pipeline)
-    if has_offsets and not is_on_this_machine(plan.checkpoint):
-        # The sink cannot read the checkpoint. The driver can, through Spark.
-        appends = False
-    if appends and isinstance(only, TopicOutput):
+    # The sink cannot read a checkpoint on another file system. The driver can, through Spark.
+    is_readable = not has_offsets or is_on_this_machine(plan.checkpoint)
+    if appends and is_readable and isinstance(only, TopicOutput):
         options = outputs.topic_options(only, kafka)
         if plan.pipeline.guarantee == EXACTLY_ONCE:
             options["deliveryGuarantee"] = outputs.EXACTLY_ONCE_OPTION
@@ -95,6 +94,7 @@ def _writer(plan: Plan, rows: DataFrame, kafka: Mapping[str, str]) -> DataStream
         checkpoint_id=checkpoint_id,
         kafka=kafka,
         progress=partial(_progress, plan) if has_offsets else None,
+        is_like_sink=appends and isinstance(only, TopicOutput),
     )
     return rows.writeStream.foreachBatch(write)
 

@@ -12,7 +12,7 @@ E = TypeVar("E", bound=IntEnum)
 
 
 class ResourceType(IntEnum):
-    """What an ACL is about. ANY is for filters only."""
+    """The types of resources that ACLs name. ANY is for filters only."""
 
     UNKNOWN = 0
     ANY = 1

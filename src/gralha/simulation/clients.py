@@ -6,9 +6,11 @@ A client asks for metadata again after every error. The clients are in `producer
 
 import asyncio
 from random import Random
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
+from gralha.broker.peer_login import peer_login
 from gralha.broker.peers import Address, PeerConnections
+from gralha.broker.sasl_settings import SaslLogin
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.message import Message
 from gralha.protocol.messages.create_topics import (
@@ -27,19 +29,26 @@ BACKOFF_S: Final = (0.05, 0.15)
 FETCH_VERSION: Final = 12
 
 
+class Bootstrap(NamedTuple):
+    """The addresses that a client knows first, and how it logs in there."""
+
+    addresses: list[Address]
+    login: SaslLogin | None = None
+
+
 class Client:
     """A client, and its knowledge of the cluster."""
 
-    def __init__(self, name: str, bootstrap: list[Address], topic: str, random: Random) -> None:
+    def __init__(self, name: str, bootstrap: Bootstrap, topic: str, random: Random) -> None:
         self.name = name
         self.topic = topic
         self.random = random
         self.leaders: dict[int, tuple[int, int]] = {}  # by partition: the leader and its epoch
         self.is_stopping = False
-        self._bootstrap = bootstrap
+        self._bootstrap = bootstrap.addresses
         self._addresses: dict[int, Address] = {}
         self.topic_id = ZERO_UUID
-        self.peers = PeerConnections(name, self._address)
+        self.peers = PeerConnections(name, self._address, login=peer_login(bootstrap.login, random))
 
     def _address(self, node_id: int) -> Address | None:
         """The address of a node. Negative ids stand for the bootstrap addresses."""

@@ -19,8 +19,9 @@ from gralha.broker.node import Node
 from gralha.broker.start_error import StartError
 from gralha.metadata.formatting import FormatPlan, format_folders, random_uuid
 from gralha.protocol.primitives import uuid_to_string
+from gralha.simulation import secured
 from gralha.simulation.cleaner import SteppedCleaner
-from gralha.simulation.clients import Client
+from gralha.simulation.clients import Bootstrap, Client
 from gralha.simulation.consumer import Consumer
 from gralha.simulation.disk import HostDisk
 from gralha.simulation.history import Anomaly, Event, summary
@@ -69,6 +70,9 @@ class Settings:
     transform_members: int = 0
     # Whether partitions move to other brokers all the time.
     reassigns: bool = False
+    # The length of sessions. If it is not 0, all listeners of the nodes use SASL, and there are rights,
+    # guests, an administrator and a stranger (`guests.py`).
+    session_s: float = 0.0
     # The average pause of a producer between two sends to a partition.
     pause_s: float = 0.25
     seconds: float = 60.0
@@ -115,6 +119,10 @@ class SimulatedNode:
     @property
     def is_running(self) -> bool:
         return self.host.loop is not None and not self.host.loop.is_dead
+
+    @property
+    def is_frozen(self) -> bool:
+        return self.host.loop is not None and self.host.loop.is_frozen
 
     @property
     def address(self) -> tuple[str, int]:
@@ -234,9 +242,13 @@ class SimulatedCluster:
             "listeners": f"PLAINTEXT://{host}:{CLIENT_PORT}",
             **self.settings.node_configs,
         }
-        if self.settings.brokers > 1:
+        if self.settings.session_s:
+            lines |= secured.node_lines(host, CLIENT_PORT, CONTROLLER_PORT)
+            lines["connections.max.reauth.ms"] = str(int(self.settings.session_s * 1000))
+        elif self.settings.brokers > 1:
             lines["listeners"] += f",CONTROLLER://{host}:{CONTROLLER_PORT}"
             lines["controller.listener.names"] = "CONTROLLER"
+        if self.settings.brokers > 1:
             lines["controller.quorum.voters"] = ",".join(
                 f"{node.node_id}@{node.host.address}:{CONTROLLER_PORT}" for node in self.nodes.values()
             )
@@ -245,8 +257,9 @@ class SimulatedCluster:
 
     def format(self) -> None:
         """Format the data folders of all nodes, as `kafka-storage format` does."""
+        records = secured.first_records(self.world.random("users")) if self.settings.session_s else []
         for node in self.nodes.values():
-            plan = FormatPlan(self.cluster_id, node.node_id, [DATA_FOLDER], DATA_FOLDER)
+            plan = FormatPlan(self.cluster_id, node.node_id, [DATA_FOLDER], DATA_FOLDER, records=records)
             disk = node.disk.mount()
             for _ in format_folders(disk, plan, node.clock(), node.random):
                 pass
@@ -274,8 +287,9 @@ class SimulatedCluster:
         host = self.network.add_host(f"10.0.1.{self._clients}")
         return host.start_process(f"client {self._clients}")
 
-    def bootstrap(self) -> list[tuple[str, int]]:
-        return [node.address for node in self.nodes.values()]
+    def bootstrap(self) -> Bootstrap:
+        login = secured.login_of(secured.LOAD) if self.settings.session_s else None
+        return Bootstrap([node.address for node in self.nodes.values()], login)
 
     def run_client(self, work: Callable[[], Coroutine[Any, Any, None]]) -> "asyncio.Task[None]":
         """Run a client on its own host."""
@@ -372,6 +386,9 @@ class Report:
     # How many offsets groups committed, and how many transactions were committed.
     commits: int = 0
     transactions: int = 0
+    # How many requests of guests were allowed, and how many of guests and strangers were refused.
+    allowed: int = 0
+    refused: int = 0
 
     @property
     def is_good(self) -> bool:
@@ -383,7 +400,8 @@ class Report:
         return (
             f"seed {self.seed}: {self.acknowledged} of {self.sent} records acknowledged, "
             f"{self.commits} offsets and {self.transactions} transactions committed "
-            f"in {self.virtual_s:.0f} s with {faults}; "
+            + (f"{self.allowed} requests of guests allowed, {self.refused} refused " if self.refused else "")
+            + f"in {self.virtual_s:.0f} s with {faults}; "
             f"{summary(self.anomalies)}, "
             f"{len(self.failures)} failures" + "".join(f"\n  {line}" for line in found)
         )

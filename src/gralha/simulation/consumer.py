@@ -10,7 +10,6 @@ from collections.abc import Callable
 from random import Random
 from typing import Final, cast
 
-from gralha.broker.peers import Address
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.fetch_numbers import READ_COMMITTED, READ_UNCOMMITTED
 from gralha.protocol.messages.fetch import FetchResponse, PartitionData
@@ -22,7 +21,7 @@ from gralha.protocol.messages.list_offsets import (
 )
 from gralha.protocol.records import Record
 from gralha.protocol.special_timestamps import EARLIEST, LATEST
-from gralha.simulation.clients import FETCH_VERSION, REQUEST_TIMEOUT_MS, Client
+from gralha.simulation.clients import FETCH_VERSION, REQUEST_TIMEOUT_MS, Bootstrap, Client
 from gralha.simulation.fetch_session import FetchSession, Wanted, fetch_request
 from gralha.simulation.history import Event, Poll, Seek
 from gralha.simulation.reading import read_records
@@ -43,7 +42,7 @@ class Consumer(Client):
     def __init__(
         self,
         name: str,
-        bootstrap: list[Address],
+        bootstrap: Bootstrap,
         topic: str,
         random: Random,
         record: Callable[[Event], None],

@@ -8,13 +8,13 @@ response that lists it until the heartbeat that reports its revocation, but not 
 from random import Random
 from typing import Final, cast
 
-from gralha.broker.peers import Address
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
+from gralha.simulation.clients import Bootstrap
 from gralha.simulation.members import REBALANCE_S, SESSION_S, GroupMember, GroupWorld
 
 JOIN_EPOCH: Final = 0
@@ -25,7 +25,7 @@ class ConsumerMember(GroupMember):
     is_classic = False
 
     def __init__(
-        self, name: str, bootstrap: list[Address], topic: str, random: Random, world: GroupWorld, group: str
+        self, name: str, bootstrap: Bootstrap, topic: str, random: Random, world: GroupWorld, group: str
     ) -> None:
         super().__init__(name, bootstrap, topic, random, world, group)
         # The partitions that the member owns, and since when.

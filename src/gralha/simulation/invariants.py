@@ -17,6 +17,7 @@
     fenced-in-sync        a fenced broker is in no ISR, unless it is the last one there
     healthy-fenced        no broker is fenced without a fault in the cluster
     needless-election     the quorum elects no leader without a fault in the cluster
+    session-ran-out       a node logs in again before its session with another node ends, without a fault
     lives-on              a process whose controller has failed ends soon, unless it is being stopped
     offline               no partition counts as damaged, because no fault damages synced data
 
@@ -26,17 +27,21 @@ The checks only read: they do not change the run or its trace.
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from gralha.broker.login import State
+from gralha.broker.node import Node
 from gralha.metadata.image import MetadataImage
 from gralha.protocol.batches import batches
 from gralha.protocol.errors import CorruptMessageError, KafkaError
 from gralha.raft.quorum_state import NOBODY, ElectionState
 from gralha.raft.snapshots import SnapshotId
 from gralha.simulation.cluster import TOPIC, SimulatedCluster, SimulatedNode
+from gralha.simulation.secured import NODE, principal_of
 from gralha.simulation.topic_checks import Starts
 from gralha.storage.disk import DiskError
 from gralha.storage.log import Log
 
 QUORUM: Final = "__cluster_metadata-0"
+NODE_PRINCIPAL: Final = principal_of(NODE)
 READ_BYTES: Final = 1024 * 1024
 # Twice 1.5 x the fetch timeout, and some more: see `Leadership.heard`.
 GIVING_UP_S: Final = 7.0
@@ -124,6 +129,8 @@ class Invariants:
             for broker in node._controller.image.brokers.values():
                 if broker.fenced and broker.id in self.cluster.nodes:
                     self._break("healthy-fenced", replica, f"broker {broker.id}")
+            for host in _expired_sessions(node):
+                self._break("session-ran-out", replica, f"the session of {host}")
 
     def look_at_everything(self) -> None:
         """Check the whole logs at the end of a run, not only their new batches."""
@@ -295,6 +302,14 @@ class Invariants:
         holders = sum(replica.log.log_end_offset >= highest for replica in quorum)
         if holders <= len(quorum) // 2:
             self._break("not-on-a-majority", quorum[0], f"{holders} have everything below {highest}")
+
+
+def _expired_sessions(node: Node) -> Iterator[str]:
+    """The addresses of nodes that are connected to this one, and whose session has ended."""
+    for connection in [*node._server.connections(), *node._controller_server.connections()]:
+        login = connection.peer.login
+        if login is not None and login.state is State.EXPIRED and connection.peer.principal == NODE_PRINCIPAL:
+            yield connection.peer.host
 
 
 def _new_batches(replica: Replica, start: int) -> Iterator[tuple[int, int, int, int]]:

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from random import Random
 from typing import Final, Protocol, cast
 
-from gralha.broker.peers import Address
 from gralha.protocol.batches import batches
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.message import Message
@@ -31,7 +30,7 @@ from gralha.protocol.messages.offset_fetch import (
     OffsetFetchResponse,
 )
 from gralha.protocol.records import decode_records
-from gralha.simulation.clients import FETCH_VERSION, Client
+from gralha.simulation.clients import FETCH_VERSION, Bootstrap, Client
 from gralha.simulation.fetch_session import FetchSession, Wanted
 from gralha.simulation.group_history import Commit, Fetched, GroupEvent, Owned
 from gralha.simulation.history import Event, Outcome, Poll, Seek
@@ -75,7 +74,7 @@ class GroupMember(Client):
     is_classic = True
 
     def __init__(
-        self, name: str, bootstrap: list[Address], topic: str, random: Random, world: GroupWorld, group: str
+        self, name: str, bootstrap: Bootstrap, topic: str, random: Random, world: GroupWorld, group: str
     ) -> None:
         super().__init__(name, bootstrap, topic, random)
         self.group = group

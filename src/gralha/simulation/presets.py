@@ -179,6 +179,22 @@ QUIET: Final = replace(
     consumers=1,
     node_configs={**ANY_CLOCK, "connections.max.idle.ms": "8000"},
 )
+# Three nodes whose listeners use SASL, with rights. Users and rights change all the time. Nodes that were
+# away for some seconds learn them from a snapshot.
+SECURED: Final = replace(
+    THREE,
+    session_s=5,
+    seconds=45,
+    pause_s=0.5,
+    consumers=1,
+    node_configs={
+        **OFTEN,
+        "metadata.log.max.record.bytes.between.snapshots": "1000",
+        "metadata.max.retention.bytes": "1500",
+    },
+)
+SECURED_GROUP: Final = replace(TRANSFORMING_GROUP, session_s=5)
+SECURED_QUIET: Final = replace(QUIET, session_s=10, seconds=300)
 
 PRESETS: Final[dict[str, Settings]] = {
     "flushed": FLUSHED,
@@ -195,4 +211,7 @@ PRESETS: Final[dict[str, Settings]] = {
     "reassignment": REASSIGNMENT,
     "moving-transactions": MOVING_TRANSACTIONS,
     "quiet": QUIET,
+    "secured": SECURED,
+    "secured-transforming-group": SECURED_GROUP,
+    "secured-quiet": SECURED_QUIET,
 }

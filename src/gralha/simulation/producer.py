@@ -16,7 +16,6 @@ from collections.abc import Callable
 from random import Random
 from typing import Final, cast
 
-from gralha.broker.peers import Address
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from gralha.protocol.messages.produce import (
@@ -28,7 +27,7 @@ from gralha.protocol.messages.produce import (
 )
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record
-from gralha.simulation.clients import REQUEST_TIMEOUT_MS, Client
+from gralha.simulation.clients import REQUEST_TIMEOUT_MS, Bootstrap, Client
 from gralha.simulation.history import Event, Outcome, Send
 from gralha.simulation.shapes import Shape, Shapes
 
@@ -91,7 +90,7 @@ class Producer(Client):
     def __init__(
         self,
         name: str,
-        bootstrap: list[Address],
+        bootstrap: Bootstrap,
         topic: str,
         random: Random,
         record: Callable[[Event], None],

@@ -8,7 +8,6 @@ import asyncio
 from random import Random
 from typing import Final, cast
 
-from gralha.broker.peers import Address
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -17,7 +16,7 @@ from gralha.protocol.messages.alter_partition_reassignments import (
     ReassignableTopic,
 )
 from gralha.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from gralha.simulation.clients import REQUEST_TIMEOUT_MS, Client
+from gralha.simulation.clients import REQUEST_TIMEOUT_MS, Bootstrap, Client
 
 PAUSE_S: Final = (2.0, 8.0)
 
@@ -25,7 +24,7 @@ Places = dict[int, list[int]]
 
 
 class Reassigner(Client):
-    def __init__(self, bootstrap: list[Address], topic: str, random: Random, brokers: list[int]) -> None:
+    def __init__(self, bootstrap: Bootstrap, topic: str, random: Random, brokers: list[int]) -> None:
         super().__init__("reassigner", bootstrap, topic, random)
         self.replication_factor = 3
         self.accepted = 0

@@ -16,6 +16,7 @@ from gralha.simulation.cluster import (
 )
 from gralha.simulation.consumer import Consumer
 from gralha.simulation.groups import SimulatedGroups
+from gralha.simulation.guests import SimulatedGuests
 from gralha.simulation.history import Anomaly, Send, check
 from gralha.simulation.invariants import Invariants
 from gralha.simulation.loop import no_threads
@@ -23,6 +24,7 @@ from gralha.simulation.nemesis import Nemesis
 from gralha.simulation.open_transactions import OpenTransactions
 from gralha.simulation.producer import Producer
 from gralha.simulation.reassignments import Reassignments
+from gralha.simulation.secured import GUEST_PARTITIONS, GUEST_TOPIC
 from gralha.simulation.topic_checks import Starts, check_compacted, check_retained
 from gralha.simulation.transactions import (
     FINAL_OUTPUTS,
@@ -69,8 +71,9 @@ def _run(cluster: SimulatedCluster, invariants: Invariants) -> Report:
     ]
     groups = SimulatedGroups(cluster)
     transactions = SimulatedTransactions(cluster)
+    guests = SimulatedGuests(cluster)
     if cluster.run_until(topics_made.done, STARTING_S, "the topics are made"):
-        struck = _load(cluster, producers, consumers, groups, transactions)
+        struck = _load(cluster, producers, consumers, groups, transactions, guests)
     if not settings.may_lose:
         invariants.look_at_everything()
         invariants.look_at_quorum()
@@ -87,6 +90,8 @@ def _run(cluster: SimulatedCluster, invariants: Invariants) -> Report:
         world.trace.lines(),
         groups.commits,
         transactions.committed,
+        guests.acted,
+        guests.refused,
     )
 
 
@@ -97,6 +102,8 @@ async def _create_topics(cluster: SimulatedCluster) -> None:
     if settings.transforms:
         output = cluster.new_client("output admin", OUTPUT_TOPIC)
         await output.create_topic(OUTPUT_PARTITIONS, factor, settings.topic_configs)
+    if settings.session_s:
+        await cluster.new_client("guest admin", GUEST_TOPIC).create_topic(GUEST_PARTITIONS, factor, {})
     if settings.brokers > 1:
         await cluster.new_client("idle admin", IDLE_TOPIC).create_topic(IDLE_PARTITIONS, factor, {})
 
@@ -116,9 +123,11 @@ def _load(
     consumers: list[Consumer],
     groups: SimulatedGroups,
     transactions: SimulatedTransactions,
+    guests: SimulatedGuests,
 ) -> dict[str, int]:
     groups.start()
     transactions.start()
+    guests.start()
     reassignments = Reassignments(cluster)
     reassignments.start()
     writing = [cluster.run_client(producer.run) for producer in producers]
@@ -128,6 +137,7 @@ def _load(
     cluster.mend()
     cluster.run_until(lambda: cluster.all_ready, FINISHING_S, "all nodes are ready")
     reassignments.finish()
+    guests.finish()
     acknowledged = [producer.acknowledged for producer in producers]
     cluster.run_until(
         lambda: all(
@@ -147,7 +157,7 @@ def _load(
     groups.finish()
     cluster.run_until(lambda: cluster.all_in_sync, FINISHING_S, "all replicas are in sync")
     reading += _read_everything(cluster)
-    for task in [*writing, *reading, *groups.tasks, *transactions.tasks, *reassignments.tasks]:
+    for task in [*writing, *reading, *groups.tasks, *transactions.tasks, *reassignments.tasks, *guests.tasks]:
         if task.done() and task.exception() is not None:
             cluster.world.fail(f"a client ended: {task.exception()!r}")
     return nemesis.struck

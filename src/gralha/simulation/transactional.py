@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final, Protocol, cast
 
-from gralha.broker.peers import Address
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.message import Message
 from gralha.protocol.messages.add_partitions_to_txn import (
@@ -38,7 +37,7 @@ from gralha.protocol.messages.produce import (
 )
 from gralha.protocol.primitives import RecordBytes
 from gralha.protocol.records import Record
-from gralha.simulation.clients import Client
+from gralha.simulation.clients import Bootstrap, Client
 from gralha.simulation.history import Event, Outcome, Send, TransactionEnd
 from gralha.simulation.shapes import Shapes
 from gralha.simulation.transaction_history import Began, Used
@@ -126,7 +125,7 @@ class TransactionalLife(Client):
         self,
         identity: Identity,
         number: int,
-        bootstrap: list[Address],
+        bootstrap: Bootstrap,
         topic: str,
         random: Random,
         world: TransactionWorld,

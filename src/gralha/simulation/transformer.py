@@ -8,7 +8,6 @@ fences the one before it, and begins at the offset that was committed last.
 from random import Random
 from typing import Final, cast
 
-from gralha.broker.peers import Address
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.fetch_numbers import READ_COMMITTED
 from gralha.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
@@ -25,7 +24,7 @@ from gralha.protocol.messages.txn_offset_commit import (
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
-from gralha.simulation.clients import FETCH_VERSION, Client
+from gralha.simulation.clients import FETCH_VERSION, Bootstrap, Client
 from gralha.simulation.fetch_session import Wanted, fetch_request
 from gralha.simulation.history import Poll, Seek
 from gralha.simulation.members import OFFSET_FETCH_VERSION
@@ -52,7 +51,7 @@ class TransformerLife(TransactionalLife):
         self,
         identity: Identity,
         number: int,
-        bootstrap: list[Address],
+        bootstrap: Bootstrap,
         topic: str,
         random: Random,
         world: TransactionWorld,

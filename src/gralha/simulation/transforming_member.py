@@ -13,10 +13,10 @@ import asyncio
 from random import Random
 from typing import Final
 
-from gralha.broker.peers import Address
 from gralha.protocol.errors import ErrorCode
 from gralha.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from gralha.simulation.classic_member import ClassicMember
+from gralha.simulation.clients import Bootstrap
 from gralha.simulation.consumer_member import ConsumerMember
 from gralha.simulation.group_history import GroupEvent
 from gralha.simulation.history import Event
@@ -68,7 +68,7 @@ class TransformingMember(TransformerLife):
         self,
         identity: Identity,
         number: int,
-        bootstrap: list[Address],
+        bootstrap: Bootstrap,
         topic: str,
         random: Random,
         world: TransactionWorld,

@@ -196,7 +196,7 @@ class BatchCommit:
             raise _partly(decision, by_outcome)
 
     def _repeated(self, batch: int) -> str:
-        """What somebody has to do to have a batch repeated."""
+        """How to have a batch repeated, for a person."""
         if self._identity.is_batch_write:
             return f"write txnVersion {batch} again, before any later one."
         return "start the query again, and it repeats the batch."

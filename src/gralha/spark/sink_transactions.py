@@ -2,7 +2,9 @@
 
 import logging
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from typing import Final
 
@@ -16,7 +18,7 @@ from gralha.client.errors import (
 )
 from gralha.client.settings import ClientSettings
 from gralha.client.transaction_calls import TransactionCalls
-from gralha.client.transaction_outcomes import LoggedOutcome, OutcomeReader
+from gralha.client.transaction_outcomes import PATIENCE_S, LoggedOutcome, OutcomeReader
 from gralha.client.transaction_state import TransactionHandle
 from gralha.client.transaction_values import TransactionDescription, TransactionListing
 from gralha.client.transactional_calls import TransactionalCalls
@@ -25,6 +27,8 @@ from gralha.spark.transactional_ids import VERSIONS, SinkKey
 
 logger = logging.getLogger(__name__)
 
+# How many transactions are looked up at the same time.
+LOOK_UPS_AT_ONCE: Final = 16
 ONGOING: Final = "Ongoing"
 _ABORTED_STATES: Final = ("PrepareAbort", "CompleteAbort")
 _COMPLETE_STATES: Final = ("CompleteCommit", "CompleteAbort")
@@ -53,11 +57,15 @@ class SinkTransactions:
     def __init__(self, settings: ClientSettings, key: SinkKey) -> None:
         self._key = key
         self._settings = settings
-        self._cluster = Cluster.of(
-            settings, api_timeout_ms=settings.default_api_timeout_ms, waits_for_first_answer=True
-        )
+        self._cluster = self._new_cluster()
         self._ending = TransactionalCalls(self._cluster)
         self._looking = TransactionCalls(self._cluster)
+
+    def _new_cluster(self) -> Cluster:
+        settings = self._settings
+        return Cluster.of(
+            settings, api_timeout_ms=settings.default_api_timeout_ms, waits_for_first_answer=True
+        )
 
     def close(self) -> None:
         """Closes the connections."""
@@ -156,14 +164,38 @@ class SinkTransactions:
         """
         if not tasks:
             return {}
-        with OutcomeReader(self._cluster, self._settings) as reader:
-            found = {one: _in_partitions(one, reader) for one in tasks}
+        # Markers come a moment after the end of a transaction, and all of these have ended by now.
+        deadline = time.monotonic() + PATIENCE_S
+        with ThreadPoolExecutor(min(len(tasks), LOOK_UPS_AT_ONCE)) as threads:
+            outcomes = threads.map(lambda one: self._in_partitions(one, deadline), tasks)
+            found = dict(zip(tasks, outcomes, strict=True))
         unknown = [one for one, outcome in found.items() if outcome not in _LOGGED.values()]
         described = self.describe([one.handle.transactional_id for one in unknown]) if unknown else {}
         for one in unknown:
             if self._is_aborted(one.handle, described[one.handle.transactional_id]):
                 found[one] = CommitResult.ABORTED
         return found
+
+    def _in_partitions(self, task: TaskTransaction, deadline: float) -> CommitResult:
+        """A transaction ends in all of its partitions in the same way, so one that knows is enough.
+
+        UNFINISHED if another attempt may tell more, UNKNOWN if not. A cluster is used from one thread, so
+        each look-up has connections of its own.
+        """
+        answer = CommitResult.UNKNOWN
+        with self._new_cluster() as cluster, OutcomeReader(cluster, self._settings, deadline) as reader:
+            for first in task.first_records:
+                try:
+                    found = reader.outcome(task.handle, first.partition, first.offset)
+                except (ClientError, KafkaError) as error:
+                    logger.warning("The end of the transaction of %s cannot be looked up: %s", task, error)
+                    answer = CommitResult.UNFINISHED
+                    continue
+                if found in _LOGGED:
+                    return _LOGGED[found]
+                if found is LoggedOutcome.OPEN:
+                    answer = CommitResult.UNFINISHED
+        return answer
 
     def _is_aborted(self, handle: TransactionHandle, found: TransactionDescription | KafkaError) -> bool:
         """Returns True if the coordinator still knows the transaction, and has aborted it.
@@ -199,23 +231,3 @@ def has_ended(handle: TransactionHandle, found: TransactionDescription | KafkaEr
     if found.producer_epoch == handle.producer_epoch:
         return found.state in _COMPLETE_STATES
     return found.producer_epoch > handle.producer_epoch and found.state in (*_COMPLETE_STATES, "Empty")
-
-
-def _in_partitions(task: TaskTransaction, reader: OutcomeReader) -> CommitResult:
-    """A transaction ends in all of its partitions in the same way, so one that knows is enough.
-
-    UNFINISHED if another attempt may tell more, UNKNOWN if not.
-    """
-    answer = CommitResult.UNKNOWN
-    for first in task.first_records:
-        try:
-            found = reader.outcome(task.handle, first.partition, first.offset)
-        except (ClientError, KafkaError) as error:
-            logger.warning("The end of the transaction of %s cannot be looked up: %s", task, error)
-            answer = CommitResult.UNFINISHED
-            continue
-        if found in _LOGGED:
-            return _LOGGED[found]
-        if found is LoggedOutcome.OPEN:
-            answer = CommitResult.UNFINISHED
-    return answer

@@ -216,7 +216,7 @@ async def test_the_end_of_a_session(broker, client, session):
 
 
 async def test_a_request_that_the_session_has_overtaken(broker, client, session):
-    """What it would tell was counted as told twice, or never."""
+    """If it were answered, its records would count as sent twice, or never."""
     asking = await begun(
         fetch(client, {0: 1, 1: 1}, session_id=session, session_epoch=FIRST, max_wait_ms=LONG_MS)
     )

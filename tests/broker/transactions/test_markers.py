@@ -181,12 +181,28 @@ async def test_a_deleted_topic_ends_the_wait(scene: Scene) -> None:
     assert scene.told() == [(1, [[0]])]
 
 
-async def test_a_partition_that_refuses_for_good_holds_up_no_other(scene: Scene) -> None:
+async def test_a_partition_that_refuses_an_abort_for_good_holds_up_no_other(scene: Scene) -> None:
     scene.codes["a", 0] = [ErrorCode.INVALID_PRODUCER_EPOCH] * 9
     scene.codes["a", 1] = [ErrorCode.NOT_LEADER_OR_FOLLOWER]
-    scene.markers.send(prepared("t", ("a", 0), ("a", 1)))
+    scene.markers.send(prepared("t", ("a", 0), ("a", 1), is_commit=False))
     await until(lambda: scene.completed == ["t"])
     assert scene.told() == [(1, [[0]]), (2, [[1]]), (2, [[1]])]
+
+
+async def test_a_commit_is_not_complete_before_all_partitions_have_it(
+    scene: Scene, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One error in the log, not one for each try. The other partitions do not wait."""
+    scene.codes["a", 0] = [ErrorCode.INVALID_PRODUCER_EPOCH] * 9
+    scene.markers.send(prepared("t", ("a", 0), ("a", 1)))
+    await until(lambda: len(scene.sent) > 5)
+    assert scene.completed == []
+    assert [marker for marker in scene.told() if marker[0] == 2] == [(2, [[1]])]
+    await until(lambda: scene.completed == ["t"])
+    assert scene.codes["a", 0] == []
+    (line,) = caplog.records
+    assert line.levelname == "ERROR"
+    assert "a-0 knows a newer epoch of its producer and refuses the commit" in line.getMessage()
 
 
 async def test_a_partition_that_knows_a_newer_coordinator_holds_up_no_other(scene: Scene) -> None:

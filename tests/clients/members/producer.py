@@ -68,7 +68,7 @@ class TransactionalClient(Protocol):
     def open_producer(self, bootstrap: str, transactional_id: str | None, timeout_ms: int) -> Producer: ...
 
     def group_metadata(self, consumer: Consumer) -> Any:
-        """What a producer has to know of a member of a group; None if the name of the group will do."""
+        """The member of a group, as a producer names it. None if the name of the group is enough."""
 
     def read(self, bootstrap: str, partition: Partition, isolation: Isolation) -> Reading: ...
 

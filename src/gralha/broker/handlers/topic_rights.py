@@ -1,6 +1,6 @@
 """Splits requests about several topics by what the caller may do with each, and joins the responses.
 
-A topic that the caller may not use gets TOPIC_AUTHORIZATION_FAILED, whether it exists or not. A topic id
+A topic that the caller may not use gets TOPIC_AUTHORIZATION_FAILED, even if it does not exist. A topic id
 that no topic has is not refused here, because there is nothing to hide.
 """
 

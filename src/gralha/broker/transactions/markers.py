@@ -6,8 +6,10 @@ broker is under way at a time. Meanwhile the markers for that broker collect, so
 a request.
 
 A partition that cannot take its marker now is tried again, until it can or until its topic is deleted. A
-partition that knows a newer epoch of the producer never takes the marker. The transaction is completed
-without it: otherwise its other partitions and the transactional id would wait for ever. In Kafka they do.
+partition that knows a newer epoch of the producer refuses the marker for good. The marker of an abort is not
+needed there: the producer could only get a newer epoch after the end of the transaction. A commit is not
+complete without it, because all partitions must show the transaction or none. So the transactional id cannot
+go on, as in Kafka. But the other partitions get their markers; in Kafka they wait, too.
 
 A transaction is dropped if this broker does not coordinate it any more: the next coordinator finds it in its
 log. Its markers have the leader epoch of the coordinator's partition, and partitions refuse older ones.
@@ -197,11 +199,12 @@ class Markers:
             code = codes.get((owed.transaction.producer_id, topic, index), ErrorCode.UNKNOWN_SERVER_ERROR)
             if code == ErrorCode.NONE:
                 owed.partitions.discard((topic, index))
-            elif code == ErrorCode.INVALID_PRODUCER_EPOCH:
+            elif code == ErrorCode.INVALID_PRODUCER_EPOCH and not owed.transaction.is_commit:
                 _log_refusal(owed, (topic, index), code)
                 owed.partitions.discard((topic, index))
             else:
-                if owed.refusals % REFUSALS_BETWEEN_LINES == COMMON_REFUSALS:
+                is_final = code == ErrorCode.INVALID_PRODUCER_EPOCH
+                if owed.refusals % REFUSALS_BETWEEN_LINES == (0 if is_final else COMMON_REFUSALS):
                     _log_refusal(owed, (topic, index), code)
                 owed.refusals += 1
                 again.append((topic, index))
@@ -244,9 +247,19 @@ def _cut(waiting: _Batch) -> tuple[_Batch, _Batch]:
 
 
 def _log_refusal(owed: _Owed, partition: Partition, code: int) -> None:
+    transactional_id = owed.transaction.transactional_id
+    if code == ErrorCode.INVALID_PRODUCER_EPOCH and owed.transaction.is_commit:
+        log.error(
+            "The transaction of %s is committed, but %s-%d knows a newer epoch of its producer and refuses "
+            "the commit. Readers may miss its records there. The id cannot begin another transaction before "
+            "the partition takes the commit, or its topic is deleted.",
+            transactional_id,
+            *partition,
+        )
+        return
     log.warning(
         "The end of the transaction of %s is refused by %s-%d: %s",
-        owed.transaction.transactional_id,
+        transactional_id,
         *partition,
         error_name(code),
     )
