@@ -179,6 +179,9 @@ class Line:
         self._socket = connection
         self._stream = connection.makefile("rb")
 
+    def wait_at_most(self, timeout_s: float) -> None:
+        self._socket.settimeout(timeout_s)
+
     def send(self, data: bytes) -> None:
         """Raises ClosedError."""
         try:
@@ -222,19 +225,18 @@ class Line:
         self._socket.close()
 
 
-def connect(port: int, tls: ssl.SSLContext | None = None, timeout_s: float = CLOSE_TIMEOUT_S) -> Line:
+def connect(port: int, tls: ssl.SSLContext | None = None) -> Line:
     connection = socket.create_connection(("127.0.0.1", port), timeout=CLOSE_TIMEOUT_S)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if tls is not None:
         connection = tls.wrap_socket(connection, server_hostname="localhost")
-    connection.settimeout(timeout_s)
     return Line(connection)
 
 
-def log_in(port: int, timeout_s: float) -> Line:
+def log_in(port: int) -> Line:
     """A connection on which the user of the tests has logged in, with PLAIN."""
-    line = connect(port, timeout_s=timeout_s)
+    line = connect(port)
     line.send(_handshake("PLAIN") + sized(_token_frame(1, f"\0{USER}\0{PASSWORD}".encode())))
     for _ in range(2):
         answer = line.response()
@@ -281,6 +283,7 @@ class RequestLane:
         waiting: list[bytes] = []
         while left:
             line = self._open()
+            line.wait_at_most(ANSWER_TIMEOUT_S)
             is_open = True
             while left and is_open:
                 while len(waiting) < min(AT_ONCE, left):
@@ -419,11 +422,9 @@ class Run:
         if lane == "before":
             return LoginLane(self._sasl_port, self._of_logins, chance)
         if lane == "after":
-            return RequestLane(lambda: log_in(self._sasl_port, ANSWER_TIMEOUT_S), self._of_clients, chance)
+            return RequestLane(lambda: log_in(self._sasl_port), self._of_clients, chance)
         if lane == "tls":
-            return RequestLane(
-                lambda: connect(tls_port, self._tls, ANSWER_TIMEOUT_S), self._of_clients, chance
-            )
+            return RequestLane(lambda: connect(tls_port, self._tls), self._of_clients, chance)
         return RecordLane(tls_port, self._tls, chance)
 
     def tally(self, lane: str) -> Tally:
@@ -466,7 +467,7 @@ class Run:
         if self._memory_at_start:
             self.peak_bytes = self._cluster.memory_bytes("VmHWM") - self._memory_at_start
             assert self.peak_bytes < GROWTH_LIMIT_BYTES, f"memory grew by {self.peak_bytes >> 20} MiB"
-        line = log_in(self._sasl_port, CLOSE_TIMEOUT_S)
+        line = log_in(self._sasl_port)
         line.send(SENTINEL)
         assert struct.unpack_from(">i", line.response())[0] == SENTINEL_ID
         line.close()
