@@ -58,7 +58,7 @@ def say_nothing(text: str, on_page: bool = False) -> None:
 def test_fetches_of_both_isolation_levels(
     gralha_cluster: GralhaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(load, "PROGRAM", tmp_path / "load")
+    monkeypatch.setattr(load, "PROGRAMS", tmp_path)
     taken = transactions.fetches(
         say_nothing, {"gralha": gralha_cluster}, 0.5, log_transactions=300, fetch_count=40
     )

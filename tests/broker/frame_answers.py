@@ -1,4 +1,4 @@
-"""What a broker may answer to a frame that a test has damaged."""
+"""Checks the answers of a broker to frames that a test has damaged."""
 
 from __future__ import annotations
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -31,11 +34,14 @@ def folders(tmp_path: Path) -> list[str]:
 
 
 @pytest.fixture
-def admin(folders: list[str]) -> Iterator[Admin]:
-    with (
-        GralhaCluster(config={"log.dirs": ",".join(folders), "cordoned.log.dirs": folders[0]}) as cluster,
-        Admin(Cluster(cluster.bootstrap)) as admin,
-    ):
+def cluster(folders: list[str]) -> Iterator[GralhaCluster]:
+    with GralhaCluster(config={"log.dirs": ",".join(folders), "cordoned.log.dirs": folders[0]}) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def admin(cluster: GralhaCluster) -> Iterator[Admin]:
+    with Admin(Cluster(cluster.bootstrap)) as admin:
         yield admin
 
 
@@ -67,6 +73,24 @@ def test_a_cordoned_folder_gets_no_new_partitions(admin: Admin, folders: list[st
     assert eventually(refused)
     admin.alter_configs(BROKER, set_values={"cordoned.log.dirs": ""})
     assert eventually(lambda: not refused())
+
+
+def test_a_listener_gets_a_limit_of_connections(cluster: GralhaCluster, admin: Admin) -> None:
+    def is_closed() -> bool:
+        with socket.create_connection(("127.0.0.1", cluster.ports[1]), timeout=60) as connection:
+            # ApiVersions is answered, unless the connection is one too many.
+            with suppress(ConnectionError):
+                connection.sendall(struct.pack(">ihhih", 10, 18, 0, 1, -1))
+                return not connection.recv(1)
+            return True
+
+    assert not is_closed()
+    admin.alter_configs(BROKER, set_values={"listener.name.controller.max.connections": "0"})
+    assert not is_closed()
+    admin.alter_configs(BROKER, set_values={"listener.name.plaintext.max.connections": "1"})
+    assert eventually(is_closed)
+    admin.alter_configs(BROKER, delete=["listener.name.plaintext.max.connections"])
+    assert eventually(lambda: not is_closed())
 
 
 def test_names_of_cordoned_folders(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

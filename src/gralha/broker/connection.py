@@ -43,8 +43,8 @@ log = logging.getLogger("gralha.broker")
 class ConnectionLimits:
     """The limits for all connections of a broker together. `overrides` has the limits of single addresses.
 
-    Clients must not keep other brokers out. So `protected`, the listener for brokers if clients have others,
-    is over `max_connections` only until `make_room` has closed a connection of another listener.
+    Clients must not keep other brokers out. `protected` is the listener of brokers. It may go beyond
+    `max_connections`, and then `make_room` closes a connection of another listener.
     """
 
     def __init__(self, max_connections: int, max_connections_per_ip: int, max_partial_bytes: int) -> None:

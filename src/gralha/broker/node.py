@@ -34,22 +34,23 @@ from gralha.broker.part_settings import (
     cordoned_folders,
     fetch_settings,
     lifecycle_times,
+    limit_connections,
+    limit_listeners,
     metadata_log_config,
     quorum_timeouts,
 )
 from gralha.broker.pipeline import Api, Peer, RequestContext
 from gralha.broker.server import Server
 from gralha.broker.start_error import HOST, METRICS, PORT, StartError
+from gralha.broker.throttling import ClientThrottle
 from gralha.broker.transactions.coordination import TWO_PHASE_COMMIT_ENABLE
 from gralha.metadata.config_keys import broker_config_value
-from gralha.metadata.config_types import connection_counts
 from gralha.metadata.features import SUPPORTED_FEATURES
 from gralha.metadata.formatting import (
     MetaProperties,
     read_bootstrap_records,
 )
 from gralha.metadata.image import ImageChange, MetadataError, MetadataImage
-from gralha.metadata.listener_configs import MAX_CONNECTION_RATE, MAX_CONNECTIONS, listener_numbers
 from gralha.metadata.service import ControllerService
 from gralha.protocol.errors import error_for
 from gralha.protocol.message import Message
@@ -194,7 +195,7 @@ class Node:
         self._controller.driver.leader_listeners.append(channel.leader_changed)
         cluster_id = folders[config.metadata_log_dir].cluster_id
         self._broker = self._new_broker(self._controller, cluster_id, channel)
-        self._limit_listeners(config.texts.get)
+        self._limit_listeners(self._broker.throttle, config.texts.get)
         presence = self._neighbours.presence
         self._duties = ActiveDuties(self._controller, lambda: presence.dead, self._fail)
         await self._controller_server.serve(self._broker, presence, self._broker.throttle)
@@ -427,23 +428,14 @@ class Node:
         self._logs.expire_producers_after(int(broker_config_value("producer.id.expiration.ms", layers) or 0))
         self._cordon(broker_config_value("cordoned.log.dirs", layers) or "")
         self._tls.configure(layers)
-        limits = self._server.limits
-        limits.max_connections = int(broker_config_value("max.connections", layers) or 0)
-        limits.max_connections_per_ip = int(broker_config_value("max.connections.per.ip", layers) or 0)
-        overrides = broker_config_value("max.connections.per.ip.overrides", layers) or ""
-        limits.overrides = connection_counts(overrides)
-        if self._broker is not None:
-            rate = int(broker_config_value(MAX_CONNECTION_RATE, layers) or 0)
-            self._broker.throttle.max_connection_rate = rate
-        self._limit_listeners(lambda name: broker_config_value(name, layers))
+        assert self._broker is not None
+        throttle = self._broker.throttle
+        limit_connections(self._server.limits, throttle, lambda name: broker_config_value(name, layers))
+        self._limit_listeners(throttle, lambda name: broker_config_value(name, layers))
 
-    def _limit_listeners(self, text: Callable[[str], str | None]) -> None:
-        """Follows the limits of single listeners. `text` returns the text of a setting."""
-        names = [listener.name for listener in self.config.listeners]
-        for server in (self._server, self._controller_server):
-            server.limits.of_listeners = listener_numbers(MAX_CONNECTIONS, names, text)
-        if self._broker is not None:
-            self._broker.throttle.listener_rates = listener_numbers(MAX_CONNECTION_RATE, names, text)
+    def _limit_listeners(self, throttle: ClientThrottle, text: Callable[[str], str | None]) -> None:
+        limits = [self._server.limits, self._controller_server.limits]
+        limit_listeners(self.config, limits, throttle, text)
 
     def _cordon(self, value: str) -> None:
         cordoned = self._logs.cordoned = cordoned_folders(value, self.config.log_dirs)

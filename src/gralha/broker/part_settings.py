@@ -1,14 +1,38 @@
 """The settings of a node's parts, taken from its configuration."""
 
 import os.path
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from gralha.broker.config import NodeConfig
+from gralha.broker.connection import ConnectionLimits
 from gralha.broker.lifecycle import LifecycleTimes
+from gralha.broker.throttling import ClientThrottle
+from gralha.metadata.config_types import connection_counts
+from gralha.metadata.listener_configs import MAX_CONNECTION_RATE, MAX_CONNECTIONS, listener_numbers
 from gralha.raft.log import MetadataLogConfig
 from gralha.raft.timeouts import Timeouts
 from gralha.replication.fetch_state import FetchSettings
 from gralha.storage.cleaning import CleanerSettings
+
+Text = Callable[[str], str | None]  # of a setting, by its name
+
+
+def limit_connections(limits: ConnectionLimits, throttle: ClientThrottle, text: Text) -> None:
+    """Gives a broker the limits of all its connections, and of new ones. They may change while it runs."""
+    limits.max_connections = int(text(MAX_CONNECTIONS) or 0)
+    limits.max_connections_per_ip = int(text("max.connections.per.ip") or 0)
+    limits.overrides = connection_counts(text("max.connections.per.ip.overrides") or "")
+    throttle.max_connection_rate = int(text(MAX_CONNECTION_RATE) or 0)
+
+
+def limit_listeners(
+    config: NodeConfig, limits: Iterable[ConnectionLimits], throttle: ClientThrottle, text: Text
+) -> None:
+    """Gives a node the limits of single listeners."""
+    names = [listener.name for listener in config.listeners]
+    for one in limits:
+        one.of_listeners = listener_numbers(MAX_CONNECTIONS, names, text)
+    throttle.listener_rates = listener_numbers(MAX_CONNECTION_RATE, names, text)
 
 
 def configured_voters(config: NodeConfig) -> dict[int, tuple[str, int]] | list[int]:

@@ -1,4 +1,4 @@
-"""What SCRAM answers about users who do not exist: a salt and iterations that look like those of real users.
+"""SCRAM's answers about users who do not exist: salts and iterations that look like those of real users.
 
 The answer must not show whether a name exists. So it depends on the name and a secret of the cluster: the
 same name gets the same answer each time, on each node, and after a restart. Its iterations and the kind of
@@ -29,7 +29,7 @@ KINDS_MAX: Final = 8
 
 
 class Kind(NamedTuple):
-    """What somebody who asks for a user can see."""
+    """The part of a credential that everybody can see."""
 
     iterations: int
     alphabet: bytes  # empty for bytes
@@ -50,7 +50,7 @@ class ScramFakes:
         self._counts = counts.most_common(KINDS_MAX) or [(USUAL, 1)]
 
     def salt_and_iterations(self, name: str) -> tuple[bytes, int]:
-        """What a user with this name would have."""
+        """The salt and the iterations that a user with this name would have."""
         kind, _ = max(self._counts, key=lambda counted: self._score(name, *counted))
         return new_salt(kind, self._digest(f"salt {kind.salt_bytes} {name}")), kind.iterations
 
