@@ -268,15 +268,12 @@ def longest_gap(times: Mapping[int, list[float]]) -> float:
 def proxied_cluster(secured: bool) -> Iterator[tuple[ProxiedCluster, FaultProxy]]:
     """A running cluster and its proxy."""
     with contextlib.ExitStack() as stack:
-        cluster: ProxiedCluster
+        proxy = FaultProxy(tls=secured)
+        stack.callback(proxy.close)
         if secured:
-            proxy = FaultProxy(lambda port: secured_cluster.source_of(port))
-            stack.callback(proxy.close)
             keys = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            cluster = secured_cluster = SecuredProxiedCluster(BROKERS, proxy, keys)
+            cluster: ProxiedCluster = SecuredProxiedCluster(BROKERS, proxy, keys)
         else:
-            proxy = FaultProxy()
-            stack.callback(proxy.close)
             cluster = ProxiedCluster(BROKERS, proxy)
         stack.enter_context(cluster)
         cluster.prepare()

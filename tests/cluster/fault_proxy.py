@@ -1,9 +1,9 @@
 """A TCP proxy between nodes of a cluster that holds bytes back, delays them and breaks connections.
 
 Every listener that nodes use among each other is advertised at a port of the proxy. The first request names
-the node that connects: the client id of node 1 is `broker-1` or `node-1`. With TLS the node is found by the
-port it connects from (`socket_owners.py`). So every pair of nodes is a link of its own, with two directions,
-though all of them dial the same port.
+the node that connects: the client id of node 1 is `broker-1` or `node-1`. With TLS the first message tells,
+because each node offers another number of cipher suites (`SUITES`). So every pair of nodes is a link of its
+own, with two directions, though all of them dial the same port.
 
 Bytes that a cut direction holds back are delivered when it heals, as TCP does after a partition: late
 requests of a node that has long been replaced are part of the test. So is the end of a connection: nobody
@@ -21,15 +21,22 @@ from collections.abc import Callable
 
 CHUNK_BYTES = 1 << 16
 _HEAD = struct.Struct(">ihhih")  # size, API key, version, correlation id, length of the client id
+_RECORD = struct.Struct(">BHH")  # of TLS: type, version, length
+_BEFORE_SESSION_ID = 4 + 2 + 32  # head of the message, version, random bytes
+# Cipher suites of TLS 1.2 by their numbers. Node n offers the first n of them. Connections use TLS 1.3.
+SUITES = {
+    0xC02B: "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
+    0xC02C: "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
+    0xCCA9: "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
+}
 Direction = tuple[int, int]
 
 
 class FaultProxy:
     """Runs in a thread of its own. `forward` opens a port; faults may be set from any thread."""
 
-    def __init__(self, source_of: Callable[[int], int] | None = None) -> None:
-        """`source_of` returns the node that connects from a port, 0 if it is none. It is for TLS."""
-        self._source_of = source_of
+    def __init__(self, *, tls: bool = False) -> None:
+        self._tls = tls
         self._loop = asyncio.new_event_loop()
         self._open: dict[Direction, asyncio.Event] = defaultdict(_set_event)
         self._delay_s: dict[Direction, float] = {}
@@ -112,7 +119,7 @@ class FaultProxy:
     async def _connection(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: int, port: int
     ) -> None:
-        begin, source = await self._introduction(reader, writer)
+        begin, source = await self._introduction(reader)
         await self._passed(source, target)
         onward_reader, onward_writer = await asyncio.open_connection("127.0.0.1", port)
         transports = self._transports[frozenset((source, target))]
@@ -134,12 +141,12 @@ class FaultProxy:
             transports -= ends
             onward_writer.transport.abort()
 
-    async def _introduction(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> tuple[bytes, int]:
+    async def _introduction(self, reader: asyncio.StreamReader) -> tuple[bytes, int]:
         """The bytes that were read, and the node that has connected."""
-        if self._source_of is not None:
-            return b"", self._source_of(writer.get_extra_info("peername")[1])
+        if self._tls:
+            record = await reader.readexactly(_RECORD.size)
+            hello = await reader.readexactly(_RECORD.unpack(record)[2])
+            return record + hello, node_of_hello(hello)
         head = await reader.readexactly(_HEAD.size)
         client_id = await reader.readexactly(max(0, _HEAD.unpack(head)[4]))
         return head + client_id, node_of(client_id)
@@ -168,6 +175,16 @@ def node_of(client_id: bytes) -> int:
     """The node that has opened the connection; 0 if it is no node."""
     number = client_id.rpartition(b"-")[2]
     return int(number) if number.isdigit() else 0
+
+
+def node_of_hello(hello: bytes) -> int:
+    """The node that sends this ClientHello: it offers as many of the suites. 0 if it is no node."""
+    session_at = _BEFORE_SESSION_ID
+    suites_at = session_at + 1 + hello[session_at]
+    size = int.from_bytes(hello[suites_at : suites_at + 2])
+    offered = hello[suites_at + 2 : suites_at + 2 + size]
+    numbers = {int.from_bytes(offered[at : at + 2]) for at in range(0, size, 2)}
+    return sum(number in numbers for number in SUITES)
 
 
 def _set_event() -> asyncio.Event:

@@ -20,13 +20,13 @@ from confluent_kafka.admin import (
 from tests.certificates import Authority
 from tests.clients.driver import Tls, security_for_java, security_for_librdkafka
 from tests.cluster.chaos_clients import SETTLE_S
-from tests.cluster.fault_proxy import FaultProxy
+from tests.cluster.fault_proxy import SUITES, FaultProxy
 from tests.cluster.proxied_cluster import ProxiedCluster
-from tests.cluster.socket_owners import owner_of
 from tests.sasl_cluster import MECHANISMS, USER, format_arguments, logins
 from tests.secured_cluster import ADMIN, ALICE, STANDARD_AUTHORIZER, SUPER_USERS
 
 from gralha.client.security import ClientSecurity
+from gralha.security.cipher_suites import TLS_1_3
 from gralha.security.key_stores import client_context
 from gralha.security.tls_settings import TlsSettings
 from gralha.testing.process import free_ports
@@ -36,7 +36,7 @@ FORMAT = "from gralha.cli.storage import main; raise SystemExit(main())"
 
 
 class SecuredProxiedCluster(ProxiedCluster):
-    """`folder` is for keys and certificates. The proxy must ask `source_of`."""
+    """`folder` is for keys and certificates."""
 
     def __init__(self, brokers: int, proxy: FaultProxy, folder: Path) -> None:
         authority = Authority()
@@ -66,11 +66,6 @@ class SecuredProxiedCluster(ProxiedCluster):
     @property
     def client_settings(self) -> dict[str, str]:
         return security_for_librdkafka(self._tls, ALICE)
-
-    def source_of(self, port: int) -> int:
-        """The node that has connected from a port, 0 if it is none."""
-        nodes = {process.pid: node_id for node_id, process in self._processes.items() if process.alive}
-        return nodes.get(owner_of(port, nodes) or 0, 0)
 
     def prepare(self) -> None:
         """Gives the clients their rights."""
@@ -114,6 +109,8 @@ class SecuredProxiedCluster(ProxiedCluster):
             "listener.security.protocol.map": (
                 "PLAINTEXT:SSL,SASL:SASL_SSL,INNER:SASL_SSL,CONTROLLER:SASL_SSL"
             ),
+            # The proxy knows a node by them.
+            "ssl.cipher.suites": ",".join([*TLS_1_3, *list(SUITES.values())[:node_id]]),
             "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
             "sasl.mechanism.controller.protocol": "PLAIN",
             "sasl.enabled.mechanisms": ",".join(MECHANISMS),

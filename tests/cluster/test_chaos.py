@@ -1,8 +1,8 @@
 """Short chaos runs: kills, cut connections, full disks. `make soak` runs longer ones."""
 
-import os
 import random
 import socket
+import ssl
 import struct
 import time
 from collections.abc import Iterator
@@ -10,11 +10,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.certificates import Authority
 from tests.cluster.chaos import Nemesis, gaps_after, run_chaos
-from tests.cluster.fault_proxy import FaultProxy
+from tests.cluster.fault_proxy import SUITES, FaultProxy, node_of_hello
 from tests.cluster.proxied_cluster import ProxiedCluster
-from tests.cluster.socket_owners import owner_of
 
+from gralha.security.cipher_suites import TLS_1_3
+from gralha.security.key_stores import client_context
+from gralha.security.tls_settings import TlsSettings
 from gralha.testing.process import free_ports
 
 PATIENCE_S = 10.0
@@ -57,15 +60,16 @@ def test_a_wait_counts_for_the_fault_in_which_it_was() -> None:
 # The proxy
 
 
-def test_the_owner_of_a_connection_is_found() -> None:
-    with (
-        socket.create_server(("127.0.0.1", 0)) as server,
-        socket.create_connection(server.getsockname()) as near,
-    ):
-        port = near.getsockname()[1]
-        assert owner_of(port, [1, os.getpid()]) == os.getpid()
-        assert owner_of(port, [os.getppid()]) is None
-    assert owner_of(port, [os.getpid()]) is None
+def test_nodes_with_tls_are_known_by_their_cipher_suites(tmp_path: Path) -> None:
+    authority = Authority().write_pem(tmp_path / "ca.pem")
+    for node in range(len(SUITES) + 1):
+        suites = ",".join([*TLS_1_3, *list(SUITES.values())[:node], "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"])
+        settings = TlsSettings({"ssl.truststore.location": authority, "ssl.cipher.suites": suites})
+        hello = ssl.MemoryBIO()
+        stream = client_context(settings).wrap_bio(ssl.MemoryBIO(), hello, server_hostname="localhost")
+        with pytest.raises(ssl.SSLWantReadError):
+            stream.do_handshake()
+        assert node_of_hello(hello.read()[5:]) == node
 
 
 @pytest.fixture

@@ -237,7 +237,7 @@ TRANSACTIONS = [
         "aborted-read",
         f"{STUCK}|counted-twice",
         fault_interval_s=2,
-        first_seed=5,
+        first_seed=43,
     ),
     Bug(
         transaction_bugs.let_zombies_write,
