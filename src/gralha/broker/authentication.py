@@ -11,8 +11,10 @@ from gralha.broker.key_sets import FetchText, KeySetSource
 from gralha.broker.login import LoginSettings
 from gralha.broker.pipeline import Api
 from gralha.broker.sasl_settings import MechanismSettings
+from gralha.broker.token_users import TokenUsers
 from gralha.broker.warnings_once import WarningsOnce
-from gralha.metadata.image import MetadataImage
+from gralha.metadata.delegation_tokens import SECRET_KEY, DelegationTokens, token_key
+from gralha.metadata.image import ImageChange, MetadataImage
 from gralha.security.sasl.exchange import PLAIN, SCRAM_MECHANISMS, ServerExchange
 from gralha.security.sasl.oauthbearer import OAuthBearerServer
 from gralha.security.sasl.plain import PlainServer
@@ -41,6 +43,8 @@ class Authentication:
         self._random_bytes = random.randbytes
         self._fetch = fetch
         self._sources: list[KeySetSource] = []
+        self._all_token_users: list[TokenUsers] = []
+        self._tokens: DelegationTokens = {}
 
     def login_settings(self, listener: Listener, apis: dict[int, Api]) -> LoginSettings | None:
         """What the logins of a listener share. None if the listener has no SASL."""
@@ -66,16 +70,24 @@ class Authentication:
 
     def tasks(self) -> list[Coroutine[object, object, None]]:
         """What runs as long as the node."""
-        return [source.run() for source in self._sources]
+        return [source.run() for source in self._sources] + [one.run() for one in self._all_token_users]
+
+    def follow(self, _change: ImageChange, image: MetadataImage) -> None:
+        """The metadata has changed."""
+        if image.delegation_tokens is not self._tokens:
+            self._tokens = image.delegation_tokens
+            for users in self._all_token_users:
+                users.changed()
 
     def _maker(self, settings: MechanismSettings) -> Callable[[], ServerExchange]:
         if settings.name == PLAIN:
             return lambda: PlainServer(settings.passwords.get)
         if settings.name in SCRAM_MECHANISMS:
+            secret = self._random_bytes(SECRET_BYTES)
             users = ScramUsers(
                 partial(self._scram_user, MECHANISM_NUMBERS[settings.name]),
-                _no_token,
-                self._random_bytes(SECRET_BYTES),
+                self._token_users(settings.name, secret),
+                secret,
             )
             return lambda: ScramServer(settings.name, users, self._random_bytes)
         assert settings.tokens is not None
@@ -89,7 +101,15 @@ class Authentication:
         credential = None if image is None else image.scram.get((name, mechanism))
         return None if credential is None else ScramUser(name, ScramCredential(*credential))
 
+    def _token_users(self, mechanism: str, secret: bytes) -> Callable[[str], ScramUser | None]:
+        """Where the server looks for delegation tokens."""
+        key = token_key(self._config.text(SECRET_KEY))
+        if key is None:
+            return lambda _token_id: None
+        users = TokenUsers(mechanism, key, secret, self._delegation_tokens, self._clock_ms)
+        self._all_token_users.append(users)
+        return users.find
 
-def _no_token(_token_id: str) -> ScramUser | None:
-    """There are no delegation tokens yet."""
-    return None
+    def _delegation_tokens(self) -> DelegationTokens:
+        image = self._image()
+        return {} if image is None else image.delegation_tokens

@@ -113,8 +113,7 @@ class ScramServer:
         return look_up(name) or look_up(prepared)
 
     def _fake(self, name: str) -> ScramCredential:
-        secret = self._users.secret
-        salt = hmac.digest(secret, f"salt {self._hash} {name}".encode(), "sha256")[:SALT_BYTES]
+        salt = salt_of(self._users.secret, self._hash, name)
         size = hashlib.new(self._hash).digest_size
         key = self._random_bytes(size)
         return ScramCredential(salt, key, key, ITERATIONS_MIN)
@@ -149,6 +148,11 @@ class ScramServer:
         self.expires_ms = first.user.expires_ms
         self.is_done = True
         return answer
+
+
+def salt_of(secret: bytes, hash_name: str, name: str) -> bytes:
+    """The salt of a name that is unknown, or whose credential is computed and not kept."""
+    return hmac.digest(secret, f"salt {hash_name} {name}".encode(), "sha256")[:SALT_BYTES]
 
 
 def _split_header(text: str) -> tuple[str, str, str]:
