@@ -109,14 +109,30 @@ def test_the_words_are_those_of_apache_kafka(
     created = both("--create", "--max-life-time-period", "-1", *renewers)
     first, second = (re.findall(r"[\w+/]{86}==", text)[0] for text in created)
     assert first != second
-    shown = both("--describe")
-    assert re.findall(r"[\w+/]{86}==", shown[0]) == [first, second]
-    for owners in (["User:bob"], ["User:nobody"], ["User:nobody", OWNER]):
-        both("--describe", *[word for one in owners for word in ("--owner-principal", one)])
+    for owners, count in ((["User:bob"], 2), (["User:nobody"], 0), (["User:nobody", OWNER], 2)):
+        words = [word for one in owners for word in ("--owner-principal", one)]
+        for shown in both("--describe", *words):
+            assert f"Total number of tokens : {count}\n" in shown
+            assert re.findall(r"[\w+/]{86}==", shown) == [first, second][:count]
     both("--renew", "--renew-time-period", "60000000", hmacs=(first, second))
     both("--expire", "--expiry-time-period", "600000", hmacs=(first, second))
     both("--expire", "--expiry-time-period", "-1", hmacs=(first, second))
-    assert "Total number of tokens : 0" in both("--describe")[1]
+    assert "Total number of tokens : 0\n" in both("--describe")[1]
+
+
+def test_without_an_owner_all_tokens_are_shown(
+    connection: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the help of Apache Kafka's command says. The command itself asks for the tokens of no owner."""
+    assert main([*connection, "--create", "--max-life-time-period", "-1"]) == 0
+    (secret,) = re.findall(r"[\w+/]{86}==", capsys.readouterr().out)
+    assert main([*connection, "--describe"]) == 0
+    assert secret in capsys.readouterr().out
+    assert (
+        "Total number of tokens : 0\n"
+        in run_tool("kafka-delegation-tokens", *connection, "--describe").stdout
+    )
+    assert main([*connection, "--expire", "--hmac", secret, "--expiry-time-period", "-1"]) == 0
 
 
 def test_the_json_is_that_of_the_manual(connection: list[str], capsys: pytest.CaptureFixture[str]) -> None:
