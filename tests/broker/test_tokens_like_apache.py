@@ -32,6 +32,44 @@ from tests.apache.kafka import ApacheKafka
 from tests.sasl_cluster import PLAIN_MODULE, SCRAM_MODULE, SaslCluster
 
 NAMES = ("alice", "bob", "carl", "dora", "eve")
+# Each set of rules is for a user of its own. A rule has a resource type, a name, a pattern, an operation and
+# a permission. TOKEN stands for the id of the token.
+OF_USERS, OF_TOKENS = ResourceType.USER, ResourceType.DELEGATION_TOKEN
+LITERAL, PREFIXED = PatternType.LITERAL, PatternType.PREFIXED
+ALLOW, DENY = Permission.ALLOW, Permission.DENY
+TOKEN = "the token"
+Rule = tuple[ResourceType, str, PatternType, Operation, Permission]
+_BOB: Rule = (OF_USERS, "User:bob", LITERAL, Operation.ALL, ALLOW)
+_ITS_TOKEN: Rule = (OF_TOKENS, TOKEN, LITERAL, Operation.ALL, ALLOW)
+RULES: list[list[Rule]] = [
+    [],
+    *(
+        [(kind, name, pattern, operation, ALLOW)]
+        for kind, names in ((OF_USERS, ("User:bob", "bob")), (OF_TOKENS, (TOKEN, "another")))
+        for name in (*names, "*")
+        for pattern in (LITERAL, PREFIXED)
+        for operation in (
+            Operation.ALL,
+            Operation.DESCRIBE,
+            Operation.CREATE_TOKENS,
+            Operation.DESCRIBE_TOKENS,
+        )
+    ),
+    [(OF_USERS, "User:", PREFIXED, Operation.CREATE_TOKENS, ALLOW)],
+    [(OF_USERS, "User:", PREFIXED, Operation.DESCRIBE_TOKENS, ALLOW)],
+    *(
+        [_BOB, _ITS_TOKEN, (kind, name, LITERAL, operation, DENY)]
+        for kind, name in ((OF_USERS, "User:bob"), (OF_USERS, "*"), (OF_TOKENS, TOKEN))
+        for operation in (
+            Operation.ALL,
+            Operation.DESCRIBE,
+            Operation.CREATE_TOKENS,
+            Operation.DESCRIBE_TOKENS,
+        )
+    ),
+    [_BOB, (OF_USERS, "User:bob", LITERAL, Operation.DESCRIBE_TOKENS, DENY)],
+    [(ResourceType.CLUSTER, "kafka-cluster", LITERAL, Operation.ALL, ALLOW)],
+]
 KEY = {"delegation.token.secret.key": "the key of this cluster"}
 CONFIG = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -120,7 +158,8 @@ def sides(config: Mapping[str, str]) -> Iterator[tuple[Side, Side]]:
     (port,) = free_ports(1)
     apache = ApacheKafka()
     own = apache._node_config()
-    entries = " ".join(f'user_{name}="x"' for name in NAMES)
+    names = (*NAMES, *(f"r{number}" for number in range(len(RULES))))
+    entries = " ".join(f'user_{name}="x"' for name in names)
     logins = {"listener.name.sasl.plain.sasl.jaas.config": f"{PLAIN_MODULE} required {entries};"}
     apache.configure(
         {
@@ -295,6 +334,35 @@ def test_everybody_sees_the_same_tokens(pair: tuple[Side, Side]) -> None:
                 )
                 seen[f"{user} {asked} {version}"] = tuple(shown)
     assert len({str(answer) for answer, _ in seen.values()}) > 10
+
+
+@pytest.mark.timeout(240)
+def test_each_rule_allows_the_same(pair: tuple[Side, Side]) -> None:
+    for side in pair:
+        for token in side.ask("bob", DescribeDelegationTokenRequest(None)).tokens:
+            side.ask(token.principal_name, ExpireDelegationTokenRequest(token.hmac, DEFAULT))
+        token_id, _ = side.create("bob")
+        acls = [
+            Acl(kind, name.replace(TOKEN, token_id), pattern, f"User:r{number}", "*", operation, permission)
+            for number, rules in enumerate(RULES)
+            for kind, name, pattern, operation, permission in rules
+        ]
+        Admin(side.anonymous).create_acls(acls)
+
+    def answer(side: Side, number: int) -> tuple[int, int]:
+        """What a user may do: to see Bob's token, and to get one. Another error prevents a new token."""
+        seen = side.ask(f"r{number}", owners("bob"))
+        made = side.ask(f"r{number}", create("bob", [CreatableRenewers("Group", "x")]))
+        return len(seen.tokens), made.error_code
+
+    denied, allowed = ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, ErrorCode.INVALID_PRINCIPAL_TYPE
+    theirs, ours = pair
+    # The ACLs of Apache Kafka's broker are later than the answer to their creation, and all come together.
+    until(lambda: answer(theirs, RULES.index([_BOB])), lambda one: one == (1, allowed))
+    answers = [(answer(theirs, number), answer(ours, number)) for number in range(len(RULES))]
+    different = [(rules, both) for rules, both in zip(RULES, answers, strict=True) if both[0] != both[1]]
+    assert not different
+    assert {one for one, _ in answers} == {(0, denied), (0, allowed), (1, denied), (1, allowed)}
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -136,15 +137,15 @@ def test_without_an_owner_all_tokens_are_shown(
 
 
 def test_the_json_is_that_of_the_manual(connection: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    def document(*words: str) -> dict[str, object]:
+    def document(*words: str) -> dict[str, Any]:
         assert main([*connection, "--json", *words]) == 0
-        made: dict[str, object] = json.loads(capsys.readouterr().out)
+        made: dict[str, Any] = json.loads(capsys.readouterr().out)
         assert made.pop("version") == 1
         return made
 
     created = document("--create", "--max-life-time-period", "60000", "--renewer-principal", "User:bob")
     assert document("--describe") == created
-    (token,) = created["tokens"]  # type: ignore[misc]
+    (token,) = created["tokens"]
     described = manual()["kafka-delegation-tokens --describe"]
     assert manual()["kafka-delegation-tokens --create"] == described
     fields = re.findall(r'"(\w+)"', described.partition("{")[2].partition("}")[0])

@@ -46,7 +46,7 @@ Expired = Decision[ExpireDelegationTokenResponse]
 
 
 class Caller(NamedTuple):
-    """Who asks the controller, and when."""
+    """The principal of a request, and the time of the request."""
 
     principal: str
     now_ms: int
