@@ -47,7 +47,9 @@ class Duties:
     def __init__(self, dead: tuple[int, ...] = ()) -> None:
         self.service = Service()
         self.failures: list[BaseException] = []
-        self.duties = ActiveDuties(cast(ControllerService, self.service), lambda: dead, self.failures.append)
+        self.duties = ActiveDuties(
+            cast(ControllerService, self.service), lambda: dead, self.failures.append, lambda: 0
+        )
 
 
 SESSION_S = SESSION_TIMEOUT_MS / 1000

@@ -56,6 +56,7 @@ class Exchanges:
             lambda name: ScramUser(name, CREDENTIAL) if name == "alice" else None,
             lambda _: None,
             lambda _: (b"salt", 4096),
+            lambda _: (b"salt", 4096),
         )
         self.makers: dict[str, Callable[[], ServerExchange]] = {
             "PLAIN": lambda: PlainServer({"alice": "secret", "bob": "other"}.get),

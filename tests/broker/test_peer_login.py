@@ -33,6 +33,7 @@ USERS = ScramUsers(
     lambda name: ScramUser(name, CREDENTIAL) if name == "node" else None,
     lambda _: None,
     lambda _: (b"", 4096),
+    lambda _: (b"", 4096),
 )
 
 

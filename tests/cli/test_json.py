@@ -299,6 +299,8 @@ FORMS = {
 OF_PIPELINES = {"gralha pipeline status", "gralha pipeline plan"}
 # `test_acls.py` compares it, because it needs a broker with an authorizer.
 OF_AN_AUTHORIZER = {"kafka-acls --list"}
+# `test_delegation_tokens.py` compares these, because they need a listener with logins.
+OF_A_LOGIN = {"kafka-delegation-tokens --create", "kafka-delegation-tokens --describe"}
 # There are no rows in this cluster, so the fields come from the code.
 ROWS = {
     "kafka-reassign-partitions --list": ("topic", "partition", "replicas", "adding", "removing"),
@@ -314,7 +316,7 @@ def manual() -> dict[str, str]:
 
 
 def test_every_form_of_the_manual_has_a_test() -> None:
-    assert set(manual()) == set(FORMS) | OF_PIPELINES | OF_AN_AUTHORIZER
+    assert set(manual()) == set(FORMS) | OF_PIPELINES | OF_AN_AUTHORIZER | OF_A_LOGIN
 
 
 def test_the_manual_has_the_fields_of_each_form(

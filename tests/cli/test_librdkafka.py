@@ -49,6 +49,14 @@ def test_a_jaas_line_gives_user_and_password() -> None:
     assert to_librdkafka({"sasl.jaas.config": jaas}) == {"sasl.username": "ana", "sasl.password": "s3 cret"}
 
 
+def test_a_delegation_token_is_refused_with_the_reason() -> None:
+    jaas = 'org.apache.kafka.ScramLoginModule required username="id" password="x" tokenauth="true";'
+    with pytest.raises(CommandError, match="cannot log in with a delegation token"):
+        to_librdkafka({"sasl.jaas.config": jaas})
+    jaas = jaas.replace("true", "false")
+    assert to_librdkafka({"sasl.jaas.config": jaas}) == {"sasl.username": "id", "sasl.password": "x"}
+
+
 def test_pem_stores_become_files(tmp_path: Path) -> None:
     authority = Authority()
     key = authority.issue("alice", ()).write_pem(tmp_path / "alice.pem")

@@ -83,6 +83,11 @@ def metadata_records() -> list[Message]:
         cluster_records.ConfigRecord(2, "tópico", "retention.ms", "5"),
         cluster_records.ConfigRecord(4, "", "log.retention.ms", "6"),
         cluster_records.ProducerIdsRecord(1, 5, 1000),
+        security_records.DelegationTokenRecord(
+            "User:alice", "User:bob", ["User:carl", "User:dora"], 5, 9, 7, "tAAAAAAAAAAAAAAAAAAAAQ"
+        ),
+        security_records.DelegationTokenRecord("User:alice", "User:alice", [], 5, 9, 7, "gone"),
+        security_records.RemoveDelegationTokenRecord("gone"),
         cluster_records.BeginTransactionRecord(),
         topic_records.TopicRecord("never", bytes(15) + b"x"),
         cluster_records.AbortTransactionRecord("no"),
@@ -136,16 +141,16 @@ def test_the_listing_is_that_of_apache_kafka_in_a_snapshot(
 def test_a_folder_is_its_newest_snapshot_and_the_log_after_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    records = metadata_records()[:11]
+    records = metadata_records()[:14]
     (tmp_path / "00000000000000000003-0000000001.checkpoint").write_bytes(b"an old one")
-    (tmp_path / "00000000000000000011-0000000002.checkpoint").write_bytes(batch(records))
+    (tmp_path / "00000000000000000014-0000000002.checkpoint").write_bytes(batch(records))
     later = [topic_records.TopicRecord("later", bytes(16))]
-    log = batch(records) + batch(later, base_offset=11)
+    log = batch(records) + batch(later, base_offset=14)
     (tmp_path / "00000000000000000000.log").write_bytes(log)
     assert main(["--snapshot", str(tmp_path), "ls", "/image/topics/byName"]) == 0
     assert main(["--snapshot", str(tmp_path), "cat", "/image/provenance"]) == 0
     assert capsys.readouterr().out == (
-        "later\ntópico\noffset 11, epoch 2, time 2023-11-14T22:13:20.12Z[UTC]\n"
+        "later\ntópico\noffset 14, epoch 2, time 2023-11-14T22:13:20.12Z[UTC]\n"
     )
 
 
@@ -158,13 +163,13 @@ def test_a_transaction_that_has_not_ended_is_not_shown(log: Path, capsys: pytest
 
 
 def test_records_that_cannot_be_shown_are_counted(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    token = security_records.DelegationTokenRecord(token_id="a")
-    log.write_bytes(batch([*metadata_records()[:2], token, token]))
+    unknown = cluster_records.ZkMigrationStateRecord()
+    log.write_bytes(batch([*metadata_records()[:2], unknown, unknown]))
     assert main(["-s", str(log), "ls", "/image/acls"]) == 0
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == (
         "byId\n",
-        "2 records of the type DelegationTokenRecord are not shown\n",
+        "2 records of the type ZkMigrationStateRecord are not shown\n",
     )
 
 

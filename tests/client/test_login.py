@@ -10,6 +10,7 @@ import pytest
 
 from gralha.client.addresses import Address
 from gralha.client.connection import Connection, answered
+from gralha.client.delegation_token_calls import ClientToken
 from gralha.client.errors import LoginFailedError, SettingsError
 from gralha.client.login import ClientLogin, login_of
 from gralha.client.security import ClientSecurity
@@ -27,9 +28,13 @@ from tests.client.fake_broker import FakeBroker, Handler
 
 CREDENTIAL = new_credential("SCRAM-SHA-256", "secret", b"salt", 4096)
 USERS = ScramUsers(
-    lambda name: ScramUser(name, CREDENTIAL) if name == "ana" else None, lambda _: None, lambda _: (b"", 4096)
+    lambda name: ScramUser(name, CREDENTIAL) if name == "ana" else None,
+    lambda _: None,
+    lambda _: (b"", 4096),
+    lambda _: (b"", 4096),
 )
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM_MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 TOKEN_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 SASL = {"security.protocol": "SASL_PLAINTEXT"}
 
@@ -241,3 +246,17 @@ def test_settings_with_the_same_login_are_equal() -> None:
     options = {**SASL, "sasl.mechanism": "PLAIN", "sasl.username": "ana", "sasl.password": "hidden"}
     assert login_of(options) == login_of(dict(options)) == ClientLogin("PLAIN", "ana", "hidden")
     assert login_of({"security.protocol": "PLAINTEXT"}) is None
+
+
+@pytest.mark.parametrize(("value", "is_token"), [("true", True), ("TRUE", True), ("false", False)])
+def test_a_delegation_token_logs_in_with_its_extension(value: str, is_token: bool) -> None:
+    jaas = f'{SCRAM_MODULE} required username="its id" password="its hmac" tokenauth="{value}";'
+    login = login_of({**SASL, "sasl.mechanism": "SCRAM-SHA-512", "sasl.jaas.config": jaas})
+    assert login == ClientLogin("SCRAM-SHA-512", "its id", "its hmac", is_token)
+    assert login.new_exchange().first().endswith(b",tokenauth=true") is is_token
+    assert "its hmac" not in repr(login)
+
+
+def test_no_secret_of_a_token_is_shown() -> None:
+    token = ClientToken("its id", b"its hmac", "User:ana", "User:ana", (), 1, 2, 3)
+    assert repr(token) == "ClientToken(its id, User:ana, secret hidden)"

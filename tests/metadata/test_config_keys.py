@@ -259,12 +259,19 @@ def test_an_internal_broker_config_shows_where_it_is_set():
 
 
 def test_a_setting_nobody_knows_may_be_a_secret_and_is_hidden():
-    layers = BrokerConfigLayers(static={"my.password": "secret"})
+    layers = BrokerConfigLayers(static={"my.password": "hunter2"})
     config = effective_broker_config("my.password", layers)
     assert config.sensitive
     assert config.value is None
     assert config.type is ConfigType.UNKNOWN
-    assert "secret" not in repr(effective_broker_configs(layers))
+    assert "hunter2" not in repr(effective_broker_configs(layers))
+
+
+def test_the_key_of_delegation_tokens_is_hidden():
+    layers = BrokerConfigLayers(static={"delegation.token.secret.key": "hunter2"})
+    config = effective_broker_config("delegation.token.secret.key", layers)
+    assert (config.sensitive, config.value, config.read_only) == (True, None, True)
+    assert "hunter2" not in repr(effective_broker_configs(layers))
 
 
 def test_settings_for_all_brokers_show_nothing_else():

@@ -28,9 +28,7 @@ def test_the_frame_is_kafkas():
 NOT_APPLIED = {
     "AbortTransactionRecord",
     "BeginTransactionRecord",
-    "DelegationTokenRecord",
     "EndTransactionRecord",
-    "RemoveDelegationTokenRecord",
     "ZkMigrationStateRecord",
 }
 

@@ -15,12 +15,17 @@ from gralha.protocol.primitives import RecordBytes
 
 few = settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 PACKAGES = ("metadata", "producer", "consumer", "admin", "sasl")
-# kafka-python speaks the classic protocol of groups only, and nothing that only nodes say to each other.
+# kafka-python speaks the classic protocol of groups only. It has no delegation tokens, and nothing that only
+# nodes say to each other.
 UNKNOWN_APIS = (
     "AddRaftVoter",
     "ConsumerGroupDescribe",
     "ConsumerGroupHeartbeat",
+    "CreateDelegationToken",
+    "DescribeDelegationToken",
+    "ExpireDelegationToken",
     "RemoveRaftVoter",
+    "RenewDelegationToken",
     "UnregisterBroker",
 )
 OPERATION_BITS = ("cluster_authorized_operations", "topic_authorized_operations", "authorized_operations")

@@ -27,11 +27,15 @@ class ActiveDuties:
         service: ControllerService,
         dead_nodes: Callable[[], Iterable[int]],
         on_failure: Callable[[BaseException], None],
+        clock: Callable[[], int],
     ) -> None:
-        """`dead_nodes` returns the nodes that have died, as this node knows, also before it became active."""
+        """`dead_nodes` returns the nodes that have died, as this node knows, also before it became active.
+        `clock` is the wall-clock time in milliseconds.
+        """
         self._service = service
         self._dead_nodes = dead_nodes
         self._on_failure = on_failure
+        self._clock = clock
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._ran_at = 0.0
@@ -90,7 +94,7 @@ class ActiveDuties:
         while True:
             self._wake.clear()
             self._note_pause()
-            for decide in active.tick(_to_ms(loop.time())):
+            for decide in active.tick(_to_ms(loop.time()), self._clock()):
                 await self._decide(decide)
             await self._wake.wait()
 

@@ -1,4 +1,4 @@
-"""The audit log: one JSON line for each denial, and for each change of ACLs, topics, configs and users.
+"""The audit log: a JSON line for each denial and each change of ACLs, topics, configs, users and tokens.
 
 The lines go to the logger `gralha.audit`: changes at INFO, denials at WARN. `kafka-configs --entity-type
 broker-loggers` changes its level while the node runs. A line has no values of settings and no passwords.

@@ -7,17 +7,19 @@ from random import Random
 from typing import Final
 
 from gralha.broker.config import Listener, NodeConfig
+from gralha.broker.fake_users import FakeUsers
 from gralha.broker.key_sets import FetchText, KeySetSource
 from gralha.broker.login import LoginSettings
 from gralha.broker.pipeline import Api
 from gralha.broker.sasl_settings import MechanismSettings
+from gralha.broker.token_users import TokenUsers, fake_of_token
 from gralha.broker.warnings_once import WarningsOnce
-from gralha.metadata.image import MetadataImage
+from gralha.metadata.delegation_tokens import SECRET_KEY, DelegationTokens, token_key
+from gralha.metadata.image import ImageChange, MetadataImage
 from gralha.security.sasl.exchange import PLAIN, SCRAM_MECHANISMS, ServerExchange
 from gralha.security.sasl.oauthbearer import OAuthBearerServer
 from gralha.security.sasl.plain import PlainServer
 from gralha.security.sasl.scram import MECHANISM_NUMBERS, ScramCredential
-from gralha.security.sasl.scram_fakes import ScramFakes
 from gralha.security.sasl.scram_server import ScramServer, ScramUser, ScramUsers
 from gralha.security.sasl.tokens import TokenValidator
 
@@ -42,6 +44,8 @@ class Authentication:
         self._random_bytes = random.randbytes
         self._fetch = fetch
         self._sources: list[KeySetSource] = []
+        self._all_token_users: list[TokenUsers] = []
+        self._tokens: DelegationTokens = {}
 
     def login_settings(self, listener: Listener, apis: dict[int, Api]) -> LoginSettings | None:
         """What the logins of a listener share. None if the listener has no SASL."""
@@ -67,16 +71,25 @@ class Authentication:
 
     def tasks(self) -> list[Coroutine[object, object, None]]:
         """What runs as long as the node."""
-        return [source.run() for source in self._sources]
+        return [source.run() for source in self._sources] + [one.run() for one in self._all_token_users]
+
+    def follow(self, _change: ImageChange, image: MetadataImage) -> None:
+        """The metadata has changed."""
+        if image.delegation_tokens is not self._tokens:
+            self._tokens = image.delegation_tokens
+            for users in self._all_token_users:
+                users.changed()
 
     def _maker(self, settings: MechanismSettings) -> Callable[[], ServerExchange]:
         if settings.name == PLAIN:
             return lambda: PlainServer(settings.passwords.get)
         if settings.name in SCRAM_MECHANISMS:
+            secret = self._random_bytes(SECRET_BYTES)
             users = ScramUsers(
                 partial(self._scram_user, MECHANISM_NUMBERS[settings.name]),
-                _no_token,
-                FakeUsers(settings.name, self._image, self._random_bytes(SECRET_BYTES)),
+                self._token_users(settings.name, secret),
+                FakeUsers(settings.name, self._image, secret),
+                partial(fake_of_token, secret, settings.name),
             )
             return lambda: ScramServer(settings.name, users, self._random_bytes)
         assert settings.tokens is not None
@@ -90,38 +103,15 @@ class Authentication:
         credential = None if image is None else image.scram.get((name, mechanism))
         return None if credential is None else ScramUser(name, ScramCredential(*credential))
 
+    def _token_users(self, mechanism: str, secret: bytes) -> Callable[[str], ScramUser | None]:
+        """Where the server looks for delegation tokens."""
+        key = token_key(self._config.text(SECRET_KEY))
+        if key is None:
+            return lambda _token_id: None
+        users = TokenUsers(mechanism, key, secret, self._delegation_tokens, self._clock_ms)
+        self._all_token_users.append(users)
+        return users.find
 
-class FakeUsers:
-    """The salts and iterations of names that no user of a mechanism has. All nodes give the same.
-
-    The secret of a cluster is the least id of its folders. Only users who may list the users of SCRAM can
-    find it out (both need DESCRIBE on the cluster). A broker with an even lesser id changes it.
-    """
-
-    def __init__(self, mechanism: str, image: Callable[[], MetadataImage | None], own_secret: bytes) -> None:
-        """`own_secret` is that of a node which knows no cluster yet."""
-        self._mechanism = mechanism
-        self._image = image
-        self._secret = own_secret
-        self._fakes = ScramFakes(own_secret, mechanism, ())
-        self._seen: MetadataImage | None = None
-
-    def __call__(self, name: str) -> tuple[bytes, int]:
-        image, seen = self._image(), self._seen
-        if image is not None and (
-            seen is None or image.scram is not seen.scram or image.brokers is not seen.brokers
-        ):
-            self._seen = image
-            self._fakes = self._made_for(image)
-        return self._fakes.salt_and_iterations(name)
-
-    def _made_for(self, image: MetadataImage) -> ScramFakes:
-        folders = [folder for broker in image.brokers.values() for folder in broker.log_dirs]
-        number = MECHANISM_NUMBERS[self._mechanism]
-        credentials = [ScramCredential(*one) for (_, kind), one in image.scram.items() if kind == number]
-        return ScramFakes(min(folders, default=self._secret), self._mechanism, credentials)
-
-
-def _no_token(_token_id: str) -> ScramUser | None:
-    """There are no delegation tokens yet."""
-    return None
+    def _delegation_tokens(self) -> DelegationTokens:
+        image = self._image()
+        return {} if image is None else image.delegation_tokens

@@ -38,8 +38,6 @@ MISSING_SECURITY: Final = {
     "ssl.engine.factory.class": "TLS by classes of Java",
     "sasl.": "SASL setting of this name",
     "principal.builder.class": "authentication",
-    "delegation.token.secret.key": "delegation tokens",
-    "delegation.token.master.key": "delegation tokens",
 }
 HARMLESS_SECURITY: Final = (("security.inter.broker.protocol", "plaintext"),)
 # Prefixes of settings for one SASL mechanism, and the settings that may have them besides `sasl.`.

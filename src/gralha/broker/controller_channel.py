@@ -116,7 +116,9 @@ class ControllerChannel:
         envelope = EnvelopeRequest(
             request_data=sealed_request(request, version, context.client_id),
             # Without a principal the request is this broker's own.
-            request_principal=None if peer.is_this_node else principal_bytes(peer.principal),
+            request_principal=None
+            if peer.is_this_node
+            else principal_bytes(peer.principal, peer.is_token_authenticated),
             client_host_address=address_bytes(peer.host),
         )
 

@@ -196,8 +196,9 @@ class Node:
         cluster_id = folders[config.metadata_log_dir].cluster_id
         self._broker = self._new_broker(self._controller, cluster_id, channel)
         self._limit_listeners(self._broker.throttle, config.texts.get)
+        self._controller.subscribe(self._authentication.follow)
         presence = self._neighbours.presence
-        self._duties = ActiveDuties(self._controller, lambda: presence.dead, self._fail)
+        self._duties = ActiveDuties(self._controller, lambda: presence.dead, self._fail, self._clock)
         await self._controller_server.serve(self._broker, presence, self._broker.throttle)
         if self.metrics.address is not None:
             self._watch(self.metrics.run())

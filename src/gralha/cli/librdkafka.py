@@ -152,6 +152,11 @@ def _assignor(name: str) -> str:
 def _jaas_credentials(jaas: str) -> dict[str, str]:
     """The user name and password of a JAAS line. librdkafka takes them separately."""
     options = {match[1]: next(filter(None, match.groups()[1:]), "") for match in _JAAS_OPTION.finditer(jaas)}
+    if options.get("tokenauth", "").lower() == "true":
+        raise CommandError(
+            "librdkafka, with which this command reads and writes records, cannot log in with a delegation "
+            "token (tokenauth). Use a user with a password"
+        )
     return {f"sasl.{name}": options[name] for name in ("username", "password") if name in options}
 
 

@@ -26,6 +26,10 @@ KAFKA_COMMANDS = {
     "console-producer": ("console_producer", "write lines of text to a topic"),
     "consumer-groups": ("consumer_groups", "list, describe and delete groups, reset their offsets"),
     "consumer-perf-test": ("consumer_perf_test", "measure how fast records are read"),
+    "delegation-tokens": (
+        "delegation_tokens",
+        "create, renew, expire and describe delegation tokens",
+    ),
     "delete-records": ("delete_records", "delete the oldest records of partitions"),
     "dump-log": ("dump_log", "print the contents of log files"),
     "e2e-latency": ("e2e_latency", "measure how long a record takes to its consumer"),

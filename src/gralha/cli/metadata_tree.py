@@ -14,6 +14,7 @@ from gralha.cli.feature_levels import METADATA_VERSION, level_text
 from gralha.cli.java_numbers import double_text
 from gralha.cli.metadata_file import ReadMetadata
 from gralha.cli.redaction import is_secret
+from gralha.metadata.delegation_tokens import DelegationToken
 from gralha.metadata.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -52,7 +53,7 @@ _RECOVERY_STATES: Final = ("RECOVERED", "RECOVERING")
 
 
 def tree_of(metadata: ReadMetadata) -> dict[str, Node]:
-    """The root directory. The directory of delegation tokens is there, but empty."""
+    """The root directory."""
     image = metadata.image
     configs = [(one, values) for one, values in image.configs.items() if values]
     return {
@@ -73,7 +74,9 @@ def tree_of(metadata: ReadMetadata) -> dict[str, Node]:
             },
             "acls": {"byId": {uuid_to_string(id_): acl_text(acl) for id_, acl in image.acls.by_id.items()}},
             "scram": {name: _scram(image, number) for number, name in _MECHANISMS.items()},
-            "delegationToken": {},
+            "delegationToken": {
+                token.id: delegation_token_text(token) for token in image.delegation_tokens.values()
+            },
         },
     }
 
@@ -169,6 +172,15 @@ def acl_text(acl: Acl) -> str:
         f"StandardAcl(resourceType={acl.resource_type.name}, resourceName={acl.resource_name}, "
         f"patternType={acl.pattern_type.name}, principal={acl.principal}, host={acl.host}, "
         f"operation={acl.operation.name}, permissionType={acl.permission.name})"
+    )
+
+
+def delegation_token_text(token: DelegationToken) -> str:
+    """The brackets are Kafka's. The secret of a token is not in the metadata."""
+    return (
+        f"DelegationTokenDatatokenId={token.id}(owner={token.owner}(tokenRequester={token.requester}"
+        f"(renewers={' '.join(token.renewers)}, issueTimestamp={token.issued_ms}, "
+        f"maxTimestamp={token.max_ms}), expiryTimestamp={token.expires_ms}"
     )
 
 

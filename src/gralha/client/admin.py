@@ -11,6 +11,7 @@ from typing import Self
 from gralha.client.acl_calls import AclCalls
 from gralha.client.broker_calls import BrokerCalls
 from gralha.client.config_calls import ConfigCalls
+from gralha.client.delegation_token_calls import DelegationTokenCalls
 from gralha.client.group_calls import GroupCalls
 from gralha.client.group_offset_calls import GroupOffsetCalls
 from gralha.client.partition_calls import PartitionCalls
@@ -35,6 +36,7 @@ class Admin(
     ScramCalls,
     AclCalls,
     QuotaCalls,
+    DelegationTokenCalls,
 ):
     """All admin calls. `close` also closes the cluster."""
 

@@ -3,7 +3,8 @@
     security.protocol            SASL_PLAINTEXT or SASL_SSL
     sasl.mechanism               PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER (also sasl.mechanisms)
     sasl.username, sasl.password librdkafka's names
-    sasl.jaas.config             Java's line, with the options of a login module
+    sasl.jaas.config             Java's line, with the options of a login module. With tokenauth=true the user
+                                 of SCRAM is the id of a delegation token, and the password its HMAC
     sasl.oauthbearer.token.endpoint.url   file:///path of a token, or the address of an issuer. There the
                                  client shows the clientId and clientSecret of sasl.jaas.config
 

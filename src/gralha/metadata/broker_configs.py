@@ -4,8 +4,8 @@ Names, types, defaults and limits are those of Apache Kafka 4.3; the sentences a
 on purpose: `max.connections` and `max.connections.per.ip` are finite. Settings that tune Kafka's threads are
 accepted, so that a Kafka user's file works unchanged, and their documentation says that they have no effect.
 `broker_log_configs` has the keys for logs and replicas, `broker_coordinator_configs` the keys for groups and
-transactions, `broker_security_configs` the keys for TLS, `broker_sasl_configs` those for SASL. Keys that
-Kafka does not have begin with `gralha.`.
+transactions, `broker_security_configs` the keys for TLS, `broker_sasl_configs` those for SASL,
+`broker_token_configs` those for delegation tokens. Keys that Kafka does not have begin with `gralha.`.
 """
 
 from typing import Final
@@ -15,6 +15,7 @@ from gralha.metadata.broker_log_configs import LOG_SECTIONS
 from gralha.metadata.broker_rights_configs import RIGHTS_SECTIONS
 from gralha.metadata.broker_sasl_configs import SASL_SECTIONS
 from gralha.metadata.broker_security_configs import SECURITY_SECTIONS
+from gralha.metadata.broker_token_configs import TOKEN_SECTIONS
 from gralha.metadata.config_notation import read_keys
 from gralha.metadata.config_types import ConfigKey
 
@@ -219,6 +220,7 @@ BROKER_SECTIONS: Final[dict[str, str]] = {
     **LOG_SECTIONS,
     **COORDINATOR_SECTIONS,
     **SASL_SECTIONS,
+    **TOKEN_SECTIONS,
     **RIGHTS_SECTIONS,
     "Threads and metrics": _THREADS,
     "Of Gralha alone": _GRALHA,

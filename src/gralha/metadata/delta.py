@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from gralha.metadata.acls import AclsDelta, changed_between
+from gralha.metadata.delegation_tokens import DelegationToken, token_from
 from gralha.metadata.image import (
     NO_LEADER_CHANGE,
     TOPIC_RESOURCE,
@@ -52,7 +53,9 @@ from gralha.protocol.messages.cluster_records import (
 )
 from gralha.protocol.messages.security_records import (
     AccessControlEntryRecord,
+    DelegationTokenRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
@@ -83,6 +86,7 @@ class ImageDelta:
         self._next_producer_id = image.next_producer_id
         self._acls: AclsDelta | None = None
         self._client_quotas: dict[QuotaEntity, dict[str, float]] | None = None
+        self._delegation_tokens: dict[str, DelegationToken] | None = None
         # The partitions that this delta has copied and may change in place, by topic id.
         self._own_partitions: dict[bytes, dict[int, PartitionImage]] = {}
         self._own_configs: set[ConfigResource] = set()
@@ -112,6 +116,7 @@ class ImageDelta:
             before.scram if self._scram is None else self._scram,
             before.acls if self._acls is None else self._acls.finish(),
             before.client_quotas if self._client_quotas is None else self._client_quotas,
+            before.delegation_tokens if self._delegation_tokens is None else self._delegation_tokens,
         )
         return after, self._change(after)
 
@@ -355,6 +360,18 @@ class ImageDelta:
         if self._own_scram().pop((record.name, record.mechanism), None) is None:
             raise MetadataError(f"a record removes a SCRAM credential of {record.name} that does not exist")
 
+    def _own_delegation_tokens(self) -> dict[str, DelegationToken]:
+        if self._delegation_tokens is None:
+            self._delegation_tokens = dict(self._before.delegation_tokens)
+        return self._delegation_tokens
+
+    def _apply_delegation_token(self, record: DelegationTokenRecord) -> None:
+        self._own_delegation_tokens()[record.token_id] = token_from(record)
+
+    def _apply_remove_delegation_token(self, record: RemoveDelegationTokenRecord) -> None:
+        # A controller of Apache Kafka may remove a token twice, because it decides on committed tokens.
+        self._own_delegation_tokens().pop(record.token_id, None)
+
     def _apply_client_quota(self, record: ClientQuotaRecord) -> None:
         if self._client_quotas is None:
             self._client_quotas = {one: dict(values) for one, values in self._before.client_quotas.items()}
@@ -429,6 +446,7 @@ _HANDLERS: Final[dict[type[Message], Callable[[ImageDelta, Any], None]]] = {
     ClearElrRecord: ImageDelta._apply_clear_elr,
     ClientQuotaRecord: ImageDelta._apply_client_quota,
     ConfigRecord: ImageDelta._apply_config,
+    DelegationTokenRecord: ImageDelta._apply_delegation_token,
     FeatureLevelRecord: ImageDelta._apply_feature,
     FenceBrokerRecord: ImageDelta._apply_fence,
     NoOpRecord: ImageDelta._apply_nothing,
@@ -438,6 +456,7 @@ _HANDLERS: Final[dict[type[Message], Callable[[ImageDelta, Any], None]]] = {
     RegisterBrokerRecord: ImageDelta._apply_register_broker,
     RegisterControllerRecord: ImageDelta._apply_register_controller,
     RemoveAccessControlEntryRecord: ImageDelta._apply_remove_acl,
+    RemoveDelegationTokenRecord: ImageDelta._apply_remove_delegation_token,
     RemoveTopicRecord: ImageDelta._apply_remove_topic,
     RemoveUserScramCredentialRecord: ImageDelta._apply_remove_scram,
     TopicRecord: ImageDelta._apply_topic,

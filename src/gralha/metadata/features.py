@@ -12,6 +12,9 @@ from gralha.metadata.image import METADATA_VERSION
 METADATA_VERSION_NAME: Final = "4.3-IV0"
 METADATA_VERSION_LEVEL: Final = 30
 
+# Controllers of Kafka know delegation tokens from this level on (3.6-IV2).
+DELEGATION_TOKENS_LEVEL: Final = 14
+
 # Level 1: consumer groups (KIP-848). Clients of Apache Kafka use them only if the cluster has this level.
 GROUP_VERSION: Final = "group.version"
 GROUP_VERSION_LEVEL: Final = 1
@@ -55,3 +58,8 @@ def has_eligible_leader_replicas(features: Mapping[str, int]) -> bool:
 def transaction_version(features: Mapping[str, int]) -> int:
     """The level of transactions: 0, 1 or 2."""
     return features.get(TRANSACTION_VERSION, 0)
+
+
+def has_delegation_tokens(features: Mapping[str, int]) -> bool:
+    """Returns True if the metadata log may have delegation tokens."""
+    return features.get(METADATA_VERSION, 0) >= DELEGATION_TOKENS_LEVEL

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from gralha.metadata.acls import EMPTY_ACLS, AclsImage
+from gralha.metadata.delegation_tokens import DelegationTokens
 from gralha.metadata.errors import MetadataError as MetadataError
 from gralha.protocol.acls import Acl
 from gralha.protocol.client_quotas import ClientQuotas
@@ -31,6 +32,7 @@ ConfigResource = tuple[int, str]
 ScramKey = tuple[str, int]
 _NO_CONFIGS: Final[Mapping[str, str]] = {}
 _NO_QUOTAS: Final[ClientQuotas] = {}
+_NO_TOKENS: Final[DelegationTokens] = {}
 
 
 class Endpoint(NamedTuple):
@@ -127,6 +129,7 @@ class MetadataImage(NamedTuple):
     scram: Mapping[ScramKey, ScramCredential] = {}
     acls: AclsImage = EMPTY_ACLS
     client_quotas: ClientQuotas = _NO_QUOTAS
+    delegation_tokens: DelegationTokens = _NO_TOKENS
 
     def topic(self, name: str) -> TopicImage | None:
         """A topic by its name."""

@@ -24,7 +24,9 @@ from gralha.protocol.messages.cluster_records import (
 )
 from gralha.protocol.messages.security_records import (
     AccessControlEntryRecord,
+    DelegationTokenRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveUserScramCredentialRecord,
     UserScramCredentialRecord,
 )
@@ -45,6 +47,7 @@ RECORD_TYPES: Final[tuple[type[Message], ...]] = (
     ClearElrRecord,
     ClientQuotaRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     FeatureLevelRecord,
     FenceBrokerRecord,
     NoOpRecord,
@@ -54,6 +57,7 @@ RECORD_TYPES: Final[tuple[type[Message], ...]] = (
     RegisterBrokerRecord,
     RegisterControllerRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,

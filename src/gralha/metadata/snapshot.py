@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from gralha.metadata.acls import acl_record
+from gralha.metadata.delegation_tokens import token_record
 from gralha.metadata.image import (
     METADATA_VERSION,
     BrokerRegistration,
@@ -56,6 +57,8 @@ def snapshot_records(image: MetadataImage) -> Iterator[Message]:
             server_key=credential.server_key,
             iterations=credential.iterations,
         )
+    for token in image.delegation_tokens.values():
+        yield token_record(token)
     for entity, quotas in image.client_quotas.items():
         for name, limit in quotas.items():
             yield quota_record(entity, name, limit)

@@ -93,21 +93,21 @@ def test_brokers_that_are_not_heard_of_are_fenced():
     cluster = Cluster(3, [1, 2, 3], [2, 3, 1])
     cluster.context.static_configs = NEVER_IDLE
     active = ActiveController(cluster.image, cluster.context, now_ms=0)
-    assert active.tick(SESSION_TIMEOUT_MS) == []
+    assert active.tick(SESSION_TIMEOUT_MS, 0) == []
     cluster.context.liveness.touch(3, cluster.epoch(3), now_ms=8000)
-    decide(cluster, active.tick(SESSION_TIMEOUT_MS + 1))
+    decide(cluster, active.tick(SESSION_TIMEOUT_MS + 1, 0))
     assert [broker.id for broker in cluster.image.brokers.values() if broker.fenced] == [1, 2]
     assert [cluster.partition(index).leader for index in (0, 1)] == [3, 3]
-    assert active.tick(SESSION_TIMEOUT_MS + 2) == []
+    assert active.tick(SESSION_TIMEOUT_MS + 2, 0) == []
 
 
 def test_a_killed_broker_is_fenced_at_once():
     cluster = Cluster(3, [1, 2, 3])
     active = ActiveController(cluster.image, cluster.context, now_ms=0)
     cluster.context.liveness.disconnected(1)
-    assert active.tick(100) == []
+    assert active.tick(100, 0) == []
     cluster.context.liveness.died(1)
-    decide(cluster, active.tick(101))
+    decide(cluster, active.tick(101, 0))
     assert cluster.partition().leader == 2
 
 
@@ -115,7 +115,7 @@ def test_a_heartbeat_between_expiry_and_decision_counts():
     cluster = Cluster(3, [1, 2, 3])
     active = ActiveController(cluster.image, cluster.context, now_ms=0)
     cluster.context.liveness.died(1)
-    decisions = active.tick(1)
+    decisions = active.tick(1, 0)
     cluster.context.liveness.touch(1, cluster.epoch(1), 2)
     decide(cluster, decisions)
     assert cluster.partition().leader == 1
@@ -125,7 +125,7 @@ def test_an_expired_process_does_not_fence_the_next_one():
     cluster = Cluster(3, [1, 2, 3])
     active = ActiveController(cluster.image, cluster.context, now_ms=0)
     cluster.context.liveness.died(1)
-    decisions = active.tick(1)
+    decisions = active.tick(1, 0)
     cluster.restart(1, clean=True)
     cluster.unfence(1)
     decide(cluster, decisions)
@@ -141,9 +141,9 @@ def test_leadership_goes_back_to_preferred_replicas_by_itself():
     for round_ in (1, 2):
         for broker_id in (1, 2, 3):
             cluster.context.liveness.touch(broker_id, cluster.epoch(broker_id), round_ * interval_ms)
-        decide(cluster, active.tick(round_ * interval_ms - 1))
+        decide(cluster, active.tick(round_ * interval_ms - 1, 0))
         assert cluster.partition().leader == 2
-        decide(cluster, active.tick(round_ * interval_ms))
+        decide(cluster, active.tick(round_ * interval_ms, 0))
         # In the first round it is not in sync yet.
         assert cluster.partition().leader == (2 if round_ == 1 else 1)
         assert cluster.alter_isr(1, 2, 3).error_code == 0
@@ -163,8 +163,8 @@ def test_unclean_elections_are_held_where_they_are_allowed_later(settings, inter
     allow_unclean(cluster)
     for broker_id in (2, 3):
         cluster.context.liveness.touch(broker_id, cluster.epoch(broker_id), interval_ms)
-    assert active.tick(interval_ms - 1) == []
-    decide(cluster, active.tick(interval_ms))
+    assert active.tick(interval_ms - 1, 0) == []
+    decide(cluster, active.tick(interval_ms, 0))
     assert cluster.partition().leader == 2
 
 
@@ -179,11 +179,11 @@ def test_a_quiet_time_ends_with_a_record_that_says_nothing():
     written = []
     for now_ms in range(500, 3001, 500):
         offset = cluster.image.offset
-        decide(cluster, active.tick(now_ms))
+        decide(cluster, active.tick(now_ms, 0))
         written.append(cluster.image.offset - offset)
         if now_ms == 1500:
             cluster.create(f"t{now_ms}", [1])
     assert written == [0, 1, 1, 0, 1, 1], "after each change there is a quiet time first"
     cluster.context.static_configs = NEVER_IDLE
     active = ActiveController(cluster.image, cluster.context, now_ms=3000)
-    assert active.tick(5000) == []
+    assert active.tick(5000, 0) == []

@@ -38,7 +38,7 @@ def users(mechanism: str = SCRAM_SHA_256) -> ScramUsers:
         return ScramUser("owner", TOKEN, 1_000) if name == "token-1" else None
 
     fakes = ScramFakes(b"a secret of the cluster", mechanism, [])
-    return ScramUsers(by_name, by_token_id, fakes.salt_and_iterations)
+    return ScramUsers(by_name, by_token_id, fakes.salt_and_iterations, fakes.salt_and_iterations)
 
 
 def server(mechanism: str = SCRAM_SHA_256, seed: int = 1) -> ScramServer:
@@ -82,7 +82,9 @@ def test_the_examples_of_the_rfcs(vector: tuple[str, ...], monkeypatch: pytest.M
     monkeypatch.setattr(scram, "new_nonce", lambda _random: next(nonces))
     credential = new_credential("SCRAM-EXAMPLE", "pencil", base64.b64decode(salt), 4096)
     one = ScramClient("SCRAM-EXAMPLE", "user", "pencil", Random(1).randbytes)
-    known = ScramUsers(lambda name: ScramUser(name, credential), lambda _: None, lambda _: (b"", 4096))
+    known = ScramUsers(
+        lambda name: ScramUser(name, credential), lambda _: None, lambda _: (b"", 4096), lambda _: (b"", 4096)
+    )
     other = ScramServer("SCRAM-EXAMPLE", known, Random(1).randbytes)
 
     first = one.first()

@@ -57,6 +57,10 @@ SERVED: Final = (
     ApiKey.DESCRIBE_LOG_DIRS,
     ApiKey.SASL_AUTHENTICATE,
     ApiKey.CREATE_PARTITIONS,
+    ApiKey.CREATE_DELEGATION_TOKEN,
+    ApiKey.RENEW_DELEGATION_TOKEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN,
     ApiKey.DELETE_GROUPS,
     ApiKey.ELECT_LEADERS,
     ApiKey.INCREMENTAL_ALTER_CONFIGS,
@@ -115,6 +119,9 @@ DECIDED: Final = frozenset(
         ApiKey.CREATE_PARTITIONS,
         ApiKey.CREATE_ACLS,
         ApiKey.DELETE_ACLS,
+        ApiKey.CREATE_DELEGATION_TOKEN,
+        ApiKey.RENEW_DELEGATION_TOKEN,
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
         ApiKey.ALTER_CONFIGS,
         ApiKey.INCREMENTAL_ALTER_CONFIGS,
         ApiKey.ELECT_LEADERS,
@@ -129,8 +136,14 @@ DECIDED: Final = frozenset(
         ApiKey.REMOVE_RAFT_VOTER,
     }
 )
+# Brokers check the connection of the client before they forward these.
+OF_TOKENS: Final = frozenset(
+    {ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN, ApiKey.EXPIRE_DELEGATION_TOKEN}
+)
 # Brokers handle these first, because a part of such a request may be for this broker itself.
-SPLIT: Final = frozenset({ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
+SPLIT: Final = frozenset({ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS}) | OF_TOKENS
+# On a controller listener these differ from what is decided for brokers.
+ON_CONTROLLER: Final = frozenset({ApiKey.INCREMENTAL_ALTER_CONFIGS}) | OF_TOKENS
 
 # A connection may have eight fetches in the broker. Clients have one or two.
 FETCH_WEIGHT: Final = 32
@@ -182,7 +195,7 @@ def _row(key: ApiKey, listener: str, max_version: int | None = None) -> Api:
 def _handler(key: ApiKey, listener: str) -> Handler:
     if listener == "broker" and key in DECIDED and key not in SPLIT:
         return forwarding(decided_api(key))
-    if listener == "controller" and key is ApiKey.INCREMENTAL_ALTER_CONFIGS:
+    if listener == "controller" and key in ON_CONTROLLER:
         on_controller: Handler = _module(key.name.lower()).handle_on_controller
         return on_controller
     if listener == "controller" and key in DECIDED and key not in QUORUM:

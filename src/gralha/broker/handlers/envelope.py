@@ -27,13 +27,14 @@ async def handle(broker: Broker, context: RequestContext, request: EnvelopeReque
     except ProtocolError:
         return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
     try:
-        principal = _principal(context, request.request_principal)
+        principal, has_token = _principal(context, request.request_principal)
     except ProtocolError:
         return EnvelopeResponse(error_code=ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE)
     if inner.api_key not in handlers.DECIDED:
         return EnvelopeResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     api = handlers.decided_api(ApiKey(inner.api_key))
     peer = Peer(host, 0, context.peer.listener, principal, context.peer.apis)
+    peer.is_token_authenticated = has_token
     peer.is_this_node = context.peer.is_this_node and request.request_principal is None
     client = RequestContext(peer, inner.version, inner.client_id)
     try:
@@ -46,9 +47,9 @@ async def handle(broker: Broker, context: RequestContext, request: EnvelopeReque
     return EnvelopeResponse(response_data=sealed)
 
 
-def _principal(context: RequestContext, data: bytes | None) -> str:
-    """The principal whose rights count for the request inside."""
+def _principal(context: RequestContext, data: bytes | None) -> tuple[str, bool]:
+    """The principal whose rights count for the request inside, and whether it has only a delegation token."""
     if data is None:
-        return context.peer.principal
+        return context.peer.principal, context.peer.is_token_authenticated
     principal = principal_of(data)
-    return f"{principal.type}:{principal.name}"
+    return f"{principal.type}:{principal.name}", principal.token_authenticated

@@ -28,16 +28,21 @@ CREATE: Final = Operation.CREATE
 DELETE: Final = Operation.DELETE
 DESCRIBE: Final = Operation.DESCRIBE
 DESCRIBE_CONFIGS: Final = Operation.DESCRIBE_CONFIGS
+CREATE_TOKENS: Final = Operation.CREATE_TOKENS
+DESCRIBE_TOKENS: Final = Operation.DESCRIBE_TOKENS
 READ: Final = Operation.READ
 WRITE: Final = Operation.WRITE
 
 CLUSTER: Final = ResourceType.CLUSTER
+DELEGATION_TOKEN: Final = ResourceType.DELEGATION_TOKEN
 GROUP: Final = ResourceType.GROUP
 TOPIC: Final = ResourceType.TOPIC
 TRANSACTIONAL_ID: Final = ResourceType.TRANSACTIONAL_ID
+USER: Final = ResourceType.USER
 
 CLUSTER_DENIED: Final = "CLUSTER_AUTHORIZATION_FAILED"
 GROUP_DENIED: Final = "GROUP_AUTHORIZATION_FAILED"
+TOKEN_DENIED: Final = "DELEGATION_TOKEN_AUTHORIZATION_FAILED"
 TOPIC_DENIED: Final = "TOPIC_AUTHORIZATION_FAILED"
 TRANSACTIONAL_ID_DENIED: Final = "TRANSACTIONAL_ID_AUTHORIZATION_FAILED"
 LEFT_OUT: Final = "left out of the response"
@@ -70,6 +75,7 @@ def _on_cluster(*operations: Operation) -> Needs:
 _OFFSETS_TOPIC: Final = Need(READ, TOPIC, TOPIC_DENIED, "each topic")
 _MEMBER: Final = Needs((Need(READ, GROUP, GROUP_DENIED),))
 _NOTHING: Final = "Everybody may send it."
+_OF_OWNERS: Final = "Only the owner and the renewers of the token may do it."
 
 NEEDS: Final[dict[ApiKey, Needs]] = {
     ApiKey.PRODUCE: Needs(
@@ -203,6 +209,17 @@ NEEDS: Final[dict[ApiKey, Needs]] = {
     ApiKey.ALTER_REPLICA_LOG_DIRS: _on_cluster(ALTER),
     ApiKey.DESCRIBE_LOG_DIRS: _on_cluster(DESCRIBE),
     ApiKey.CREATE_PARTITIONS: Needs((Need(ALTER, TOPIC, TOPIC_DENIED, "each topic"),)),
+    ApiKey.CREATE_DELEGATION_TOKEN: Needs(
+        (Need(CREATE_TOKENS, USER, TOKEN_DENIED, "the owner of the token, if it is not the caller"),)
+    ),
+    ApiKey.RENEW_DELEGATION_TOKEN: Needs(note=_OF_OWNERS),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: Needs(note=_OF_OWNERS),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: Needs(
+        (
+            Need(DESCRIBE, DELEGATION_TOKEN, LEFT_OUT, "each token of which the caller is no part"),
+            Need(DESCRIBE_TOKENS, USER, LEFT_OUT, "the owner of the token, in place of DESCRIBE on it"),
+        )
+    ),
     ApiKey.DELETE_GROUPS: Needs((Need(DELETE, GROUP, GROUP_DENIED, "each group"),)),
     ApiKey.ELECT_LEADERS: _on_cluster(ALTER),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Needs(

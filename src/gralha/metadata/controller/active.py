@@ -7,6 +7,7 @@ another:
 - fence brokers whose session is over
 - give leadership back to preferred replicas (auto.leader.rebalance.enable, leader.imbalance.*)
 - elect leaders for partitions without in-sync replicas (unclean.leader.election.enable and .interval.ms)
+- remove delegation tokens that have expired (delegation.token.expiry.check.interval.ms)
 - write an empty record after a quiet time (metadata.max.idle.interval.ms), so that the quorum's high
   watermark moves and shows that the controller lives
 """
@@ -16,7 +17,9 @@ from typing import Any
 
 from gralha.metadata.controller.brokers import fence_broker
 from gralha.metadata.controller.decision import ControllerContext, Decision
+from gralha.metadata.controller.delegation_tokens import CHECK_INTERVAL, remove_expired_tokens
 from gralha.metadata.controller.leader_elections import balance_leaders, elect_unclean_leaders
+from gralha.metadata.delegation_tokens import DelegationToken
 from gralha.metadata.image import MetadataImage
 from gralha.protocol.messages.cluster_records import NoOpRecord
 
@@ -37,12 +40,15 @@ class ActiveController:
             image, "unclean.leader.election.interval.ms"
         )
         self._next_unclean_election_ms = now_ms + self._unclean_election_interval_ms
+        self._has_tokens = context.token_key is not None
+        self._token_interval_ms = context.broker_number(image, CHECK_INTERVAL)
+        self._next_token_check_ms = now_ms + self._token_interval_ms
         self._idle_interval_ms = context.broker_number(image, "metadata.max.idle.interval.ms")
         self._next_idle_check_ms = now_ms + self._idle_interval_ms
         self._offset_checked = -1
         context.liveness.begin(image.brokers, now_ms)
 
-    def tick(self, now_ms: int) -> list[Decide]:
+    def tick(self, now_ms: int, wall_clock_ms: int) -> list[Decide]:
         """Returns the decisions that are due."""
         decisions: list[Decide] = []
         for broker_id in self._context.liveness.expired(now_ms):
@@ -53,6 +59,9 @@ class ActiveController:
         if now_ms >= self._next_unclean_election_ms:
             self._next_unclean_election_ms = now_ms + self._unclean_election_interval_ms
             decisions.append(self._elect_unclean_leaders)
+        if self._has_tokens and now_ms >= self._next_token_check_ms:
+            self._next_token_check_ms = now_ms + self._token_interval_ms
+            decisions.append(lambda image: self._remove_expired_tokens(image, wall_clock_ms))
         if self._idle_interval_ms and now_ms >= self._next_idle_check_ms:
             self._next_idle_check_ms = now_ms + self._idle_interval_ms
             decisions.append(self._end_idleness)
@@ -84,6 +93,14 @@ class ActiveController:
         decision = elect_unclean_leaders(image, self._context)
         if decision.response:
             self._next_unclean_election_ms = 0
+        return decision
+
+    def _remove_expired_tokens(
+        self, image: MetadataImage, wall_clock_ms: int
+    ) -> Decision[list[DelegationToken]]:
+        decision = remove_expired_tokens(image, wall_clock_ms)
+        if decision.response:
+            self._next_token_check_ms = 0
         return decision
 
     def _end_idleness(self, image: MetadataImage) -> Decision[None]:

@@ -6,6 +6,7 @@ from typing import Final, Generic, NamedTuple, TypeVar
 
 from gralha.metadata.config_keys import BrokerConfigLayers, broker_config_value
 from gralha.metadata.controller.liveness import SESSION_TIMEOUT_MS, Liveness
+from gralha.metadata.delegation_tokens import SECRET_KEY, TokenKey, token_key
 from gralha.metadata.image import MetadataImage
 from gralha.protocol.message import Message
 
@@ -45,6 +46,8 @@ class ControllerContext:
         self.random = random
         session_timeout_ms = static_configs.get("broker.session.timeout.ms", SESSION_TIMEOUT_MS)
         self.liveness = Liveness(node_id, int(session_timeout_ms))
+        # None if the cluster has no delegation tokens.
+        self.token_key: TokenKey | None = token_key(static_configs.get(SECRET_KEY))
 
     def config_layers(self, image: MetadataImage) -> BrokerConfigLayers:
         """The broker settings that topics inherit, as this node sees them."""

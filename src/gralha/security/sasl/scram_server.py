@@ -37,8 +37,9 @@ class ScramUsers(NamedTuple):
 
     by_name: Callable[[str], ScramUser | None]
     by_token_id: Callable[[str], ScramUser | None]
-    # The salt and the iterations for a name that no user has.
+    # The salt and the iterations for a name that no user has, and for an id that no token has.
     fake: Callable[[str], tuple[bytes, int]]
+    fake_of_token: Callable[[str], tuple[bytes, int]]
 
 
 class _First(NamedTuple):
@@ -116,7 +117,8 @@ class ScramServer:
         with contextlib.suppress(ValueError):  # no user has such a name
             # All spellings of the name of a user get the same salt.
             name = saslprep(name)
-        salt, iterations = self._users.fake(name)
+        users = self._users
+        salt, iterations = (users.fake_of_token if self.is_token_authenticated else users.fake)(name)
         size = hashlib.new(self._hash).digest_size
         key = self._random_bytes(size)
         return ScramCredential(salt, key, key, iterations)
