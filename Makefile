@@ -6,7 +6,7 @@ STAMPS := build/stamps
 MAKEFLAGS += --jobs=2
 HOT := $(shell sed -n 's|^    "\(src/.*\.py\)",|\1|p' setup.py)
 
-.PHONY: help up test test-spark test-versions test-spark-versions check demo bench soak dist platform setup generate clean
+.PHONY: help up test test-spark test-secured test-versions test-spark-versions check demo bench soak dist platform setup generate clean
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 22
@@ -19,6 +19,9 @@ test: setup ## set up, then check and test everything
 
 test-spark: setup ## the part of `make test` that needs Spark
 	@$(BIN)/pytest -q -n 2 --dist loadscope --no-loadscope-reorder --durations=10 tests/spark tests/pipelines
+
+test-secured: setup ## all client suites on a broker with TLS, logins and rights
+	@GRALHA_TEST_SECURITY=sasl_ssl $(BIN)/pytest -q -n 2 --dist loadscope --durations=10 tests/clients
 
 test-versions: setup ## tests with each other Python that is installed here, in environments of their own
 	@scripts/test_versions

@@ -27,6 +27,8 @@ OF_THE_SESSION = (
     "test_init.py",
     "test_planning.py",
     "test_running.py",
+    "test_secured.py",
+    "test_secured_pipelines.py",
     "test_shared_session.py",
     "test_sink.py",
     "test_source_batch.py",

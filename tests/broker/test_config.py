@@ -286,3 +286,42 @@ def test_brokers_use_the_listener_of_their_protocol() -> None:
 def test_wrong_settings_of_tls_are_named_with_their_listener() -> None:
     text = MINIMAL + "listener.name.external.ssl.client.auth=maybe\n"
     assert "line 3: listener.name.external.ssl.client.auth=maybe: String must be one of" in complaint(text)
+
+
+COMBINED = (
+    MINIMAL + "controller.quorum.voters=1@localhost:9093\n"
+    "listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093\n"
+    "controller.listener.names=CONTROLLER\n"
+)
+
+
+@pytest.mark.parametrize("value", ["CONTROLLER", "controller", "PLAINTEXT, CONTROLLER"])
+def test_listeners_that_start_early_are_accepted(value: str) -> None:
+    _, warnings = NodeConfig.parse(f"{COMBINED}early.start.listeners={value}\n", "file", lambda: "host")
+    assert warnings == []
+
+
+def test_a_broker_may_name_the_listeners_of_its_controllers() -> None:
+    text = (
+        "process.roles=broker\nnode.id=2\ncontroller.quorum.voters=1@localhost:9093\n"
+        "controller.listener.names=CONTROLLER\nearly.start.listeners=CONTROLLER\n"
+    )
+    assert NodeConfig.parse(text, "file", lambda: "host")[1] == []
+
+
+def test_an_unknown_listener_cannot_start_early() -> None:
+    said = complaint(f"{COMBINED}early.start.listeners=CONTROLLER,INTERNAL\n")
+    assert said == (
+        "server.properties line 6: early.start.listeners: INTERNAL is not in listeners or "
+        "controller.listener.names; allowed: PLAINTEXT, CONTROLLER"
+    )
+
+
+@pytest.mark.parametrize("value", ["", "PLAINTEXT"])
+def test_controllers_start_early_also_if_the_file_leaves_them_out(value: str) -> None:
+    _, warnings = NodeConfig.parse(f"{COMBINED}early.start.listeners={value}\n", "file", lambda: "host")
+    (warning,) = warnings
+    assert warning == (
+        "file line 6: early.start.listeners does not have CONTROLLER, which opens early all the same, "
+        "because controllers load the ACLs from each other"
+    )

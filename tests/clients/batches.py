@@ -5,10 +5,15 @@ It uses Fetch v4 by hand, so that it depends neither on our own codec nor on a c
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gralha.client.addresses import parse_address
+from gralha.client.connection import Connection
+from tests.clients import access
 from tests.clients.driver import TIMEOUT_S
 
 CODECS = {0: "none", 1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
@@ -48,6 +53,19 @@ def stored_batches(bootstrap: str, topic: str, partition: int) -> list[StoredBat
     return batches
 
 
+@contextlib.contextmanager
+def connected(bootstrap: str) -> Iterator[socket.socket]:
+    """A socket to the first broker. Only the login to a secured cluster is not by hand."""
+    address = parse_address(bootstrap.split(",")[0])
+    security = access.own_client(bootstrap)
+    if security.login is None:
+        with socket.create_connection((address.host, address.port), timeout=TIMEOUT_S) as connection:
+            yield connection
+    else:
+        with Connection.open(address, security=security) as logged_in:
+            yield logged_in._socket
+
+
 def fetch_records(bootstrap: str, topic: str, partition: int) -> bytes:
     name = topic.encode()
     api_key, version, correlation_id, no_client_id = 1, 4, 0, -1
@@ -59,8 +77,7 @@ def fetch_records(bootstrap: str, topic: str, partition: int) -> bytes:
         + name
         + struct.pack(">iiqi", 1, partition, 0, limit_bytes)
     )
-    host, _, port = bootstrap.split(",")[0].rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=TIMEOUT_S) as connection:
+    with connected(bootstrap) as connection:
         connection.sendall(struct.pack(">i", len(request)) + request)
         with connection.makefile("rb") as answer:
             (size,) = struct.unpack(">i", answer.read(4))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from tests.clients import access
 from tests.clients.drivers.program import Program
 
 Partition = tuple[str, int]
@@ -119,7 +120,7 @@ class GroupClient:
     cannot: Mapping[str, str] = field(default_factory=dict)
 
     def start(self, bootstrap: str) -> Program:
-        return Program(self.name, [*self.command(), bootstrap])
+        return Program(self.name, [*self.command(), bootstrap, *access.arguments(*access.of(bootstrap))])
 
 
 def join(

@@ -24,6 +24,7 @@ from gralha.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
+from tests.clients import access
 from tests.clients.driver import Login, Tls, security_for_java
 
 LATEST_TIMESTAMP = -1
@@ -41,7 +42,7 @@ class GroupView:
 
 def group_view(bootstrap: str, group: str) -> GroupView:
     """Describes a group. An unknown group is a classic group in the state Dead, as in Kafka."""
-    with Connection.open(parse_address(bootstrap)) as connection:
+    with Connection.open(parse_address(bootstrap), security=access.own_client(bootstrap)) as connection:
         (consumer_group,) = connection.send(
             ConsumerGroupDescribeRequest([group]), ConsumerGroupDescribeResponse
         ).groups
@@ -63,8 +64,9 @@ def is_served(
 
 def has_open_transaction(bootstrap: str, topic: str, partition: int) -> bool:
     """Returns True if records of a partition have to wait for the end of a transaction."""
-    (committed,) = list_ends(bootstrap, topic, [partition], READ_COMMITTED)
-    (uncommitted,) = list_ends(bootstrap, topic, [partition])
+    tls, login = access.of(bootstrap)
+    (committed,) = list_ends(bootstrap, topic, [partition], READ_COMMITTED, tls, login)
+    (uncommitted,) = list_ends(bootstrap, topic, [partition], READ_UNCOMMITTED, tls, login)
     return committed.offset != uncommitted.offset
 
 

@@ -6,6 +6,7 @@ A tool costs a second or two of Java's start, so there are few runs and each sho
 from __future__ import annotations
 
 import re
+import tempfile
 import uuid
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from gralha.testing import GralhaCluster
 from tests.apache.kafka import ApacheKafka, run_tool
+from tests.clients import access
 from tests.clients.driver import Driver, Outgoing
 
 Cluster = GralhaCluster | ApacheKafka
@@ -24,7 +26,14 @@ def topic() -> str:
 
 
 def tool(broker: Cluster, name: str, *arguments: str, stdin: str = "") -> str:
-    return run_tool(name, "--bootstrap-server", broker.bootstrap, *arguments, stdin=stdin).stdout
+    where = ["--bootstrap-server", broker.bootstrap]
+    settings = access.java(broker.bootstrap)
+    if settings["security.protocol"] == "PLAINTEXT":
+        return run_tool(name, *where, *arguments, stdin=stdin).stdout
+    with tempfile.NamedTemporaryFile("w", suffix=".properties") as file:
+        file.writelines(f"{setting}={value}\n" for setting, value in settings.items())
+        file.flush()
+        return run_tool(name, *where, "--command-config", file.name, *arguments, stdin=stdin).stdout
 
 
 def test_topics_are_created_described_and_deleted(broker: Cluster, topic: str) -> None:

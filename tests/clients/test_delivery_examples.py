@@ -23,6 +23,7 @@ from confluent_kafka.admin import AdminClient
 from gralha.testing import ServerProcess
 from tests.clients.conftest import Cluster
 from tests.clients.driver import TIMEOUT_S, Driver
+from tests.clients.drivers.confluent_driver import ConfluentDriver
 from tests.clients.scenarios.stage import eventually
 from tests.received import value_of
 from tests.said import SAID
@@ -137,9 +138,9 @@ class Shop:
 
 
 @pytest.fixture
-def shop(request: pytest.FixtureRequest, broker: Cluster, reference: Driver, tmp_path: Path) -> Shop:
+def shop(request: pytest.FixtureRequest, open_broker: Cluster, tmp_path: Path) -> Shop:
     """The shop whose example was killed and started again, when all orders are handled."""
-    shop = Shop(broker, reference, request.param, tmp_path)
+    shop = Shop(open_broker, ConfluentDriver(open_broker.bootstrap), request.param, tmp_path)
     shop.run_until_killed()
     with shop.running() as process:
         try:

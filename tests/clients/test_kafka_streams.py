@@ -20,6 +20,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from gralha.testing import ServerProcess
 from tests.apache.kafka import DRIVER_CLASSES, TOOL_FLAGS, java_command
+from tests.clients import access
 from tests.clients.conftest import Cluster
 from tests.clients.driver import Driver
 from tests.received import key_of, value_of
@@ -71,7 +72,7 @@ class Counts:
         self.seen = 0
         self._consumer = Consumer(
             {
-                "bootstrap.servers": bootstrap,
+                **access.librdkafka(bootstrap),
                 "group.id": "reader",
                 "enable.auto.commit": False,
                 "isolation.level": "read_committed",
@@ -106,8 +107,9 @@ def test_counts_are_exact_although_instances_are_killed(
     written: Counter[str] = Counter()
     remaining = lines(seed=1)
     kills = list(KILLS)
-    writer = Producer({"bootstrap.servers": broker.bootstrap, "enable.idempotence": True, "log_level": 0})
-    instances = Instances(tmp_path, [broker.bootstrap, name, source, target])
+    writer = Producer({**access.librdkafka(broker.bootstrap), "enable.idempotence": True, "log_level": 0})
+    security = access.arguments(*access.of(broker.bootstrap))
+    instances = Instances(tmp_path, [broker.bootstrap, name, source, target, *security])
     deadline = time.monotonic() + PATIENCE_S
     with contextlib.closing(instances), contextlib.closing(Counts(broker.bootstrap, target)) as counts:
         instances.start()

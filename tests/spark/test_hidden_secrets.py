@@ -1,6 +1,7 @@
 """A secret given by reference reaches the workers only: no plan, log, checkpoint or event log has it.
 
-The broker's address is given by a reference, too: that the query works shows that references are resolved.
+The cluster has TLS and logins, and the broker's address is given by a reference, too. So a query that works
+shows that references are resolved.
 """
 
 import os
@@ -12,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from gralha.spark.secrets import resolve
+from gralha.testing import GralhaCluster
 
 SECRET = "tyrannosaurus-7041"
+USER = "eva"
 # Everything that Spark logs, which is much more than it shows.
 LOGGING = """
 rootLogger.level = info
@@ -42,8 +45,11 @@ spark = session("local[2]", f"about {topic}", {
 spark.sparkContext.setLogLevel("INFO")
 options = {
     "kafka.bootstrap.servers": "${env:GRALHA_TEST_BROKER}",
-    "kafka.ssl.key.password": "${env:GRALHA_TEST_SECRET}",
-    "kafka.sasl.jaas.config": f'login password="${{file:{folder}/secret.properties:password}}";',
+    "kafka.security.protocol": "SASL_SSL",
+    "kafka.ssl.truststore.location": f"${{file:{folder}/secret.properties:authority}}",
+    "kafka.sasl.mechanism": "SCRAM-SHA-512",
+    "kafka.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required "
+    'username="eva" password="${env:GRALHA_TEST_SECRET}";',
 }
 numbers = spark.range(10).selectExpr("CAST(id AS STRING) AS value")
 numbers.write.format("gralha").options(**options, topic=topic).mode("append").save()
@@ -59,25 +65,39 @@ query = (
 query.awaitTermination()
 query.explain(True)
 print("copied", query.lastProgress["numInputRows"], query.lastProgress)
-broken = {**options, "kafka.bootstrap.servers": "127.0.0.1:1", "kafka.delivery.timeout.ms": "1"}
-try:
-    numbers.write.format("gralha").options(**broken, topic=topic).mode("append").save()
-except Exception as error:
-    print("refused", error)
+secret = f"${{file:{folder}/secret.properties:password}}"
+for broken in (
+    {"kafka.bootstrap.servers": "127.0.0.1:1", "kafka.delivery.timeout.ms": "1"},
+    {"kafka.sasl.mechanism": f"no-{secret}"},
+    {"kafka.sasl.jaas.config": options["kafka.sasl.jaas.config"].replace("env:", "env:ANOTHER_")},
+    {"kafka.sasl.jaas.config": options["kafka.sasl.jaas.config"].replace("eva", f"eve {secret}")},
+):
+    try:
+        numbers.write.format("gralha").options(**{**options, **broken}, topic=topic).mode("append").save()
+    except Exception as error:
+        print("refused", error)
 spark.stop()
 """
 
 
 @pytest.mark.timeout(320)
 def test_a_secret_is_nowhere_but_in_the_process_that_connects(
-    bootstrap: str, new_name: Callable[[str], str], tmp_path: Path
+    gralha_secured_cluster: GralhaCluster, new_name: Callable[[str], str], tmp_path: Path
 ) -> None:
     topic = new_name("secrets")
+    gralha_secured_cluster.add_user(USER, SECRET)
+    rights = ("READ", "WRITE", "CREATE")
+    gralha_secured_cluster.allow(USER, *rights, topic=topic, prefixed=True)
     (tmp_path / "events").mkdir()
     (tmp_path / "log4j2.properties").write_text(LOGGING.format(folder=tmp_path))
     secrets = tmp_path / "secret.properties"
-    secrets.write_text(f"password={SECRET}\n")
-    environment = os.environ | {"GRALHA_TEST_BROKER": bootstrap, "GRALHA_TEST_SECRET": SECRET}
+    authority = gralha_secured_cluster.java_config(USER)["ssl.truststore.location"]
+    secrets.write_text(f"password={SECRET}\nauthority={authority}\n")
+    environment = os.environ | {
+        "GRALHA_TEST_BROKER": gralha_secured_cluster.bootstrap,
+        "GRALHA_TEST_SECRET": SECRET,
+        "ANOTHER_GRALHA_TEST_SECRET": f"wrong-{SECRET}",
+    }
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path), topic],
         env=environment,
@@ -86,8 +106,9 @@ def test_a_secret_is_nowhere_but_in_the_process_that_connects(
     )
     output = done.stdout.decode()
     assert done.returncode == 0, done.stderr[-4000:]
-    for said in ("rows 10", "copied 10", "refused"):
-        assert said in output
+    assert "rows 10" in output
+    assert "copied 10" in output
+    assert output.count("refused") == 4
     # The test searches everything that Spark prints and writes. First it checks that there is a lot of it.
     assert (tmp_path / "spark.log").read_text().count("INFO ") > 100
     said_or_written = {"stdout": done.stdout, "stderr": done.stderr}

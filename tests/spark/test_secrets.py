@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gralha.client.errors import SettingsError
-from gralha.spark.secrets import SecretError, client_settings, has_reference, resolve, without_references
+from gralha.protocol.properties import properties_text
+from gralha.spark.secrets import (
+    SecretError,
+    client_settings,
+    has_reference,
+    refer_to_file,
+    resolve,
+    without_references,
+)
+from gralha.spark.sink_options import kafka_settings
 
 
 def test_values_without_references_stay_as_they_are() -> None:
@@ -122,3 +131,40 @@ def test_any_name_and_value_can_be_written_down(values: dict[str, str]) -> None:
         return "".join(f"\\u{ord(character):04x}" for character in text)
 
     assert _properties("".join(f"{escaped(a)}={escaped(b)}\n" for a, b in values.items())) == values
+
+
+def test_a_file_is_referred_to_in_place_of_its_secrets(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    secrets = {
+        "sasl.jaas.config": 'module required username="eva" password="a\\\\b";',
+        "sasl.password": "p=w",
+        "ssl.keystore.key": "-----BEGIN PRIVATE KEY-----",
+        "ssl.truststore.password": "t",
+    }
+    others = {"security.protocol": "SASL_SSL", "sasl.username": "eva", "ssl.key.password": "${env:A}"}
+    settings = {**secrets, **others}
+    file.write_text(properties_text(settings))
+    referring = refer_to_file(settings, str(file))
+    assert referring == {**{name: f"${{file:{file}:{name}}}" for name in secrets}, **others}
+    assert resolve({name: referring[name] for name in secrets}) == secrets
+
+
+def test_a_secret_that_the_file_does_not_have_stays(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("sasl.password=another\n")
+    settings = {"sasl.password": "mine", "ssl.key.password": "yours"}
+    assert refer_to_file(settings, str(file)) == settings
+
+
+def test_a_sink_accepts_references_in_the_settings_of_a_login() -> None:
+    """The rest of the settings is checked when the secrets are known."""
+    options = {
+        "kafka.bootstrap.servers": "localhost:9092",
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.mechanism": "SCRAM-SHA-512",
+        "kafka.sasl.jaas.config": "${env:LOGIN}",
+        "kafka.acks": "all",
+    }
+    assert kafka_settings(options)["sasl.jaas.config"] == "${env:LOGIN}"
+    with pytest.raises(SettingsError, match="acks"):
+        kafka_settings({**options, "kafka.acks": "many"})

@@ -222,6 +222,13 @@ class NodeConfig:
         return listener.protocol != "PLAINTEXT"
 
     @property
+    def early_start_listeners(self) -> list[str] | None:
+        """The listeners that open before the ACLs are loaded. None: those of controllers."""
+        if self.values["early.start.listeners"] is None:
+            return None
+        return [name.upper() for name in self.items("early.start.listeners")]
+
+    @property
     def super_users(self) -> list[str]:
         """The principals that may do everything. They are separated by semicolons."""
         parts = (self.text("super.users") or "").split(";")
@@ -265,6 +272,7 @@ class NodeConfig:
             try:
                 config = cls(settings.texts, settings.values, hostname, settings.prefixed)
                 settings.warn_of_unused_sasl(config)
+                settings.warn_of_late_controllers(config)
                 for name, problem in contradictions(config):
                     settings.problem(name, problem)
             except ConfigError as error:
@@ -348,6 +356,19 @@ class _Settings:
             if is_sasl_setting(name) and _without_prefixes(name).startswith("sasl.")
         ]
 
+    def warn_of_late_controllers(self, config: "NodeConfig") -> None:
+        """Warns if a controller is to wait for the ACLs, which it loads from other controllers."""
+        early = config.early_start_listeners
+        late = [
+            one.name for one in config.controller_listeners if early is not None and one.name not in early
+        ]
+        if late:
+            name = "early.start.listeners"
+            self.warnings.append(
+                f"{self.places[name]}: {name} does not have {', '.join(late)}, which opens early all the "
+                "same, because controllers load the ACLs from each other"
+            )
+
     def problem(self, name: str, text: str) -> None:
         """Adds an error about a setting, or about a missing one."""
         self.problems.append(f"{self.places.get(name, self.source)}: {text}")
@@ -411,6 +432,7 @@ def contradictions(config: NodeConfig) -> Iterator[tuple[str, str]]:
             ),
         )
     yield from _wrong_rights(config)
+    yield from _wrong_early_start(config)
     for problem in _wrong_listeners(config):
         yield "listeners", f"listeners: {problem}"
     yield from _wrong_sasl(config)
@@ -429,6 +451,16 @@ def _wrong_sasl(config: NodeConfig) -> Iterator[tuple[str, str]]:
         checks.append(lambda: config.login_to_brokers)
     for error in sasl_problems(checks):
         yield error.name, str(error)
+
+
+def _wrong_early_start(config: NodeConfig) -> Iterator[tuple[str, str]]:
+    known = [one.name for one in config.listeners]
+    known += [one for one in config.controller_listener_names if one not in known]
+    for name in config.early_start_listeners or ():
+        if name not in known:
+            allowed = ", ".join(known)
+            problem = f"{name} is not in listeners or controller.listener.names; allowed: {allowed}"
+            yield "early.start.listeners", f"early.start.listeners: {problem}"
 
 
 def _wrong_rights(config: NodeConfig) -> Iterator[tuple[str, str]]:

@@ -1,17 +1,22 @@
 """The common start of the pipeline commands: the pipelines of the file, and the check of the broker."""
 
+import contextlib
 import sys
 from argparse import Namespace
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
 
 from gralha.cli.colour import red
 from gralha.cli.pipeline_session import CommandSpark
 from gralha.cli.program import EXIT_FAILED, one_line
+from gralha.cli.properties import load_properties
 
 if TYPE_CHECKING:
     from gralha.pipelines.declaration import Pipeline
     from gralha.pipelines.running import RunOptions
+
+# The beginning of the masters that run everything on this machine.
+LOCAL: Final = "local"
 
 
 def chosen_pipelines(options: Namespace, spark: CommandSpark) -> "list[Pipeline]":
@@ -31,12 +36,15 @@ def chosen_pipelines(options: Namespace, spark: CommandSpark) -> "list[Pipeline]
 
 def run_options(options: Namespace) -> "RunOptions":
     """The options of a run. Fails before Spark starts if no broker can be reached."""
-    from gralha.cli.connect import check_reachable
-    from gralha.cli.properties import load_properties
     from gralha.pipelines.running import RunOptions
+    from gralha.spark.secrets import refer_to_file
 
-    kafka = load_properties(options.command_config) if options.command_config else {}
-    check_reachable({**kafka, "bootstrap.servers": options.bootstrap_server})
+    path = options.command_config
+    kafka = load_properties(path) if path else {}
+    if path and (options.master or LOCAL).startswith(LOCAL):
+        # The executors of this machine can read the file, so Spark need not get the secrets in it.
+        kafka = refer_to_file(kafka, path)
+    check_broker(options, kafka)
     return RunOptions(
         bootstrap_servers=options.bootstrap_server,
         checkpoints=options.checkpoints,
@@ -44,6 +52,15 @@ def run_options(options: Namespace) -> "RunOptions":
         fresh=getattr(options, "fresh", False),
         kafka=kafka,
     )
+
+
+def check_broker(options: Namespace, kafka: Mapping[str, str]) -> None:
+    """Fails if no broker can be reached. Without the secrets on this machine nothing is checked."""
+    from gralha.cli.connect import check_reachable
+    from gralha.spark.secrets import SecretError, resolve
+
+    with contextlib.suppress(SecretError):
+        check_reachable(resolve({**kafka, "bootstrap.servers": options.bootstrap_server}))
 
 
 def say_if_watched(text: str) -> None:

@@ -22,6 +22,7 @@ from gralha.cli.properties import load_properties
 from gralha.cli.suggestions import did_you_mean
 from gralha.pipelines.replaying import Letter, letter
 from gralha.pipelines.state_files import StateFile, state_folder
+from gralha.spark.secrets import resolve
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
@@ -39,7 +40,7 @@ def command(options: Namespace) -> int:
 
     stop_on_terminate()
     topic = options.topic or _topic(options)
-    properties = load_properties(options.command_config) if options.command_config else {}
+    properties = resolve(load_properties(options.command_config) if options.command_config else {})
     properties["bootstrap.servers"] = options.bootstrap_server
     check_reachable(properties)
     group = f"{options.name}.replayed"

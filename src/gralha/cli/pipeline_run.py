@@ -18,9 +18,10 @@ from gralha.cli.pipeline_session import CommandSpark, parse_conf
 from gralha.cli.pipeline_states import RunFiles
 from gralha.cli.pipeline_view import RunView
 from gralha.cli.program import CommandError, stop_on_terminate
+from gralha.pipelines.configuration import kafka_settings
 from gralha.pipelines.declaration import Pipeline
 from gralha.pipelines.events import Event, Progressed, Restarting, Started, Warned
-from gralha.pipelines.lag import LagMeter
+from gralha.pipelines.lag import LagMeters
 from gralha.pipelines.metrics import Metrics, MetricsServer
 from gralha.pipelines.running import RunOptions, run
 from gralha.pipelines.state_files import LOG, state_folder
@@ -40,7 +41,7 @@ def command(options: Namespace) -> int:
         pipelines = chosen_pipelines(options, spark)
         settings = run_options(options)
         files.hold(pipelines, folder, options, spark.master)
-        meter = LagMeter(options.bootstrap_server, settings.kafka)
+        meter = LagMeters({one.name: kafka_settings(one, settings) for one in pipelines})
         stack.callback(meter.close)
         metrics = Metrics(meter.lag)
         address = None
@@ -66,7 +67,7 @@ def _spark(options: Namespace, folder: Path) -> CommandSpark:
 class Reports:
     """Everything that is told about a run: to the terminal, to the state files and to Prometheus."""
 
-    def __init__(self, view: RunView, files: RunFiles, metrics: Metrics, meter: LagMeter) -> None:
+    def __init__(self, view: RunView, files: RunFiles, metrics: Metrics, meter: LagMeters) -> None:
         self.view = view
         self.files = files
         self._metrics = metrics

@@ -33,6 +33,7 @@ from gralha.client.arrow_rows import (
     topic_numbers,
 )
 from gralha.client.cluster import Cluster
+from gralha.client.denials import how_to_allow
 from gralha.client.errors import ClientError, RowsError, SettingsError
 from gralha.client.producer_batches import halves_of, new_producer_id
 from gralha.client.producing import ProducedBatch, Sender, undelivered
@@ -208,11 +209,17 @@ class BulkWriter:
             self._failure = error
             raise
         except KafkaError as error:
-            self._failure = undelivered(None, None, error.code, str(error))
+            self._failure = undelivered(None, None, error.code, f"{error}{self._advice(error.code)}")
             raise self._failure from error
         except pa.ArrowException as error:
             self._failure = RowsError(f"The rows cannot be written as records: {error}")
             raise self._failure from error
+
+    def _advice(self, code: int) -> str:
+        """A producer gets its id if it may write to any topic."""
+        if code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return how_to_allow(code, self._topic or "TOPIC", "WRITE", self._settings.security)
 
     # Rows
 
@@ -270,7 +277,8 @@ class BulkWriter:
         try:
             found = self._cluster.once(lambda: self._describe(topic))
         except KafkaError as error:
-            raise undelivered(topic, None, error.code, str(error)) from error
+            advice = how_to_allow(error.code, topic, "WRITE", self._settings.security)
+            raise undelivered(topic, None, error.code, f"{error}{advice}") from error
         builders = [RecordBuilder(topic, partition) for partition in range(len(found.partitions))]
         self._sender.learn_topic(topic, found.topic_id)
         route = TopicRoute(topic, builders)

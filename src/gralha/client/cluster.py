@@ -88,7 +88,7 @@ class Cluster:
         sleep: Callable[[float], None] = time.sleep,
         security: ClientSecurity = PLAINTEXT,
     ) -> None:
-        self._security = security
+        self.security = security
         self.api_timeout_ms = api_timeout_ms
         self.request_timeout_ms = request_timeout_ms
         self.through_controllers = through_controllers
@@ -298,7 +298,7 @@ class Cluster:
             client_id=self._client_id,
             connect_timeout_ms=self._connect_timeout_ms,
             request_timeout_ms=self.request_timeout_ms,
-            security=self._security,
+            security=self.security,
         )
 
     # Repeating calls

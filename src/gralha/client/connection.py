@@ -27,7 +27,7 @@ from gralha.client.errors import (
     UnansweredError,
     UnsupportedApiError,
 )
-from gralha.client.login import SESSION_PART, ClientLogin, failure
+from gralha.client.login import SESSION_PART, ClientLogin, failure, what_to_check
 from gralha.client.security import PLAINTEXT, ClientSecurity
 from gralha.protocol.apis import ApiKey, request_header_version, response_header_version
 from gralha.protocol.errors import ErrorCode, error_for
@@ -243,7 +243,8 @@ class Connection:
                 request = SaslAuthenticateRequest(auth_bytes=token)
                 answer = self._ask(request, SaslAuthenticateResponse)
                 if answer.error_code != ErrorCode.NONE:
-                    raise AuthenticationError(answer.error_message or "it does not say why")
+                    reason = answer.error_message or "it does not say why"
+                    raise AuthenticationError(f"{reason.rstrip('.')}. {what_to_check(mechanism)}")
                 lifetime_ms = answer.session_lifetime_ms
                 token = exchange.step(answer.auth_bytes)
         except AuthenticationError as error:

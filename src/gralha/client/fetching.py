@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from gralha.client.cluster import UNKNOWN_TOPIC_CODES, Cluster, Retry
 from gralha.client.connection import Begun, Connection
+from gralha.client.denials import how_to_allow
 from gralha.client.errors import (
     ClientError,
     ConnectionFailedError,
@@ -205,7 +206,9 @@ class PartitionFetcher:
     def _explained(self, partition: TopicPartition, error: Exception) -> ClientError:
         if isinstance(error, KafkaError) and error.code in UNKNOWN_TOPIC_CODES:
             return TopicDeletedError(partition.topic, partition.partition)
-        return ClientError(f"{partition} cannot be read: {error}")
+        code = error.code if isinstance(error, KafkaError) else ErrorCode.NONE
+        advice = how_to_allow(code, partition.topic, "READ", self._settings.security)
+        return ClientError(f"{partition} cannot be read: {error}{advice}")
 
 
 def _are_two(wanted: bytes | None, known: bytes) -> bool:

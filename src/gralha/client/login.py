@@ -57,6 +57,11 @@ class ClientLogin(NamedTuple):
     def __repr__(self) -> str:
         return f"ClientLogin({self.mechanism})"
 
+    @property
+    def principal_name(self) -> str:
+        """The name of the user for the brokers. "" if only the brokers know it."""
+        return "" if self.mechanism == OAUTHBEARER or self.is_delegation_token else self.user
+
     def new_exchange(self) -> ClientExchange:
         """Begins an exchange. Raises LoginFailedError if there is no token for it."""
         if self.mechanism == PLAIN:
@@ -169,6 +174,13 @@ def _fetched_token(url: str, client_id: str, secret: str, scope: str | None) -> 
     except (OSError, ValueError, KeyError, TypeError):
         raise LoginFailedError(f"The issuer at {url} gave no token.") from None
     return str(token)
+
+
+def what_to_check(mechanism: str) -> str:
+    """The advice for a person whose login is refused."""
+    if mechanism == OAUTHBEARER:
+        return f"Check the token ({TOKEN_URL})"
+    return "Check the user and the password (sasl.jaas.config, or sasl.username and sasl.password)"
 
 
 def failure(address: object, mechanism: str, error: AuthenticationError | str) -> LoginFailedError:

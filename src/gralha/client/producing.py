@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 
 from gralha.client.cluster import UNKNOWN_TOPIC_CODES, Cluster
 from gralha.client.connection import Begun, Connection, answered
+from gralha.client.denials import how_to_allow
 from gralha.client.errors import (
     ClientError,
     ConnectionFailedError,
@@ -435,10 +436,11 @@ class Sender:
         )
 
     def _undeliverable(self, queue: PartitionQueue, error: KafkaError) -> DeliveryError:
-        reason = str(error)
+        topic = queue.partition.topic
+        reason = str(error) + how_to_allow(error.code, topic, "WRITE", self._settings.security)
         if error.code in UNKNOWN_TOPIC_CODES:
             reason = "the topic does not exist any more: it was deleted, or deleted and created again."
-        return undelivered(queue.partition.topic, queue.partition.partition, error.code, reason)
+        return undelivered(topic, queue.partition.partition, error.code, reason)
 
 
 _NOTHING: Final = Begun(0, 0, 0, 0)

@@ -11,12 +11,14 @@
 from enum import Enum
 from typing import Final
 
+from gralha.client.denials import how_to_allow
 from gralha.client.errors import (
     ProducerFencedError,
     TransactionAbortableError,
     TransactionError,
     TransactionUnfinishedError,
 )
+from gralha.client.security import ClientSecurity
 from gralha.protocol.errors import ErrorCode, KafkaError, error_for
 
 
@@ -59,6 +61,9 @@ def kind_of(code: int) -> ErrorKind:
     return ErrorKind.RETRIABLE if error_for(code).retriable else ErrorKind.FATAL
 
 
-def transaction_error(transactional_id: str, doing: str, error: KafkaError) -> TransactionError:
+def transaction_error(
+    transactional_id: str, doing: str, error: KafkaError, security: ClientSecurity | None = None
+) -> TransactionError:
     """The error of a call about a transactional id. `doing` continues "could not ..."."""
-    return _ERRORS[kind_of(error.code)](transactional_id, doing, str(error), error.code)
+    advice = how_to_allow(error.code, transactional_id, "WRITE", security)
+    return _ERRORS[kind_of(error.code)](transactional_id, doing, f"{error}{advice}", error.code)

@@ -104,7 +104,9 @@ class TransactionalCalls(CoordinatorCalls):
             except KafkaError as error:
                 is_too_long = error.code == ErrorCode.INVALID_TRANSACTION_TIMEOUT
                 if not is_too_long or timeout_ms <= _SHORTEST_TIMEOUT_MS:
-                    raise transaction_error(transactional_id, "get a producer id", error) from error
+                    raise transaction_error(
+                        transactional_id, "get a producer id", error, self.cluster.security
+                    ) from error
                 timeout_ms //= 2
 
     def keep_transaction(self, transactional_id: str, timeout_ms: int) -> KeptTransaction:
@@ -132,7 +134,12 @@ class TransactionalCalls(CoordinatorCalls):
         try:
             return self._ask_coordinator(transactional_id, ask, key_type=TRANSACTION)
         except KafkaError as error:
-            raise transaction_error(transactional_id, "keep its transaction", error) from error
+            raise transaction_error(
+                transactional_id, "keep its transaction", error, self.cluster.security
+            ) from error
+
+    def _refused(self, transactional_id: str, doing: str, error: KafkaError) -> TransactionError:
+        return transaction_error(transactional_id, doing, error, self.cluster.security)
 
     def _init_on(self, broker: int, request: InitProducerIdRequest) -> InitProducerIdResponse:
         """Raises UNSUPPORTED_VERSION if the broker does not allow the two-phase commit of the request."""
@@ -177,7 +184,9 @@ class TransactionalCalls(CoordinatorCalls):
         try:
             self._ask_coordinator(handle.transactional_id, ask, key_type=TRANSACTION)
         except KafkaError as error:
-            raise transaction_error(handle.transactional_id, "add partitions", error) from error
+            raise transaction_error(
+                handle.transactional_id, "add partitions", error, self.cluster.security
+            ) from error
 
     def end_transaction(self, handle: TransactionHandle, *, committed: bool) -> ProducerIdentity:
         """Commits or aborts one transaction. Returns the identity for the next one."""
@@ -202,7 +211,7 @@ class TransactionalCalls(CoordinatorCalls):
         doing = "commit its transaction" if committed else "abort its transaction"
         results = self._ask_coordinators(by_id, ask, key_type=TRANSACTION)
         return {
-            handle: transaction_error(one, doing, result)
+            handle: self._refused(one, doing, result)
             if isinstance(result := results[one], KafkaError)
             else result
             for one, handle in by_id.items()

@@ -48,8 +48,9 @@ inter.broker.listener.name: string
 security.inter.broker.protocol: string = PLAINTEXT; one of PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL
     The security protocol between brokers if inter.broker.listener.name is not set.
 early.start.listeners: list; high
-    Accepted without effect: controllers always listen early, and let only super users in until the ACLs are
-    loaded. Brokers accept clients after that.
+    The listeners that open before the ACLs are loaded, by default those of controller.listener.names. Until
+    then only super users pass. The listeners of controllers always open early, because controllers load the
+    ACLs from each other. A broker opens its listeners when it has loaded the ACLs, as in Apache Kafka.
 """
 
 _QUORUM: Final = """

@@ -29,9 +29,9 @@ def conf_of(pipeline: Pipeline, session: SparkSession) -> dict[str, str]:
     return {SHUFFLE_PARTITIONS: session.conf.get(SHUFFLE_PARTITIONS) or "200", **DEFAULTS, **pipeline.conf}
 
 
-def kafka_settings(options: "RunOptions") -> dict[str, str]:
-    """The settings of Kafka clients for all connections of a run."""
-    return {**options.kafka, "bootstrap.servers": options.bootstrap_servers}
+def kafka_settings(pipeline: Pipeline, options: "RunOptions") -> dict[str, str]:
+    """The settings of Kafka clients for all connections of a pipeline. Those of the run are stronger."""
+    return {**pipeline.kafka, **options.kafka, "bootstrap.servers": options.bootstrap_servers}
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from gralha.pipelines.errors import DeclarationError
+from gralha.spark.secrets import has_reference, is_secret
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -102,6 +103,8 @@ class Pipeline:
     dead_letters: str | None = None
     # Spark settings for this pipeline alone.
     conf: Mapping[str, str] = field(default_factory=dict)
+    # Settings of its Kafka clients, without "kafka.". Secrets are references.
+    kafka: Mapping[str, str] = field(default_factory=dict)
     # Its tests, functions with the parameter `run`: see `test` and testing.py.
     tests: list[Callable[[Any], None]] = field(default_factory=list)
 
@@ -200,6 +203,7 @@ def pipeline(
     name: str | None = None,
     dead_letters: str | None = "",
     conf: Mapping[str, str] | None = None,
+    kafka: Mapping[str, str] | None = None,
 ) -> "Callable[[Callable[..., DataFrame]], Pipeline]":
     """Declares the function below as a pipeline. The names of its parameters are the names of the inputs.
 
@@ -209,6 +213,10 @@ def pipeline(
 
     With `guarantee="exactly once"` rows are written in transactions: no row of a repeated batch appears twice
     for consumers with isolation.level=read_committed.
+
+    `kafka` has settings of Kafka's clients for all connections of the pipeline, such as `security.protocol`.
+    Secrets must be references, for example "${env:NAME}" (`gralha.spark.secrets`). `--command-config` is
+    stronger.
     """
 
     def declare(function: "Callable[..., DataFrame]") -> Pipeline:
@@ -225,6 +233,7 @@ def pipeline(
             trigger=trigger,
             dead_letters=f"{chosen}.dead-letters" if dead_letters == "" else dead_letters,
             conf=_texts(conf),
+            kafka=_texts(kafka),
         )
         complaint = _complaint(declared)
         if complaint:
@@ -244,8 +253,21 @@ def _complaint(declared: Pipeline) -> str | None:
         _bad_guarantee,
         _bad_trigger,
         _bad_dead_letters,
+        _bad_kafka,
     )
     return next((found for check in checks if (found := check(declared))), None)
+
+
+def _bad_kafka(declared: Pipeline) -> str | None:
+    for name, value in declared.kafka.items():
+        if name == "bootstrap.servers":
+            return "kafka cannot have bootstrap.servers: use --bootstrap-server."
+        if is_secret(name) and not has_reference(value):
+            return (
+                f"kafka has a secret, {name}: write where it is and not what it is, for example "
+                f'{{"{name}": "${{file:/run/secrets/kafka.properties:{name}}}"}} or "${{env:NAME}}".'
+            )
+    return None
 
 
 def _bad_name(declared: Pipeline) -> str | None:

@@ -65,3 +65,25 @@ class LagMeter:
         if self._admin is not None:
             self._admin.close()
             self._admin = None
+
+
+class LagMeters:
+    """The meters of the pipelines of a run, by name. Pipelines with the same settings share one."""
+
+    def __init__(self, kafka: Mapping[str, Mapping[str, str]]) -> None:
+        shared: dict[tuple[tuple[str, str], ...], LagMeter] = {}
+        self._meters = {
+            name: shared.setdefault(
+                tuple(sorted(one.items())), LagMeter(one.get("bootstrap.servers", ""), one)
+            )
+            for name, one in kafka.items()
+        }
+
+    def lag(self, progress: Progress) -> int | None:
+        """The number of records after the end of the pipeline's last batch."""
+        return self._meters[progress.pipeline].lag(progress)
+
+    def close(self) -> None:
+        """Closes the connections."""
+        for meter in self._meters.values():
+            meter.close()

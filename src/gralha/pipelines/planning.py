@@ -91,7 +91,7 @@ class Plan:
 def plan(pipeline: Pipeline, session: SparkSession, options: "RunOptions") -> Plan:
     """Makes the plan of a pipeline. Errors that a person can fix do not raise: see `problems`."""
     problems: list[str] = []
-    kafka = kafka_settings(options)
+    kafka = kafka_settings(pipeline, options)
     cluster_id, partitions, has_group = _topics(pipeline, kafka, problems)
     conf = conf_of(pipeline, session)
     inputs = _inputs(pipeline, session, partitions)
@@ -135,7 +135,8 @@ def _topics(
     """
     try:
         with topics_of(kafka) as topics:
-            found = topics.partitions([*pipeline.topics, *written_topics(pipeline)])
+            found = topics.partitions(pipeline.topics, "READ")
+            found |= topics.partitions(written_topics(pipeline), "WRITE")
             missing = [name for name in pipeline.topics if found[name] is None]
             problems += [f"pipeline {pipeline.name}: {topics.missing(name)}" for name in missing]
             return topics.cluster_id(), found, topics.has_group(pipeline.name)

@@ -122,9 +122,8 @@ class _Watch:
         self._options = options
         self._tell = tell
         self._back_off = back_off
-        self._group = (
-            None if rides_with_decisions(made.pipeline) else GroupProgress(self.name, kafka_settings(options))
-        )
+        kafka = kafka_settings(made.pipeline, options)
+        self._group = None if rides_with_decisions(made.pipeline) else GroupProgress(self.name, kafka)
         self._running: Running | None = None
         self._due = 0.0
         self._attempt = 0

@@ -39,7 +39,7 @@ def prepare(plan: Plan, session: SparkSession, options: "RunOptions") -> None:
     """Creates what a query needs before its first start: output topics, and the manifest."""
     wanted = _topics(plan)
     if wanted:
-        with topics_of(kafka_settings(options)) as topics:
+        with topics_of(kafka_settings(plan.pipeline, options)) as topics:
             topics.create(wanted)
     assert plan.manifest is not None
     folder(plan.checkpoint, session).write(MANIFEST, plan.manifest.to_json())
@@ -48,7 +48,7 @@ def prepare(plan: Plan, session: SparkSession, options: "RunOptions") -> None:
 def start(plan: Plan, session: SparkSession, options: "RunOptions", *, is_first: bool) -> Running:
     """Starts the query of a pipeline: first the planned one, after a failure a new one."""
     pipeline = plan.pipeline
-    kafka = kafka_settings(options)
+    kafka = kafka_settings(pipeline, options)
     with configured(session, conf_of(pipeline, session)):
         built = plan.built if is_first and plan.built is not None else build(pipeline, session, kafka)
         writer = _writer(plan, built.rows, kafka).queryName(pipeline.name).outputMode(pipeline.output_mode)

@@ -7,7 +7,8 @@ from typing import Final
 
 from gralha.client.admin import Admin
 from gralha.client.cluster import Cluster
-from gralha.client.errors import ClientError, KafkaError, UnsupportedApiError
+from gralha.client.denials import how_to_allow
+from gralha.client.errors import ClientError, ErrorCode, KafkaError, UnsupportedApiError
 from gralha.client.values import NewTopic, TopicDescription
 from gralha.pipelines.errors import PipelineError
 from gralha.spark.secrets import client_settings
@@ -30,13 +31,19 @@ class Topics:
         except (UnsupportedApiError, KafkaError):
             return ""
 
-    def partitions(self, names: Iterable[str]) -> dict[str, int | None]:
-        """The number of partitions of each topic. None if it does not exist."""
+    def partitions(self, names: Iterable[str], operation: str = "DESCRIBE") -> dict[str, int | None]:
+        """The number of partitions of each topic. None if it does not exist.
+
+        Raises PipelineError if the user may not know that. `operation` is the right that the user needs.
+        """
         wanted = list(dict.fromkeys(names))
         described = self._admin.describe_topics(wanted) if wanted else {}
         found: dict[str, int | None] = {}
         for name in wanted:
             topic = described.get(name)
+            if isinstance(topic, KafkaError) and topic.code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+                advice = how_to_allow(topic.code, name, operation, self._admin.cluster.security)
+                raise PipelineError(f"The topic {name} cannot be used: {topic.message}{advice}")
             found[name] = len(topic.partitions) if isinstance(topic, TopicDescription) else None
         return found
 
@@ -62,7 +69,8 @@ class Topics:
         wanted = {topic.name: topic for topic in topics}
         for name, error in self._admin.create_topics(wanted.values()).items():
             if error is not None and self.partitions([name])[name] is None:
-                raise PipelineError(f"The topic {name} cannot be created: {error}")
+                advice = how_to_allow(error.code, name, "CREATE", self._admin.cluster.security)
+                raise PipelineError(f"The topic {name} cannot be created: {error}{advice}")
 
 
 @contextmanager

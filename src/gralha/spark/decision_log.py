@@ -17,6 +17,7 @@ import pyarrow as pa
 from gralha.client.bulk_writer import BulkWriter
 from gralha.client.cluster import Cluster
 from gralha.client.config_calls import ConfigCalls
+from gralha.client.denials import how_to_allow
 from gralha.client.errors import ClientError, ErrorCode, KafkaError
 from gralha.client.fetching import PartitionFetcher
 from gralha.client.newest_value import KeyReader, NewestValue
@@ -144,7 +145,7 @@ class DecisionLog:
                 group,
                 decision.batch,
                 partition,
-                error.message,
+                error.message + how_to_allow(error.code, group, "READ", self._settings.security),
             )
 
     def commit(self) -> None:
@@ -174,9 +175,10 @@ class DecisionLog:
         new = NewTopic(self._topic, partitions=1, configs={**TOPIC_CONFIGS, **self._in_sync_replicas()})
         error = TopicCalls(self._cluster).create_topics([new])[self._topic]
         if error is not None and error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
+            advice = how_to_allow(error.code, self._topic, "CREATE", self._settings.security)
             raise ClientError(
                 f"The topic {self._topic}, in which exactly-once sinks store their decisions, could not be "
-                f"created: {error} Create it with one partition and cleanup.policy=compact."
+                f"created: {error}{advice or ' Create it with one partition and cleanup.policy=compact.'}"
             ) from error
 
     def _in_sync_replicas(self) -> dict[str, str]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final, Protocol
 
 from gralha.client.cluster import Cluster
+from gralha.client.denials import how_to_allow
 from gralha.client.group_offset_calls import GroupOffsetCalls
 from gralha.client.group_values import CommittedOffset
 from gralha.spark.offsets import OffsetJson, StreamOffset
@@ -45,7 +46,12 @@ def commit_offsets(calls: GroupOffsetCalls, group_id: str, offsets: PartitionOff
         return []
     wanted = {partition: CommittedOffset(offset) for partition, offset in offsets.items()}
     answers = calls.commit_group_offsets(group_id, wanted)
-    return [f"{partition}: {error.message}" for partition, error in answers.items() if error is not None]
+    security = calls.cluster.security
+    return [
+        f"{partition}: {error.message}{how_to_allow(error.code, group_id, 'READ', security)}"
+        for partition, error in answers.items()
+        if error is not None
+    ]
 
 
 class CommitsOffsets(Protocol):

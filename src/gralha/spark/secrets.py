@@ -21,6 +21,8 @@ from gralha.client.settings import ClientSettings
 REFERENCE: Final = re.compile(r"\$\{(?P<provider>[^}:$]*):(?P<place>[^}]*)\}")
 PROVIDERS: Final = "${env:NAME}, ${file:/path} or ${file:/path:name}"
 SIZE_LIMIT_BYTES: Final = 1_000_000
+# The names of settings that are secrets have one of these.
+_SECRET_PARTS: Final = ("jaas", "key.pem", "keystore.key", "password", "secret")
 
 
 class SecretError(ClientError):
@@ -49,6 +51,28 @@ def client_settings(kafka: Mapping[str, str]) -> ClientSettings:
 def has_reference(value: str) -> bool:
     """Returns True if the value has a reference to a secret."""
     return REFERENCE.search(value) is not None
+
+
+def is_secret(name: str) -> bool:
+    """Returns True if the value of this setting of a client is a secret."""
+    return any(part in name for part in _SECRET_PARTS)
+
+
+def refer_to_file(settings: Mapping[str, str], path: str) -> dict[str, str]:
+    """The settings of a properties file with references to that file in place of its secrets.
+
+    So Spark never gets the secrets. A secret that a reference cannot express stays as it is.
+    """
+    referring = dict(settings)
+    for name, value in settings.items():
+        if is_secret(name) and not has_reference(value):
+            reference = f"${{file:{Path(path).resolve()}:{name}}}"
+            try:
+                if _resolved(name, reference) == value:
+                    referring[name] = reference
+            except SecretError:
+                continue
+    return referring
 
 
 def without_references(options: Mapping[str, str]) -> dict[str, str]:

@@ -24,7 +24,7 @@ from gralha.spark.decision_log import DecisionLog
 from gralha.spark.decisions import ExactlyOnceError, TaskWritten, Verdict
 from gralha.spark.input_progress import progress_of, to_option
 from gralha.spark.option_values import OptionError, boolean
-from gralha.spark.secrets import client_settings, has_reference
+from gralha.spark.secrets import SecretError, client_settings
 from gralha.spark.sink_options import ExactlyOnceOptions, exactly_once_options, kafka_settings
 from gralha.spark.sink_transactions import SinkTransactions
 from gralha.spark.task_writers import (
@@ -205,12 +205,12 @@ def stream_writer(
 def check_reachable(options: Mapping[str, str]) -> None:
     """Fails before any task runs if the cluster cannot be reached, or lacks what an option needs.
 
-    Secrets are known only to workers, so with references this does nothing.
+    If only the workers have the secrets, this does nothing.
     """
-    kafka = kafka_settings(options)
-    if any(map(has_reference, kafka.values())):
+    try:
+        settings = client_settings(kafka_settings(options))
+    except SecretError:
         return
-    settings = client_settings(kafka)
     with Cluster.of(settings, api_timeout_ms=settings.default_api_timeout_ms) as cluster:
         cluster.brokers()
         needs_it = boolean(options, "twoPhaseCommit", default=False)

@@ -17,6 +17,8 @@ from gralha.spark.secrets import without_references
 logger = logging.getLogger(__name__)
 
 KAFKA_PREFIX: Final = "kafka."
+# The beginnings of the names of settings about TLS and logins.
+_SECURITY: Final = ("security.", "sasl.", "ssl.")
 REFUSED: Final = ("key.serializer", "value.serializer")
 AT_LEAST_ONCE: Final = "at-least-once"
 EXACTLY_ONCE: Final = "exactly-once"
@@ -169,8 +171,17 @@ def kafka_settings(options: Mapping[str, str]) -> dict[str, str]:
                 f"Option 'kafka.{name}' cannot be set: keys and values are written as binary or UTF-8 "
                 "strings. Convert them with DataFrame operations."
             )
-    # The address may be a reference, too.
-    checked = {"bootstrap.servers": "localhost:9092", **without_references(kafka)}
-    for name in ClientSettings.from_kafka(checked).unknown:
+    for name in ClientSettings.from_kafka(_checkable(kafka)).unknown:
         logger.warning("Option 'kafka.%s' is not known to Kafka's clients and has no effect.", name)
     return kafka
+
+
+def _checkable(kafka: Mapping[str, str]) -> dict[str, str]:
+    """The settings that can be checked without secrets. The address may be a reference, too.
+
+    The settings of TLS and logins belong together, so a reference in one of them leaves all of them out.
+    """
+    known = {"bootstrap.servers": "localhost:9092", **without_references(kafka)}
+    if any(name.startswith(_SECURITY) and name not in known for name in kafka):
+        return {name: value for name, value in known.items() if not name.startswith(_SECURITY)}
+    return known

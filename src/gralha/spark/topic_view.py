@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from gralha.client.cluster import UNKNOWN_TOPIC_CODES, Cluster
-from gralha.client.errors import ClientError
+from gralha.client.denials import how_to_allow
+from gralha.client.errors import ClientError, KafkaError
 from gralha.client.group_offset_calls import GroupOffsetCalls
 from gralha.client.partition_calls import PartitionCalls
 from gralha.client.settings import ClientSettings
@@ -73,7 +74,7 @@ class TopicView:
                 if not isinstance(self._subscription, Pattern) and not may_be_missing(name):
                     raise self._no_such_topic(name)
             else:
-                raise SourceError(f"Topic {name} cannot be read: {topic.message}")
+                raise SourceError(f"Topic {name} cannot be read: {topic.message}{self._advice(topic, name)}")
         return TopicPartitions(topic_ids, frozenset(self._chosen(partitions, may_be_missing)))
 
     def _names(self) -> list[str]:
@@ -144,8 +145,14 @@ class TopicView:
             if isinstance(answer, ListedOffset):
                 offsets[partition] = answer.offset
             elif answer.code not in UNKNOWN_TOPIC_CODES:
-                raise SourceError(f"The offsets of partition {partition} cannot be read: {answer.message}")
+                advice = self._advice(answer, partition.topic)
+                raise SourceError(
+                    f"The offsets of partition {partition} cannot be read: {answer.message}{advice}"
+                )
         return offsets
+
+    def _advice(self, error: KafkaError, topic: str) -> str:
+        return how_to_allow(error.code, topic, "READ", self._settings.security)
 
     # Progress
 

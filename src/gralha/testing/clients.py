@@ -54,9 +54,9 @@ class Clients(abc.ABC):
     def _running(self) -> list[int]:
         """The ids of the nodes that run."""
 
-    def client_config(self, user: str = APP) -> dict[str, str]:
+    def client_config(self, user: str = APP) -> dict[str, Any]:
         """The settings of confluent-kafka and other clients that use librdkafka."""
-        return self._access(user).librdkafka()
+        return dict(self._access(user).librdkafka())
 
     def python_config(self, user: str = APP) -> dict[str, Any]:
         """The arguments of the clients of kafka-python and aiokafka."""

@@ -29,7 +29,7 @@ _SALT_BYTES: Final = 16
 
 
 class Users:
-    """Who may log in, and how. `protocol` is one of Kafka's."""
+    """The users that may log in. `protocol` has Kafka's name."""
 
     def __init__(self, security: str, folder: Path) -> None:
         if security not in PROTOCOLS:

@@ -7,11 +7,10 @@ program.
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
+from tests.clients import access
 from tests.clients.driver import (
     CLIENT_MESSAGE_LIMIT_BYTES,
     MAX_WAIT_MS,
@@ -39,12 +38,7 @@ class RemoteDriver(Driver):
 
     def __init__(self, bootstrap: str, tls: Tls | None = None, login: Login | None = None) -> None:
         super().__init__(bootstrap, tls, login)
-        security = {
-            "tls": asdict(tls) if tls is not None else None,
-            "login": login._asdict() if login is not None else None,
-        }
-        arguments = [json.dumps(security)] if tls is not None or login is not None else []
-        self._program = Program(self.NAME, [*self.command(), bootstrap, *arguments])
+        self._program = Program(self.NAME, [*self.command(), bootstrap, *access.arguments(tls, login)])
 
     @classmethod
     def command(cls) -> list[str]:

@@ -52,23 +52,33 @@ public final class Driver {
     private static final ObjectMapper JSON = new ObjectMapper();
     private static final int MAX_WAIT_MS = 100;
 
-    private final String bootstrap;
+    private final Map<String, Object> connection;
     private final Admin admin;
     private final Members members;
     private final Producers producers;
 
-    private Driver(String bootstrap) {
-        this.bootstrap = bootstrap;
-        this.admin = Admin.create(Map.of("bootstrap.servers", bootstrap));
-        this.members = new Members(bootstrap, admin);
-        this.producers = new Producers(bootstrap, members);
+    private Driver(Map<String, Object> connection) {
+        this.connection = connection;
+        this.admin = Admin.create(connection);
+        this.members = new Members(connection, admin);
+        this.producers = new Producers(connection, members);
+    }
+
+    /** The address, and what is needed to log in, if the last argument has it. */
+    private static Map<String, Object> connection(String[] arguments) throws IOException {
+        Map<String, Object> connection = new HashMap<>(Map.of("bootstrap.servers", arguments[0]));
+        if (arguments.length > 1) {
+            JSON.readTree(arguments[1]).get("java").properties()
+                .forEach(setting -> connection.put(setting.getKey(), setting.getValue().asText()));
+        }
+        return connection;
     }
 
     public static void main(String[] arguments) throws IOException {
         PrintStream answers = System.out;
         // Whatever else prints must not get between the answers: the log keeps the stream it finds first.
         System.setOut(System.err);
-        Driver driver = new Driver(arguments[0]);
+        Driver driver = new Driver(connection(arguments));
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = requests.readLine(); line != null; line = requests.readLine()) {
             ObjectNode answer = JSON.createObjectNode();
@@ -159,7 +169,7 @@ public final class Driver {
 
     private JsonNode produce(String topic, JsonNode request) throws Exception {
         Map<String, Object> config = new HashMap<>();
-        config.put("bootstrap.servers", bootstrap);
+        config.putAll(connection);
         config.put("acks", request.get("acks").asText());
         config.put("compression.type", request.get("compression").asText());
         config.put("enable.idempotence", request.get("idempotent").asBoolean());
@@ -193,7 +203,7 @@ public final class Driver {
 
     private KafkaConsumer<byte[], byte[]> consumer(String reset, int maxWaitMs) {
         Map<String, Object> config = new HashMap<>();
-        config.put("bootstrap.servers", bootstrap);
+        config.putAll(connection);
         config.put("auto.offset.reset", reset);
         config.put("enable.auto.commit", false);
         config.put("fetch.max.wait.ms", maxWaitMs);

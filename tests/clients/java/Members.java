@@ -42,12 +42,12 @@ final class Members {
     private static final Map<String, String> REMOTE_ASSIGNORS =
         Map.of("range", "range", "cooperative-sticky", "uniform");
 
-    private final String bootstrap;
+    private final Map<String, Object> connection;
     private final Admin admin;
     private final Map<String, Member> members = new HashMap<>();
 
-    Members(String bootstrap, Admin admin) {
-        this.bootstrap = bootstrap;
+    Members(Map<String, Object> connection, Admin admin) {
+        this.connection = connection;
         this.admin = admin;
     }
 
@@ -123,7 +123,7 @@ final class Members {
 
         private Map<String, Object> config(JsonNode request) {
             Map<String, Object> config = new HashMap<>();
-            config.put("bootstrap.servers", bootstrap);
+            config.putAll(connection);
             config.put("group.id", request.get("group").asText());
             config.put("group.protocol", request.get("protocol").asText());
             config.put("auto.offset.reset", request.get("reset").asText());

@@ -30,13 +30,13 @@ final class Producers {
     private static final int MAX_WAIT_MS = 10;
     private static final int TIMEOUT_S = 15;
 
-    private final String bootstrap;
+    private final Map<String, Object> connection;
     private final Members members;
     private final Map<String, KafkaProducer<byte[], byte[]>> producers = new HashMap<>();
     private final Map<String, ConsumerGroupMetadata> metadata = new HashMap<>();
 
-    Producers(String bootstrap, Members members) {
-        this.bootstrap = bootstrap;
+    Producers(Map<String, Object> connection, Members members) {
+        this.connection = connection;
         this.members = members;
     }
 
@@ -80,7 +80,7 @@ final class Producers {
 
     private JsonNode open(JsonNode request) {
         Map<String, Object> config = new HashMap<>();
-        config.put("bootstrap.servers", bootstrap);
+        config.putAll(connection);
         config.put("linger.ms", 0);
         config.put("max.block.ms", TimeUnit.SECONDS.toMillis(TIMEOUT_S));
         boolean transactional = !request.get("transactional_id").isNull();
@@ -112,7 +112,7 @@ final class Producers {
 
     private KafkaConsumer<byte[], byte[]> consumer(String level, int maxPollRecords) {
         Map<String, Object> config = new HashMap<>();
-        config.put("bootstrap.servers", bootstrap);
+        config.putAll(connection);
         config.put("isolation.level", level);
         config.put("auto.offset.reset", "none");
         config.put("enable.auto.commit", false);

@@ -1,3 +1,5 @@
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Map;
@@ -23,8 +25,8 @@ import org.apache.kafka.streams.state.Stores;
 public final class WordCount {
     private WordCount() {}
 
-    public static void main(String[] arguments) {
-        var streams = new KafkaStreams(topology(arguments[2], arguments[3]), config(arguments[0], arguments[1]));
+    public static void main(String[] arguments) throws IOException {
+        var streams = new KafkaStreams(topology(arguments[2], arguments[3]), config(arguments));
         // A test reads the state of an instance in its output.
         streams.setStateListener((now, before) -> System.out.println("state " + now));
         Runtime.getRuntime().addShutdownHook(new Thread(() -> streams.close(Duration.ofSeconds(10))));
@@ -47,8 +49,14 @@ public final class WordCount {
         return builder.build();
     }
 
-    private static Properties config(String bootstrap, String applicationId) {
+    private static Properties config(String[] arguments) throws IOException {
+        String bootstrap = arguments[0];
+        String applicationId = arguments[1];
         var config = new Properties();
+        if (arguments.length > 4) {
+            new ObjectMapper().readTree(arguments[4]).get("java").properties()
+                .forEach(setting -> config.put(setting.getKey(), setting.getValue().asText()));
+        }
         config.putAll(Map.of(
             StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, bootstrap,
             StreamsConfig.APPLICATION_ID_CONFIG, applicationId,

@@ -77,7 +77,8 @@ def offsets_of(triples: Iterable[tuple[str, int, int]]) -> Offsets:
 
 
 def main() -> None:
-    name, bootstrap = sys.argv[1:]
+    # The access to a secured cluster comes through the environment.
+    name, bootstrap = sys.argv[1:3]
     client: Any = importlib.import_module(f"tests.clients.members.{name}_member")
     producers: Any = importlib.import_module(f"tests.clients.members.{name}_producer")
     host = Host(client, producers, bootstrap)

@@ -11,6 +11,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.errors import NoOffsetForPartitionError
 
+from tests.clients import access
 from tests.clients.driver import MAX_WAIT_MS, ClientError
 from tests.clients.drivers.aiokafka_driver import kafka_names
 from tests.clients.members.member import (
@@ -54,7 +55,7 @@ class AiokafkaConsumer(Consumer):
 
     async def _start(self, bootstrap: str, options: Options, watch: Watch) -> AIOKafkaConsumer:
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=bootstrap,
+            **access.python(bootstrap),
             group_id=options.group,
             group_instance_id=options.instance_id,
             session_timeout_ms=options.session_timeout_ms,
@@ -121,7 +122,7 @@ def commit_outside(bootstrap: str, group: str, offsets: Offsets) -> None:
     """Its admin client cannot do it, but a consumer without a group can."""
 
     async def commit() -> None:
-        consumer = AIOKafkaConsumer(bootstrap_servers=bootstrap, group_id=group, enable_auto_commit=False)
+        consumer = AIOKafkaConsumer(**access.python(bootstrap), group_id=group, enable_auto_commit=False)
         async with consumer:
             consumer.assign(list(by_partition(offsets)))
             await consumer.commit(by_partition(offsets))
@@ -134,7 +135,7 @@ def committed(bootstrap: str, group: str, partitions: list[Partition]) -> list[i
     wanted = [TopicPartition(*partition) for partition in partitions]
 
     async def ask() -> list[int | None]:
-        admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap)
+        admin = AIOKafkaAdminClient(**access.python(bootstrap))
         await admin.start()
         try:
             found = await admin.list_consumer_group_offsets(group, partitions=wanted)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
+from tests.clients import access
 from tests.clients.driver import TIMEOUT_S, ClientError
 from tests.clients.members.aiokafka_member import by_partition
 from tests.clients.members.member import Consumer, Offsets, Partition
@@ -39,7 +40,7 @@ class AiokafkaProducer(Producer):
 
     async def _start(self, bootstrap: str, transactional_id: str | None, timeout_ms: int) -> AIOKafkaProducer:
         producer = AIOKafkaProducer(
-            bootstrap_servers=bootstrap,
+            **access.python(bootstrap),
             transactional_id=transactional_id,
             transaction_timeout_ms=timeout_ms,
             enable_idempotence=True,
@@ -89,7 +90,7 @@ def group_metadata(consumer: Consumer) -> Any:
 @contextlib.asynccontextmanager
 async def opened(bootstrap: str, level: str) -> AsyncIterator[AIOKafkaConsumer]:
     consumer = AIOKafkaConsumer(
-        bootstrap_servers=bootstrap,
+        **access.python(bootstrap),
         isolation_level=level,
         auto_offset_reset="none",
         enable_auto_commit=False,

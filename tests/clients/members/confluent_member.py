@@ -10,6 +10,7 @@ import confluent_kafka
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from tests.clients import access
 from tests.clients.driver import ERROR_NAMES, MAX_WAIT_MS, TIMEOUT_S, ClientError
 from tests.clients.drivers.confluent_driver import client_error
 from tests.clients.members.member import (
@@ -48,7 +49,7 @@ def named(error: KafkaError) -> ClientError:
 
 def settings(bootstrap: str, options: Options) -> dict[str, Any]:
     common = {
-        "bootstrap.servers": bootstrap,
+        **access.librdkafka(bootstrap),
         "group.id": options.group,
         "group.protocol": options.protocol,
         "enable.auto.commit": options.auto_commit,
@@ -129,7 +130,7 @@ def join(bootstrap: str, options: Options, watch: Watch) -> Consumer:
 def commit_outside(bootstrap: str, group: str, offsets: Offsets) -> None:
     wanted = ConsumerGroupTopicPartitions(group, topic_partitions(offsets))
     with kafka_names():
-        admin = AdminClient({"bootstrap.servers": bootstrap})
+        admin = AdminClient(access.librdkafka(bootstrap))
         done = admin.alter_consumer_group_offsets([wanted])[group].result(TIMEOUT_S)
         for partition in done.topic_partitions:
             if partition.error is not None:
@@ -139,7 +140,7 @@ def commit_outside(bootstrap: str, group: str, offsets: Offsets) -> None:
 def committed(bootstrap: str, group: str, partitions: list[Partition]) -> list[int | None]:
     wanted = ConsumerGroupTopicPartitions(group, [TopicPartition(*partition) for partition in partitions])
     with kafka_names():
-        admin = AdminClient({"bootstrap.servers": bootstrap})
+        admin = AdminClient(access.librdkafka(bootstrap))
         found = admin.list_consumer_group_offsets([wanted])[group].result(TIMEOUT_S)
     offsets = {(each.topic, each.partition): each.offset for each in found.topic_partitions}
     return [None if offsets[partition] < 0 else offsets[partition] for partition in partitions]

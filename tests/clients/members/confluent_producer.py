@@ -12,6 +12,7 @@ from typing import Any
 import confluent_kafka
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
+from tests.clients import access
 from tests.clients.driver import TIMEOUT_S, ClientError
 from tests.clients.members.confluent_member import ConfluentConsumer, topic_partitions
 from tests.clients.members.member import Consumer, Offsets, Partition
@@ -32,7 +33,7 @@ def own_names() -> Iterator[None]:
 class ConfluentProducer(Producer):
     def __init__(self, bootstrap: str, transactional_id: str | None, timeout_ms: int) -> None:
         settings: dict[str, Any] = {
-            "bootstrap.servers": bootstrap,
+            **access.librdkafka(bootstrap),
             "enable.idempotence": True,
             "linger.ms": 0,
             "log_level": 0,
@@ -117,7 +118,7 @@ def read(bootstrap: str, partition: Partition, isolation: Isolation) -> Reading:
     lag = Lag(partition)
     consumer = confluent_kafka.Consumer(
         {
-            "bootstrap.servers": bootstrap,
+            **access.librdkafka(bootstrap),
             "group.id": "reader",
             "enable.auto.commit": False,
             "enable.partition.eof": True,
@@ -159,7 +160,7 @@ def read(bootstrap: str, partition: Partition, isolation: Isolation) -> Reading:
 
 def end_offset(bootstrap: str, partition: Partition, level: str) -> int:
     consumer = confluent_kafka.Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "reader", "isolation.level": level, "log_level": 0}
+        {**access.librdkafka(bootstrap), "group.id": "reader", "isolation.level": level, "log_level": 0}
     )
     try:
         with own_names():

@@ -11,6 +11,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.errors import NoOffsetForPartitionError
 from kafka.structs import OffsetAndMetadata
 
+from tests.clients import access
 from tests.clients.driver import MAX_WAIT_MS, ClientError
 from tests.clients.drivers.kafka_python_driver import kafka_names
 from tests.clients.members.member import (
@@ -47,7 +48,7 @@ class Listener(ConsumerRebalanceListener):
 class KafkaPythonConsumer(Consumer):
     def __init__(self, bootstrap: str, options: Options, watch: Watch) -> None:
         self._consumer = KafkaConsumer(
-            bootstrap_servers=bootstrap,
+            **access.python(bootstrap),
             group_id=options.group,
             group_instance_id=options.instance_id,
             session_timeout_ms=options.session_timeout_ms,
@@ -113,7 +114,7 @@ def join(bootstrap: str, options: Options, watch: Watch) -> Consumer:
 
 
 def commit_outside(bootstrap: str, group: str, offsets: Offsets) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    admin = KafkaAdminClient(**access.python(bootstrap))
     with kafka_names():
         answer = admin.alter_group_offsets(group, with_metadata(offsets))
     admin.close()
@@ -123,7 +124,7 @@ def commit_outside(bootstrap: str, group: str, offsets: Offsets) -> None:
 
 
 def committed(bootstrap: str, group: str, partitions: list[Partition]) -> list[int | None]:
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
+    admin = KafkaAdminClient(**access.python(bootstrap))
     with kafka_names():
         found = admin.list_group_offsets({group: [TopicPartition(*partition) for partition in partitions]})
     admin.close()

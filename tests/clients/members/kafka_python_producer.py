@@ -11,6 +11,7 @@ from typing import Any
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.errors import KafkaError
 
+from tests.clients import access
 from tests.clients.driver import TIMEOUT_S, ClientError
 from tests.clients.members.kafka_python_member import KafkaPythonConsumer, with_metadata
 from tests.clients.members.member import Consumer, Offsets, Partition
@@ -28,7 +29,7 @@ def own_names() -> Iterator[None]:
 class KafkaPythonProducer(Producer):
     def __init__(self, bootstrap: str, transactional_id: str | None, timeout_ms: int) -> None:
         self._producer = KafkaProducer(
-            bootstrap_servers=bootstrap,
+            **access.python(bootstrap),
             transactional_id=transactional_id,
             transaction_timeout_ms=timeout_ms,
             enable_idempotence=True,
@@ -79,7 +80,7 @@ def group_metadata(consumer: Consumer) -> Any:
 def reader(bootstrap: str, level: str) -> Any:
     """A consumer for all readings, because it takes a tenth of a second to open one."""
     return KafkaConsumer(
-        bootstrap_servers=bootstrap,
+        **access.python(bootstrap),
         isolation_level=level,
         auto_offset_reset="none",
         enable_auto_commit=False,

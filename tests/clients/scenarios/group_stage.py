@@ -50,7 +50,8 @@ class GroupStage:
         topic = name or f"{self.group}.{len(self._partition_counts)}"
         self._reference.create_topic(topic, partitions, configs)
         # If the leader does not know the topic yet, a client may join its group once more than needed.
-        eventually(lambda: is_served(self._reference.bootstrap, topic, partitions))
+        reference = self._reference
+        eventually(lambda: is_served(reference.bootstrap, topic, partitions, reference.tls, reference.login))
         self._partition_counts[topic] = partitions
         return topic
 
