@@ -178,6 +178,17 @@ async def test_the_audit_log_has_each_change_and_no_secret(
         assert secret not in caplog.text
 
 
+async def test_an_owner_has_a_type(broker: Broker) -> None:
+    for request in (
+        CreateDelegationTokenRequest(None, "alice"),
+        CreateDelegationTokenRequest(None, "bob"),
+    ):
+        answer = await client(broker).ask(request)
+        assert answer.error_code == ErrorCode.INVALID_PRINCIPAL_TYPE
+    assert (await client(broker).ask(CreateDelegationTokenRequest(None, ""))).error_code == 0
+    assert (await client(broker).ask(CreateDelegationTokenRequest(None, None))).error_code == 0
+
+
 async def test_a_failure_on_the_way_to_the_controller_names_nobody(broker: Broker) -> None:
     broker.controller.failure = RequestTimedOutError("too late")  # type: ignore[attr-defined]
     for request in REQUESTS[:3]:

@@ -77,6 +77,9 @@ def _refused(
     """The error of a caller that may not have this token, or 0."""
     if not is_allowed:
         return ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    if request.owner_principal_name and request.owner_principal_type is None:
+        # Apache Kafka's answer is UNKNOWN_SERVER_ERROR.
+        return ErrorCode.INVALID_PRINCIPAL_TYPE
     owner = owner_of(request, context.peer.principal)
     if owner != context.peer.principal and not broker.rights.may(
         context, Operation.CREATE_TOKENS, ResourceType.USER, owner

@@ -56,7 +56,7 @@ def owner_of(request: CreateDelegationTokenRequest, principal: str) -> str:
     """The owner of the token that a client asks for: the client itself, unless it names somebody."""
     if not request.owner_principal_name:
         return principal
-    return f"{request.owner_principal_type}:{request.owner_principal_name}"
+    return f"{request.owner_principal_type or ''}:{request.owner_principal_name}"
 
 
 def has_other_renewers(request: CreateDelegationTokenRequest) -> bool:
