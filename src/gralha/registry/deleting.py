@@ -3,13 +3,13 @@
 A soft delete hides a version. A permanent one removes it, and must come after the soft one.
 """
 
+import msgspec
+
 from gralha.registry import errors, records
 from gralha.registry.records import Record
 from gralha.registry.registering import Decision
 from gralha.registry.state import RegistryState
 from gralha.registry.subjects import context_of, context_prefix, split
-
-import msgspec
 
 
 def delete_version(state: RegistryState, subject: str, number: int, *, permanent: bool) -> Decision:

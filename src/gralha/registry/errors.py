@@ -31,7 +31,9 @@ def version_not_found(version: int) -> RegistryError:
 
 
 def schema_not_found(id_or_guid: int | str | None = None) -> RegistryError:
-    return RegistryError(40403, "Schema not found" if id_or_guid is None else f"Schema {id_or_guid} not found")
+    return RegistryError(
+        40403, "Schema not found" if id_or_guid is None else f"Schema {id_or_guid} not found"
+    )
 
 
 def subject_soft_deleted(subject: str) -> RegistryError:
@@ -41,14 +43,13 @@ def subject_soft_deleted(subject: str) -> RegistryError:
 
 
 def subject_not_soft_deleted(subject: str) -> RegistryError:
-    return RegistryError(
-        40405, f"Subject '{subject}' was not deleted first before being permanently deleted"
-    )
+    return RegistryError(40405, f"Subject '{subject}' was not deleted first before being permanently deleted")
 
 
 def version_soft_deleted(subject: str, version: int) -> RegistryError:
     return RegistryError(
-        40406, f"Subject '{subject}' Version {version} was soft deleted.Set permanent=true to delete permanently"
+        40406,
+        f"Subject '{subject}' Version {version} was soft deleted.Set permanent=true to delete permanently",
     )
 
 

@@ -11,11 +11,10 @@ import msgspec
 
 from gralha.registry.errors import RegistryError, invalid_schema
 from gralha.registry.records import SchemaVersion
+from gralha.registry.schemas import InvalidSchemaError, ParsedSchema, Reference, parse
 from gralha.registry.state import LATEST, RegistryState
 from gralha.registry.subjects import within
 from gralha.registry.values import SCHEMA_TYPES, Metadata, ReferenceValue, RuleSet
-
-from gralha.registry.schemas import InvalidSchemaError, ParsedSchema, Reference, parse
 
 _KEPT: Final = 1000
 MAX_REFERENCES: Final = 1000
@@ -54,12 +53,17 @@ class Parser:
     def stored(self, state: RegistryState, version: SchemaVersion) -> ParsedSchema:
         """A stored schema. Deleted versions of the schemas that it refers to count, too."""
         references = version.references
-        return self._parse(state, version.subject, version.type, version.schema, references, deleted=True)
+        return self._parse(state, version.subject, version.type, version.schema, references, is_new=False)
 
-    def new(self, state: RegistryState, subject: str, schema: NewSchema) -> ParsedSchema:
-        """The schema of a request. Raises RegistryError if it is invalid."""
+    def new(
+        self, state: RegistryState, subject: str, schema: NewSchema, *, is_import: bool = False
+    ) -> ParsedSchema:
+        """The schema of a request. Raises RegistryError if it is invalid.
+
+        An imported schema is valid even if today's rules refuse it, because it was registered elsewhere.
+        """
         references = pinned(state, subject, schema.references or ())
-        return self._parse(state, subject, schema.type, schema.schema or "", references, deleted=False)
+        return self._parse(state, subject, schema.type, schema.schema or "", references, is_new=not is_import)
 
     def _parse(
         self,
@@ -69,15 +73,15 @@ class Parser:
         text: str,
         references: Sequence[ReferenceValue],
         *,
-        deleted: bool,
+        is_new: bool,
     ) -> ParsedSchema:
         if schema_type not in SCHEMA_TYPES:
             raise invalid_schema(f"Invalid schema type {schema_type}")
         try:
-            resolved = resolve(state, subject, references, deleted=deleted)
+            resolved = resolve(state, subject, references, deleted=not is_new)
             named = tuple(_reference(one) for one in references)
-            key = (schema_type, text, named, tuple(resolved.items()))
-            return self._cached(key, lambda: parse(schema_type, text, named, resolved))
+            key = (is_new, schema_type, text, named, tuple(resolved.items()))
+            return self._cached(key, lambda: parse(schema_type, text, named, resolved, new=is_new))
         except (InvalidSchemaError, ValueError) as error:
             raise invalid_schema(f"Invalid schema of type {schema_type}, details: {error}") from error
         except RecursionError:
@@ -96,9 +100,7 @@ class Parser:
         return made
 
 
-def pinned(
-    state: RegistryState, subject: str, references: Iterable[ReferenceValue]
-) -> list[ReferenceValue]:
+def pinned(state: RegistryState, subject: str, references: Iterable[ReferenceValue]) -> list[ReferenceValue]:
     """The references with version -1 replaced by the latest version."""
     result = []
     for one in references:
@@ -120,7 +122,9 @@ def resolve(
     resolved: dict[str, str] = {}
     visited: set[str] = set()
     # A stack instead of recursion: a chain of references may be long. An entry with a text is complete.
-    waiting: list[tuple[str, ReferenceValue, str | None]] = [(subject, one, None) for one in reversed(references)]
+    waiting: list[tuple[str, ReferenceValue, str | None]] = [
+        (subject, one, None) for one in reversed(references)
+    ]
     while waiting:
         parent, reference, text = waiting.pop()
         name = reference.name
@@ -176,11 +180,9 @@ def _same_text(
     stored: ParsedSchema,
     version: SchemaVersion,
 ) -> bool:
-    if pinned(state, version.subject, schema.references or ()) == pinned(
-        state, version.subject, version.references
-    ):
+    if parsed.references == stored.references:
         return parsed.canonical == stored.canonical
-    if schema.references or not version.references:
+    if parsed.references or not stored.references:
         return False
     return parsed.canonical == stored.raw_or_format("resolved")
 

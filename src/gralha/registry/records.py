@@ -135,9 +135,7 @@ def decode_key(key: bytes) -> Key:
 
 
 def schema_record(version: SchemaVersion) -> Record:
-    written = msgspec.structs.replace(
-        version, schema_type=version.type, deleted=version.is_deleted
-    )
+    written = msgspec.structs.replace(version, schema_type=version.type, deleted=version.is_deleted)
     return Record(_schema_key(version.subject, version.version), _encode(written))
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from gralha.registry import errors
-from gralha.registry.parsing import NewSchema, Parser, find_equal, pinned
+from gralha.registry.parsing import NewSchema, Parser, find_equal
 from gralha.registry.records import Record, SchemaVersion, context_record, schema_record, schema_tombstone
 from gralha.registry.schemas import ParsedSchema, problems
 from gralha.registry.state import LATEST, RegistryState
@@ -14,6 +14,7 @@ from gralha.registry.subjects import DEFAULT_CONTEXT, context_of, context_prefix
 from gralha.registry.values import (
     Config,
     Metadata,
+    ReferenceValue,
     RuleSet,
     fingerprint,
     merge_metadata,
@@ -100,7 +101,7 @@ def _look_up(
         return None
     parsed = _parse(state, parser, subject, schema, normalize)
     if not latest_only:
-        version = _version_with(state, subject, _fingerprint(state, subject, schema, parsed))
+        version = _version_with(state, subject, _fingerprint(schema, parsed))
         if version is not None and (deleted or not version.is_deleted):
             return version
     latest = state.latest(subject)
@@ -130,12 +131,14 @@ def register(
         schema = _populated(config, schema, live[-1] if live else None, number)
     if schema.text is None:
         raise errors.invalid_schema("Empty schema")
-    parsed = _parse(state, parser, subject, schema, normalize and not is_import)
+    parsed = parser.new(state, subject, schema, is_import=is_import)
+    if normalize and not is_import:
+        parsed = parsed.normalized()
     schema_id = -1 if schema.id is None else schema.id
     wanted_version = schema.version or 0
-    known = state.id_of(context_of(subject), _fingerprint(state, subject, schema, parsed))
+    known = state.id_of(context_of(subject), _fingerprint(schema, parsed))
     if known is not None and schema_id in (-1, known):
-        having = _version_with(state, subject, _fingerprint(state, subject, schema, parsed))
+        having = _version_with(state, subject, _fingerprint(schema, parsed))
         if wanted_version == 0 and having is not None and not having.is_deleted:
             return Decision(having, [])
         schema_id = known
@@ -162,7 +165,7 @@ def _add(
         version=number,
         id=schema_id if schema_id >= 0 else state.next_id(context),
         schema_type=schema.type,
-        references=pinned(state, subject, schema.references or ()),
+        references=_references(parsed),
         metadata=schema.metadata,
         rule_set=schema.rule_set,
         schema=parsed.canonical,
@@ -194,19 +197,43 @@ def check(
     if group is not None:
         wanted = _property(schema.metadata, group)
         older = [one for one in older if _property(one.metadata, group) == wanted]
-    if level == "NONE":
+    found = reserved_problems(config, schema, parsed, older)
+    # Only versions that count need to be parsed.
+    counted = older if level.endswith("_TRANSITIVE") else older[-1:]
+    stored = [(one.version, parser.stored(state, one)) for one in counted if level != "NONE"]
+    policy = (config.compatibility_policy or "STRICT").upper()
+    different = problems(level, parsed, stored, policy=policy, validate_fields=bool(config.validate_fields))
+    if found and not different:
+        found.append(f"{{validateFields: 'true', compatibility: '{level}'}}")
+    return found + different
+
+
+def reserved_problems(
+    config: Config, schema: NewSchema, parsed: ParsedSchema, older: Sequence[SchemaVersion]
+) -> list[str]:
+    """What is wrong with the names of fields that the metadata of a schema reserves."""
+    if not config.validate_fields:
         return []
-    if level in ("BACKWARD", "FORWARD", "FULL"):
-        # Only the latest version counts, so the others need not be parsed.
-        older = older[-1:]
-    found = problems(level, parsed, [(one.version, parser.stored(state, one)) for one in older])
-    if found:
-        validate = "true" if config.validate_fields else "false"
-        found = [*found, f"{{validateFields: '{validate}', compatibility: '{level}'}}"]
-    return found
+    reserved = _reserved(schema.metadata)
+    removed = _reserved(older[-1].metadata) - reserved if older else set()
+    found = [
+        f"The new schema has reserved field {name} removed from its metadata which is present in the old "
+        "schema's metadata."
+        for name in sorted(removed)
+    ]
+    return found + [
+        f"The new schema has field that conflicts with the reserved field {name}."
+        for name in sorted(reserved)
+        if parsed.has_top_level_field(name)
+    ]
 
 
-def test_compatibility(
+def _reserved(metadata: Metadata | None) -> set[str]:
+    names = _property(metadata, "confluent:reserved") or ""
+    return {name.strip() for name in names.split(",") if name.strip()}
+
+
+def compatibility_problems(
     state: RegistryState,
     parser: Parser,
     subject: str,
@@ -242,9 +269,7 @@ def _check_mode(state: RegistryState, subject: str, schema: NewSchema) -> str:
     return mode
 
 
-def _populated(
-    config: Config, schema: NewSchema, latest: SchemaVersion | None, number: int
-) -> NewSchema:
+def _populated(config: Config, schema: NewSchema, latest: SchemaVersion | None, number: int) -> NewSchema:
     """Takes what the request does not say from the latest version and from the configuration."""
     if schema.text is None:
         if latest is None:
@@ -271,9 +296,12 @@ def _with_properties(
     return msgspec.structs.replace(schema, metadata=metadata, rule_set=rule_set)
 
 
-def _fingerprint(state: RegistryState, subject: str, schema: NewSchema, parsed: ParsedSchema) -> bytes:
-    references = pinned(state, subject, schema.references or ())
-    return fingerprint(parsed.canonical, references, schema.metadata, schema.rule_set)
+def _references(parsed: ParsedSchema) -> list[ReferenceValue]:
+    return [ReferenceValue(*reference) for reference in parsed.references]
+
+
+def _fingerprint(schema: NewSchema, parsed: ParsedSchema) -> bytes:
+    return fingerprint(parsed.canonical, _references(parsed), schema.metadata, schema.rule_set)
 
 
 def _version_with(state: RegistryState, subject: str, found: bytes) -> SchemaVersion | None:
@@ -293,7 +321,8 @@ def _check_id_is_free(state: RegistryState, version: SchemaVersion) -> None:
     )
     if not same:
         raise errors.not_permitted(
-            f"Overwrite new schema with id {version.id} in context {context_prefix(context)} is not permitted."
+            f"Overwrite new schema with id {version.id} in context {context_prefix(context)} is not "
+            "permitted."
         )
 
 
@@ -317,5 +346,3 @@ def existing(
 
 def _property(metadata: Metadata | None, name: str) -> str | None:
     return None if metadata is None else (metadata.properties or {}).get(name)
-
-

@@ -15,26 +15,26 @@ from gralha.registry.values import COMPATIBILITY_LEVELS, MODES, Config, Metadata
 class ConfigChange(Struct, omit_defaults=True, rename="camel"):
     """The change of a request. A field that is null removes a setting, and one that is absent keeps it."""
 
-    alias: str | None | UnsetType = UNSET
-    alias_for_deks: str | None | UnsetType = UNSET
-    normalize: bool | None | UnsetType = UNSET
-    validate_fields: bool | None | UnsetType = UNSET
-    validate_new_schemas: bool | None | UnsetType = UNSET
-    validate_rules: bool | None | UnsetType = UNSET
+    alias: str | UnsetType | None = UNSET
+    alias_for_deks: str | UnsetType | None = UNSET
+    normalize: bool | UnsetType | None = UNSET
+    validate_fields: bool | UnsetType | None = UNSET
+    validate_new_schemas: bool | UnsetType | None = UNSET
+    validate_rules: bool | UnsetType | None = UNSET
     # Confluent's API says `compatibility` in requests and `compatibilityLevel` in answers.
-    compatibility: str | None | UnsetType = UNSET
-    compatibility_policy: str | None | UnsetType = UNSET
-    compatibility_group: str | None | UnsetType = UNSET
-    default_metadata: Metadata | None | UnsetType = UNSET
-    override_metadata: Metadata | None | UnsetType = UNSET
-    default_rule_set: RuleSet | None | UnsetType = UNSET
-    override_rule_set: RuleSet | None | UnsetType = UNSET
+    compatibility: str | UnsetType | None = UNSET
+    compatibility_policy: str | UnsetType | None = UNSET
+    compatibility_group: str | UnsetType | None = UNSET
+    default_metadata: Metadata | UnsetType | None = UNSET
+    override_metadata: Metadata | UnsetType | None = UNSET
+    default_rule_set: RuleSet | UnsetType | None = UNSET
+    override_rule_set: RuleSet | UnsetType | None = UNSET
 
 
 class ModeChange(Struct, omit_defaults=True):
     """The mode that a request wants."""
 
-    mode: str | None | UnsetType = UNSET
+    mode: str | UnsetType | None = UNSET
 
 
 def change_config(state: RegistryState, subject: str | None, change: ConfigChange) -> Decision:
@@ -65,9 +65,7 @@ def delete_config(state: RegistryState, subject: str | None) -> Decision:
     return Decision(config, [records.config_tombstone(subject)])
 
 
-def change_mode(
-    state: RegistryState, subject: str | None, change: ModeChange, *, force: bool
-) -> Decision:
+def change_mode(state: RegistryState, subject: str | None, change: ModeChange, *, force: bool) -> Decision:
     """Changes the mode of a subject, a context or the registry. The answer is the request."""
     mode = None if change.mode is UNSET or change.mode is None else str(change.mode).upper()
     if mode is not None and mode not in MODES:

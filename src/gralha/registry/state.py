@@ -156,7 +156,7 @@ class RegistryState:
                 found.pop(reference, None)
 
     def _point(self, context: _Context, subject: str, schema_id: int) -> None:
-        """Notes which version of a subject an id is for: the newest one, if possible one that is not deleted."""
+        """Notes which version of a subject an id is for: the newest one, preferably not a deleted one."""
         having = [one for one in self.subjects.get(subject, {}).values() if one.id == schema_id]
         by_subject = context.versions.setdefault(schema_id, {})
         if having:
@@ -194,8 +194,14 @@ class RegistryState:
 
     def latest(self, subject: str) -> SchemaVersion | None:
         versions = self.subjects.get(subject, {})
-        return next((versions[number] for number in sorted(versions, reverse=True)
-                     if not versions[number].is_deleted), None)
+        return next(
+            (
+                versions[number]
+                for number in sorted(versions, reverse=True)
+                if not versions[number].is_deleted
+            ),
+            None,
+        )
 
     def version_in_contexts(self, subject: str, number: int, *, deleted: bool) -> SchemaVersion | None:
         """The version, or that of the same subject in another context if the name has no context."""
@@ -273,7 +279,7 @@ class RegistryState:
     def versions_with_id(
         self, schema_id: int, subject: str | None, *, deleted: bool
     ) -> list[SubjectVersion] | None:
-        """The versions that have an id, in the context of the subject that it is asked for. None: no such id."""
+        """The versions that have an id, in the context of the subject. None if the context has no such id."""
         found = self.by_id(schema_id, subject)
         if found is None:
             return None
