@@ -61,7 +61,7 @@ def _check_nesting(text: str, value: Any) -> None:
     if text.count("[") + text.count("{") <= NESTING_MAX:
         return
     level = [value]
-    for _ in range(NESTING_MAX + 1):
+    for _ in range(NESTING_MAX):
         following: list[Any] = []
         for item in level:
             if isinstance(item, dict):

@@ -34,8 +34,29 @@ class TooLargeError(Exception):
     """The two schemas need too many comparisons."""
 
 
+class Path(NamedTuple):
+    """Where a type is: the parts of its path from the last one to the first."""
+
+    parent: "Path | None"
+    part: str
+
+    def __truediv__(self, part: str | int) -> "Path":
+        return Path(self, str(part))
+
+    def text(self) -> str:
+        """The path as a JSON pointer. Only the end of an extremely long one is shown."""
+        parts: list[str] = []
+        step = self
+        while step.parent is not None and len(parts) < _PATH_PARTS_MAX:
+            parts.append(step.part.replace("~", "~0").replace("/", "~1"))
+            step = step.parent
+        return "/" + "/".join(reversed(parts))
+
+
+_PATH_PARTS_MAX = 1000
+_ROOT = Path(None, "")
+
 Problems = tuple[Problem, ...]
-Path = tuple[str, ...]
 # A step of the comparison asks for the problems of another pair.
 Step = Generator[tuple[Type, Type, Path], Problems, Problems]
 
@@ -82,10 +103,14 @@ def find_problems(reader: Type, writer: Type) -> Problems:
     """The reasons why the reader cannot read the writer's data."""
     results: dict[tuple[int, int], Problems] = {}
     stack: list[tuple[tuple[int, int], Step]] = []
-    asked: tuple[Type, Type, Path] | None = (reader, writer, ())
+    asked: tuple[Type, Type, Path] | None = (reader, writer, _ROOT)
     answer: Problems = ()
     steps = 0
     while True:
+        if asked is not None and asked[0].is_shared and asked[1].is_shared:
+            answer, asked = _compare_plain(*asked), None
+            if not stack:
+                return answer
         if asked is not None:
             pair = (id(asked[0]), id(asked[1]))
             if pair in results:
@@ -109,8 +134,13 @@ def find_problems(reader: Type, writer: Type) -> Problems:
 
 
 def _problem(kind: str, path: Path, message: str) -> Problems:
-    escaped = [part.replace("~", "~0").replace("/", "~1") for part in path]
-    return (Problem(kind, "/" + "/".join(escaped), message),)
+    return (Problem(kind, path.text(), message),)
+
+
+def _compare_plain(reader: Type, writer: Type, path: Path) -> Problems:
+    if reader is writer or writer.kind in _PROMOTIONS.get(reader.kind, ()):
+        return ()
+    return _mismatch(reader, writer, path)
 
 
 def _mismatch(reader: Type, writer: Type, path: Path) -> Problems:
@@ -125,9 +155,9 @@ def _compare(reader: Type, writer: Type, path: Path) -> Step:
     if kind != writer.kind:
         return (yield from _compare_different(reader, writer, path))
     if kind == "array":
-        return (yield (reader.inner[0], writer.inner[0], (*path, "items")))
+        return (yield (reader.inner[0], writer.inner[0], path / "items"))
     if kind == "map":
-        return (yield (reader.inner[0], writer.inner[0], (*path, "values")))
+        return (yield (reader.inner[0], writer.inner[0], path / "values"))
     if kind == "union":
         return (yield from _compare_unions(reader, writer, path))
     if kind == "record":
@@ -142,9 +172,9 @@ def _compare(reader: Type, writer: Type, path: Path) -> Step:
 def _compare_unions(reader: Type, writer: Type, path: Path) -> Step:
     found: Problems = ()
     for index, branch in enumerate(writer.inner):
-        if (yield (reader, branch, ())) and len(found) < PROBLEMS_MAX:
+        if (yield (reader, branch, _ROOT)) and len(found) < PROBLEMS_MAX:
             message = f"reader union lacking writer type: {branch.kind.upper()}"
-            found += _problem("MISSING_UNION_BRANCH", (*path, str(index)), message)
+            found += _problem("MISSING_UNION_BRANCH", path / index, message)
     return found
 
 
@@ -152,32 +182,30 @@ def _compare_different(reader: Type, writer: Type, path: Path) -> Step:
     if writer.kind == "union":
         found: Problems = ()
         for index, branch in enumerate(writer.inner):
-            problems = yield (reader, branch, (*path, str(index)))
+            problems = yield (reader, branch, path / index)
             found = (found + problems)[:PROBLEMS_MAX]
         return found
     if reader.kind == "union":
         for branch in reader.inner:
-            if not (yield (branch, writer, ())):
+            if not (yield (branch, writer, _ROOT)):
                 return ()
         message = f"reader union lacking writer type: {writer.kind.upper()}"
         return _problem("MISSING_UNION_BRANCH", path, message)
-    if writer.kind in _PROMOTIONS.get(reader.kind, ()):
-        return ()
-    return _mismatch(reader, writer, path)
+    return _compare_plain(reader, writer, path)
 
 
 def _compare_fields(reader: Type, writer: Type, path: Path) -> Step:
     found: Problems = ()
     for position, field in enumerate(reader.fields):
-        at = (*path, "fields", str(position))
+        at = path / "fields" / position
         written = _writer_field(writer, field, position)
         if written is not None:
-            problems = yield (field.type, written.type, (*at, "type"))
+            problems = yield (field.type, written.type, at / "type")
         elif field.default is not NO_DEFAULT:
             continue
         elif field.type.kind == "enum" and field.type.default_symbol is not None:
             # Java compares the enum with the whole record here, which never fits.
-            problems = yield (field.type, writer, (*at, "type"))
+            problems = yield (field.type, writer, at / "type")
         else:
             problems = _problem("READER_FIELD_MISSING_DEFAULT_VALUE", at, field.name)
         found = (found + problems)[:PROBLEMS_MAX]
@@ -199,17 +227,17 @@ def _names(reader: Type, writer: Type, path: Path) -> Problems:
     assert writer.name is not None
     if reader.name.simple == writer.name.simple or writer.full_name in reader.alias_names():
         return ()
-    return _problem("NAME_MISMATCH", (*path, "name"), f"expected: {writer.full_name}")
+    return _problem("NAME_MISMATCH", path / "name", f"expected: {writer.full_name}")
 
 
 def _symbols(reader: Type, writer: Type, path: Path) -> Problems:
     missing = sorted(set(writer.symbols) - set(reader.symbols))
     if not missing or reader.default_symbol is not None:
         return ()
-    return _problem("MISSING_ENUM_SYMBOLS", (*path, "symbols"), f"[{', '.join(missing)}]")
+    return _problem("MISSING_ENUM_SYMBOLS", path / "symbols", f"[{', '.join(missing)}]")
 
 
 def _sizes(reader: Type, writer: Type, path: Path) -> Problems:
     if reader.size == writer.size:
         return ()
-    return _problem("FIXED_SIZE_MISMATCH", (*path, "size"), f"expected: {writer.size}, found: {reader.size}")
+    return _problem("FIXED_SIZE_MISMATCH", path / "size", f"expected: {writer.size}, found: {reader.size}")

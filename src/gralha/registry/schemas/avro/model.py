@@ -81,9 +81,18 @@ class Type:
         """The full name of a named type, otherwise the kind."""
         return self.name.full if self.name else self.kind
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether all uses of this type are one object, as it is with plain primitive types."""
+        return PLAIN.get(self.kind) is self
+
     def alias_names(self) -> list[str]:
         """The aliases as Java compares them with names."""
         inside = self.name is not None and self.name.space is not None
         return [
             f".{alias.simple}" if inside and alias.space is None else alias.full for alias in self.aliases
         ]
+
+
+# Primitive types without properties. They never change, so all schemas share them.
+PLAIN = {kind: Type(kind) for kind in PRIMITIVES}

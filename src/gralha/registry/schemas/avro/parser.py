@@ -10,6 +10,7 @@ from gralha.registry.schemas.avro.defaults import is_valid_default, parse_double
 from gralha.registry.schemas.avro.equality import equal
 from gralha.registry.schemas.avro.model import (
     NO_DEFAULT,
+    PLAIN,
     PRIMITIVES,
     RESERVED,
     RESERVED_IN_ENUM,
@@ -86,8 +87,8 @@ class AvroParser:
         return self._find(kind, space)
 
     def _find(self, name: str, space: str | None) -> Type:
-        if name in PRIMITIVES:
-            return Type(name)
+        if name in PLAIN:
+            return PLAIN[name]
         full = f"{space}.{name}" if space is not None and "." not in name else name
         found = self._types.get(full) or self._types.get(name)
         return found or Type("record", unresolved=full)
@@ -109,8 +110,8 @@ class AvroParser:
             check_full_name(made, self._strict)
         reserved = RESERVED_IN_ENUM if kind == "enum" else RESERVED
         result = Type(kind, _properties(document, reserved), made, _text(document, "doc"))
-        aliases = dict.fromkeys(_aliases(document))
-        result.aliases = [make_name(alias, made.space, self._strict) for alias in aliases]
+        aliases = [make_name(alias, made.space, self._strict) for alias in _aliases(document)]
+        result.aliases = list({alias.full: alias for alias in aliases}.values())
         return result
 
     def _put(self, named: Type) -> None:
