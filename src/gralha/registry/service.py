@@ -47,6 +47,9 @@ class Service:
         # True while this instance is the leader and its producer has fenced all others.
         self._may_write = False
         self._changed = asyncio.Event()
+        # Set when the present leader is not the leader any more.
+        self._replaced = asyncio.Event()
+        self._writing: asyncio.Task[None] | None = None
         self._wanted: asyncio.Queue[Identity | None] = asyncio.Queue()
         self._leading: asyncio.Task[None] | None = None
 
@@ -112,7 +115,18 @@ class Service:
         if forwarded.is_from_instance:
             # The other instance thinks that this one leads. Forwarding it again could go round in circles.
             return None
-        return (await self._forwarder.forward(leader.url, forwarded),)
+        return await self._ask_leader(leader, forwarded)
+
+    async def _ask_leader(self, leader: Identity, forwarded: Forwarded) -> tuple[Any] | None:
+        """The leader's answer. None if another instance leads meanwhile: the old one may be paused."""
+        asked = asyncio.create_task(self._forwarder.forward(leader.url, forwarded), name="forward")
+        replaced = asyncio.create_task(self._replaced.wait(), name="replaced")
+        try:
+            await asyncio.wait((asked, replaced), return_when=asyncio.FIRST_COMPLETED)
+            return (asked.result(),) if asked.done() else None
+        finally:
+            asked.cancel()
+            replaced.cancel()
 
     async def _decide(self, decide: Decide) -> Any:
         async with self._deciding:
@@ -128,8 +142,6 @@ class Service:
                         await asyncio.wait([self._writing])
                     raise
             return decision.answer
-
-    _writing: asyncio.Task[None] | None = None
 
     def _write(self, decision: Decision) -> asyncio.Task[None]:
         self._writing = asyncio.create_task(self._written(decision), name="write")
@@ -152,6 +164,9 @@ class Service:
         """Takes over when this instance is elected. Ends only with the service."""
         while True:
             leader = await self._wanted.get()
+            if _url(leader) != _url(self.leader):
+                self._replaced.set()
+                self._replaced = asyncio.Event()
             self.leader = leader
             if not self._leads_by_election:
                 if self._may_write:
@@ -179,4 +194,8 @@ class Service:
         return self.state.resolve_alias(subject)
 
     def describe(self) -> Mapping[str, object]:
-        return {"leader": None if self.leader is None else self.leader.url, "position": self.store.position}
+        return {"leader": _url(self.leader), "position": self.store.position}
+
+
+def _url(leader: Identity | None) -> str | None:
+    return None if leader is None else leader.url

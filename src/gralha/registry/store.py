@@ -7,6 +7,7 @@ transaction: its records are read all or none.
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -79,7 +80,7 @@ class Store:
     async def lead(self) -> None:
         """Fences other writers, and reads what they have written."""
         self._producer = None
-        self._producer = await self._in_thread(self._new_producer)
+        self._producer = await self._in_thread(partial(_as_kafka_exception, self._new_producer))
         await self.catch_up()
 
     async def catch_up(self) -> None:
@@ -97,7 +98,7 @@ class Store:
         if producer is None:
             raise FencedError
         try:
-            last = await self._in_thread(partial(self._commit, producer, records))
+            last = await self._in_thread(partial(_as_kafka_exception, self._commit, producer, records))
         except KafkaException as error:
             self._producer = None
             reason = error.args[0]
@@ -129,6 +130,8 @@ class Store:
         producer = Producer(
             {
                 **self._librdkafka,
+                # Being fenced is no news for a terminal, and other errors are raised.
+                "log_level": 0,
                 "transactional.id": self.transactional_id,
                 "transaction.timeout.ms": 10_000,
                 "linger.ms": 0,
@@ -162,6 +165,30 @@ class Store:
 
     async def _in_thread(self, call: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(self._thread, call)
+
+
+def _as_kafka_exception(call: Callable[..., Result], *arguments: Any) -> Result:
+    """Calls librdkafka. Raises only KafkaException.
+
+    After a fatal error confluent-kafka may raise a SystemError that hides the KafkaException, or a
+    KafkaError, which is no exception of Python, so that only a bare except catches it.
+    """
+    try:
+        return call(*arguments)
+    except KafkaException:
+        raise
+    except SystemError as error:
+        hidden = error.__cause__ or error.__context__
+        if isinstance(hidden, KafkaException):
+            raise hidden from None
+        raise
+    except Exception:
+        raise
+    except:  # noqa: E722
+        fatal = sys.exc_info()[1]
+        if isinstance(fatal, KeyboardInterrupt | SystemExit):
+            raise
+        raise KafkaException(fatal) from None
 
 
 StoreFailure: Final = (KafkaException, ClientError, BrokerError)
