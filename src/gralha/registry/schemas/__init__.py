@@ -26,6 +26,7 @@ from gralha.registry.schemas.levels import (
     NONE,
     problems,
 )
+from gralha.registry.schemas.protobuf.schema import parse_protobuf
 
 __all__ = [
     "BACKWARD",
@@ -46,7 +47,7 @@ __all__ = [
     "problems",
 ]
 
-_PARSERS: dict[str, Parser] = {"AVRO": parse_avro}
+_PARSERS: dict[str, Parser] = {"AVRO": parse_avro, "PROTOBUF": parse_protobuf}
 SCHEMA_TYPES = tuple(_PARSERS)
 
 
