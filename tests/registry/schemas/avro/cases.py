@@ -3,7 +3,7 @@
 A case is the reader, the writer, and the problems as "KIND path" with commas between them.
 """
 
-# ruff: noqa: E501 - a table is read by its lines
+
 
 from typing import NamedTuple
 
