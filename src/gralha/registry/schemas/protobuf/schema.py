@@ -38,7 +38,12 @@ class ProtobufSchema:
     schema_type = "PROTOBUF"
 
     def __init__(
-        self, text: str, references: Sequence[Reference], resolved: Mapping[str, str], new: bool
+        self,
+        text: str,
+        references: Sequence[Reference],
+        resolved: Mapping[str, str],
+        new: bool,
+        is_normal: bool = False,
     ) -> None:
         self.file = read_file(text)
         self.references = tuple(references)
@@ -46,7 +51,8 @@ class ProtobufSchema:
         self.names = _names_of(self.file, self._resolved)
         if new:
             check_file(self.file, self.names)
-        self.canonical = Writer().file(self.file)
+        # The normal form is stored as it is. It orders options in another way than the canonical form.
+        self.canonical = text if is_normal else Writer().file(self.file)
         _check_text(self.canonical)
 
     def normalized(self) -> "ProtobufSchema":
@@ -56,7 +62,7 @@ class ProtobufSchema:
     @cached_property
     def _normalized(self) -> "ProtobufSchema":
         text = NormalWriter(self.names).file(self.file)
-        return ProtobufSchema(text, normal_references(self.references), self._resolved, new=False)
+        return ProtobufSchema(text, normal_references(self.references), self._resolved, new=False, is_normal=True)
 
     def raw_or_format(self, format: str) -> str:  # noqa: A002
         """`serialized` is a descriptor in base64, `ignore_extensions` has no extensions or custom options."""

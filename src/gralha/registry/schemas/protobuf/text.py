@@ -3,6 +3,8 @@
 The normal form differs: numbers order the fields, names are full, and options are sorted and merged.
 """
 
+import re
+
 from gralha.registry.schemas.protobuf.model import (
     NUMBER_MAX,
     SCALARS,
@@ -23,6 +25,9 @@ from gralha.registry.schemas.protobuf.model import (
     map_parts,
 )
 from gralha.registry.schemas.protobuf.option_text import bracketed, option_text
+
+
+_NUMBER = re.compile(r"-?[0-9][A-Za-z0-9_.-]*")
 
 
 class Writer:
@@ -177,7 +182,7 @@ class Writer:
         label, type_name = self._label_and_type(field)
         options = list(field.options)
         if field.default is not None:
-            options.append(Option("default", _kind_of_default(type_name), field.default))
+            options.append(Option("default", _kind_of_default(type_name, field.default), field.default))
         if field.json_name is not None:
             options.append(Option("json_name", "string", field.json_name))
         start = f"{label} " if label else ""
@@ -224,12 +229,14 @@ def _section(parts: list[str]) -> str:
     return "\n" + "".join(parts) if parts else ""
 
 
-def _kind_of_default(type_name: str) -> str:
+def _kind_of_default(type_name: str, default: str) -> str:
     if map_parts(type_name) is not None:
         return "enum"
     simple = type_name.rpartition(".")[2]
-    if simple in ("string", "bytes"):
-        # Confluent writes the default of bytes without quotes, and then cannot read it again.
+    if simple == "bytes":
+        # Confluent never writes quotes around the default of bytes, and cannot read most of them again.
+        return "number" if _NUMBER.fullmatch(default) else "string"
+    if simple == "string":
         return "string"
     if simple == "bool":
         return "boolean"
