@@ -15,6 +15,7 @@ from gralha.registry.schemas.interface import (
     Parser,
     Reference,
 )
+from gralha.registry.schemas.json_schema.schema import parse_json_schema
 from gralha.registry.schemas.levels import (
     BACKWARD,
     BACKWARD_TRANSITIVE,
@@ -26,6 +27,7 @@ from gralha.registry.schemas.levels import (
     NONE,
     problems,
 )
+from gralha.registry.schemas.protobuf.schema import parse_protobuf
 
 __all__ = [
     "BACKWARD",
@@ -46,7 +48,7 @@ __all__ = [
     "problems",
 ]
 
-_PARSERS: dict[str, Parser] = {"AVRO": parse_avro}
+_PARSERS: dict[str, Parser] = {"AVRO": parse_avro, "PROTOBUF": parse_protobuf, "JSON": parse_json_schema}
 SCHEMA_TYPES = tuple(_PARSERS)
 
 

@@ -7,6 +7,7 @@ and upper-case hexadecimal digits in escapes.
 import json
 import math
 import re
+from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from gralha.registry.schemas.interface import InvalidSchemaError
@@ -18,10 +19,10 @@ _COMMENTS = re.compile(r'("(?:\\.|[^"\\])*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
 _ESCAPED = re.compile(r"\\u00([01][0-9a-f])")
 
 
-def read_json(text: str, comments: bool = False) -> Any:
-    """The value of a JSON text."""
+def read_json(text: str, comments: bool = False, decimals: bool = False) -> Any:
+    """The value of a JSON text. With `decimals`, numbers with a fraction keep all their digits."""
     try:
-        value = _read(text)
+        value = _read(text, decimals)
     except json.JSONDecodeError as error:
         if not comments or "/" not in text:
             raise InvalidSchemaError(f"The text is not JSON: {error}") from None
@@ -30,17 +31,18 @@ def read_json(text: str, comments: bool = False) -> Any:
     return value
 
 
-def _read(text: str) -> Any:
+def _read(text: str, decimals: bool = False) -> Any:
     try:
         text.encode()
-        return json.loads(text, parse_constant=_refuse_constant)
+        parse_float = Decimal if decimals else float
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=parse_float)
     except RecursionError:
         raise InvalidSchemaError("The schema is nested too deeply.") from None
     except UnicodeEncodeError:
         raise InvalidSchemaError("The text has half of a surrogate pair.") from None
-    except ValueError as error:
-        if isinstance(error, json.JSONDecodeError):
-            raise
+    except json.JSONDecodeError:
+        raise
+    except (ValueError, InvalidOperation):
         raise InvalidSchemaError("The text has a number with too many digits.") from None
 
 

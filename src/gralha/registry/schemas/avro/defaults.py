@@ -40,6 +40,8 @@ def is_valid_default(field_type: Type, value: Any, depth: int = 0) -> bool:
         )
     if not isinstance(value, dict):
         return False
+    if not field_type.is_complete:
+        raise InvalidSchemaError(f"A default is inside of its own type '{field_type.full_name}'.")
     if kind == "map":
         return all(is_valid_default(field_type.inner[0], item, depth + 1) for item in value.values())
     return all(

@@ -1,5 +1,7 @@
 """Equality of Avro types as Java decides it when a name is defined twice: doc and aliases do not count."""
 
+import math
+
 from gralha.registry.schemas.avro.model import NO_DEFAULT, Field, Type
 
 
@@ -49,4 +51,6 @@ def _typed(value: object) -> object:
         return {key: _typed(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_typed(item) for item in value]
+    if isinstance(value, float) and math.isnan(value):
+        return "NaN"
     return (type(value), value)

@@ -62,10 +62,11 @@ class Type:
     name: Name | None = None
     doc: str | None = None
     aliases: list[Name] = field(default_factory=list)
-    # Records. A record is being parsed until it has fields.
+    # Records. One that is not complete has unresolved fields, so no default can be compared with it.
     fields: list[Field] = field(default_factory=list)
     by_name: dict[str, Field] = field(default_factory=dict)
     is_error: bool = False
+    is_complete: bool = True
     # Enums.
     symbols: list[str] = field(default_factory=list)
     default_symbol: str | None = None

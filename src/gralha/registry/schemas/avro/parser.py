@@ -37,24 +37,35 @@ class AvroParser:
         """The type of one document. Its names are known afterwards."""
         parsed = self._parse(document, None)
         seen: set[int] = set()
-        pending: list[Type] = []
+        for named in self._types.values():
+            self._resolve_all(named, seen)
         result = self._resolved(parsed)
-        pending.append(result)
-        while pending:
-            current = pending.pop()
-            if id(current) not in seen:
-                seen.add(id(current))
-                pending.extend(self._resolve_parts(current))
+        self._resolve_all(result, seen)
         return result
 
-    def _resolve_parts(self, current: Type) -> list[Type]:
-        current.inner = [self._resolved(part) for part in current.inner]
+    def _resolve_all(self, root: Type, seen: set[int]) -> None:
+        """Puts defined types in the place of names, and checks each type after those inside of it."""
+        pending = [(root, False)]
+        while pending:
+            current, is_done = pending.pop()
+            if is_done:
+                self._check_resolved(current)
+            elif id(current) not in seen and not current.is_shared:
+                seen.add(id(current))
+                current.is_complete = False
+                current.inner = [self._resolved(part) for part in current.inner]
+                for field in current.fields:
+                    field.type = self._resolved(field.type)
+                parts = [*current.inner, *(field.type for field in current.fields)]
+                pending.append((current, True))
+                pending.extend((part, False) for part in reversed(parts))
+
+    def _check_resolved(self, current: Type) -> None:
         if current.kind == "union":
             _check_union(current)
         for field in current.fields:
-            field.type = self._resolved(field.type)
             self._check_default(field)
-        return [*current.inner, *(field.type for field in current.fields)]
+        current.is_complete = True
 
     def _resolved(self, part: Type) -> Type:
         if part.unresolved is None:
