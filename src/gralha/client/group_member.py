@@ -111,15 +111,16 @@ class GroupMember(CoordinatorCalls):
     def leave(self) -> None:
         """Leaves the group, so that the others need not wait until the session has timed out."""
         member_id, self._member_id = self._member_id, ""
-        if not member_id:
+        connection = self._connection
+        if not member_id or connection is None or connection.closed:
             return
         request = LeaveGroupRequest(group_id=self._protocol.group_id)
         with contextlib.suppress(ClientError, KafkaError):
-            if self._connected().version_for(request) < _MANY_MEMBERS_VERSION:
+            if connection.version_for(request) < _MANY_MEMBERS_VERSION:
                 request.member_id = member_id
             else:
                 request.members = [MemberIdentity(member_id=member_id)]
-            self._send(request, LeaveGroupResponse, self._protocol.session_timeout_ms)
+            connection.send(request, LeaveGroupResponse, self._protocol.session_timeout_ms)
         self.close()
 
     def interrupt(self) -> None:

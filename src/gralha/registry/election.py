@@ -114,8 +114,11 @@ class Election:
         """Leaves the group."""
         self._stopping.set()
         self._hurry.set()
-        self._member.interrupt()
-        self._thread.join(5.0)
+        self._thread.join(1.0)
+        if self._thread.is_alive():
+            # It waits for the coordinator, which may take as long as a rebalance.
+            self._member.interrupt()
+            self._thread.join(4.0)
 
     def check_now(self) -> None:
         """Asks for a heartbeat at once, because another instance seems to lead."""
