@@ -72,7 +72,7 @@ $(STAMPS)/compiled: setup.py $(HOT) | $(STAMPS)/python
 	@echo "setup: compiling the hot modules"
 	@if scripts/compile; then touch $@; fi
 
-$(STAMPS)/java: scripts/setup_java $(wildcard tests/apache/pom.xml tests/apache/spark/pom.xml tests/clients/java/*.java) | $(STAMPS)/system $(STAMPS)/python
+$(STAMPS)/java: scripts/setup_java $(wildcard tests/apache/pom.xml tests/apache/spark/pom.xml tests/apache/avro/pom.xml tests/apache/avro/*.java tests/clients/java/*.java) | $(STAMPS)/system $(STAMPS)/python
 	@if command -v mvn >/dev/null && command -v javac >/dev/null; then \
 		if scripts/setup_java; then touch $@; else echo "setup: no Apache Kafka for the tests"; fi; fi
 

@@ -80,7 +80,7 @@ def test_a_topic_that_the_broker_creates_is_a_warning(
 def test_gralha_up_takes_settings_and_names_its_own_flags(session: Session, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     words = ["--port", str(port), "--data", "data", "--override", "num.partitions=4", "--host", "127.0.0.1"]
-    line = [str(SCRIPTS / "gralha"), "up", *words, "--no-auto-create", "--verbose"]
+    line = [str(SCRIPTS / "gralha"), "up", *words, "--no-auto-create", "--no-registry", "--verbose"]
     brokers = f"--bootstrap-server 127.0.0.1:{port}"
     with Terminal(line, cwd=tmp_path, columns=80) as terminal:
         terminal.wait_for(rf"Gralha is up\n  broker    127\.0\.0\.1:{port}\n")

@@ -23,7 +23,7 @@ PATIENCE_S = 30
 @contextmanager
 def up(data: Path, port: int, *options: str) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
     """The running program, and the five lines that it prints when it is ready."""
-    line = [GRALHA, "up", "--data", str(data), "--port", str(port), *options]
+    line = [GRALHA, "up", "--no-registry", "--data", str(data), "--port", str(port), *options]
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
             assert program.stdout is not None
@@ -92,7 +92,7 @@ def test_a_signal_ends_it_well_and_the_data_stays(tmp_path: Path, number: int) -
 
 def test_data_has_a_place_of_its_own_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    line = [GRALHA, "up", "--port", "0"]
+    line = [GRALHA, "up", "--no-registry", "--port", "0"]
     with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         table = [program.stdout.readline() for _ in range(5)]

@@ -47,7 +47,7 @@ def is_free(port: int) -> bool:
 
 def refused(*arguments: str) -> str:
     """The error line of a program that does not start."""
-    line = [str(SCRIPTS / "gralha"), "up", *arguments]
+    line = [str(SCRIPTS / "gralha"), "up", "--no-registry", *arguments]
     done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), done.stderr
     return done.stderr
@@ -59,6 +59,7 @@ def up(data: Path, port: int, *options: str) -> Iterator[tuple["subprocess.Popen
     line = [
         str(SCRIPTS / "gralha"),
         "up",
+        "--no-registry",
         "--brokers",
         "3",
         "--data",
@@ -284,6 +285,7 @@ def test_a_person_sees_which_broker_stops(tmp_path: Path) -> None:
     line = [
         str(SCRIPTS / "gralha"),
         "up",
+        "--no-registry",
         "--brokers",
         "3",
         "--data",

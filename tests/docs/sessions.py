@@ -19,6 +19,7 @@ from tests.docs.pages import Block, Command, commands, differences
 SCRIPTS: Final = Path(sys.executable).parent
 # Not 19092, which is a port of several brokers.
 PAGE_PORT: Final = re.compile(r"\b9092\b")
+REGISTRY_PORT: Final = re.compile(r"\b8081\b")
 # The port of the metrics is a free one, too.
 METRICS_PORT: Final = re.compile(r"(metrics +http://localhost):\d+/metrics")
 PAGE_HOME: Final = "/home/you"
@@ -33,7 +34,7 @@ class Reader:
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._port = str(free_ports(1)[0])
+        self._port, self._registry_port = map(str, free_ports(2))
         self._broker: subprocess.Popen[str] | None = None
         self._stack = ExitStack()
         self._environment = {
@@ -78,7 +79,7 @@ class Reader:
         self._need_broker()
         text = self._real(command.text)
         if text.startswith("gralha up") and "--port" not in text:
-            text = text.replace("gralha up", f"gralha up --port {self._port}")
+            text = text.replace("gralha up", f"gralha up --no-registry --port {self._port}")
         done = self._run(["bash", "-c", text])
         return self._page(done.stdout).splitlines()
 
@@ -111,7 +112,10 @@ class Reader:
         log = self._stack.enter_context((self._home / LOG_OF_UP).open("w"))
         self._broker = self._stack.enter_context(
             subprocess.Popen(
-                [str(SCRIPTS / "gralha"), "up", "--port", self._port],
+                [
+                    *(str(SCRIPTS / "gralha"), "up", "--port", self._port),
+                    *("--registry-port", self._registry_port),
+                ],
                 cwd=self._home,
                 env=self._environment,
                 stdout=subprocess.PIPE,
@@ -130,9 +134,10 @@ class Reader:
 
     def _real(self, text: str) -> str:
         """The text of a page with this broker's port and this reader's home."""
-        return PAGE_PORT.sub(self._port, text).replace(PAGE_HOME, str(self._home))
+        text = REGISTRY_PORT.sub(self._registry_port, PAGE_PORT.sub(self._port, text))
+        return text.replace(PAGE_HOME, str(self._home))
 
     def _page(self, text: str) -> str:
         """Real output as a page would show it."""
-        text = METRICS_PORT.sub(r"\1:9308/metrics", text)
+        text = METRICS_PORT.sub(r"\1:9308/metrics", text).replace(self._registry_port, "8081")
         return text.replace(f"{SCRIPTS}/", "").replace(str(self._home), PAGE_HOME).replace(self._port, "9092")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 # The programs that commands start or use offline: see the sentence below the table.
-STARTED_BY_CLI = {"broker", "metadata", "spark", "pipelines"}
+STARTED_BY_CLI = {"broker", "metadata", "registry", "spark", "pipelines"}
 
 
 def table() -> dict[str, set[str]]:

@@ -13,6 +13,7 @@ PROGRAMS = {
     "up": ("up", "run the platform on this machine"),
     "server": ("server", "run one node with the settings of a server.properties file"),
     "secure": ("secure", "write a cluster's configuration with TLS, users and rights"),
+    "registry": ("registry", "run the Schema Registry for a Kafka cluster"),
     "spark": ("spark", "run a small Spark cluster on this machine"),
     "pipeline": ("pipeline", "run, plan, test and watch data pipelines on Spark"),
     "completion": ("completion", "print a script that completes these commands in your shell"),

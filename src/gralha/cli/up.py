@@ -24,6 +24,7 @@ from gralha.cli.up_folders import (
     folder_for,
     prepare,
 )
+from gralha.cli.up_registry import UpRegistry
 from gralha.protocol.properties import properties_text
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 DEFAULT_HOST: Final = "localhost"
 DEFAULT_PORT: Final = 9092
 SECURED_BROKERS: Final = 3
-ANY_ADDRESS: Final = ("", "0.0.0.0", "::")
 _EXAMPLES: Final = (
     "gralha up                                  # one broker on localhost:9092",
     "gralha up --brokers 3                      # three brokers; each topic has three replicas",
@@ -98,6 +98,13 @@ def _parser() -> ProgramParser:
         action="store_true",
         help="with TLS, logins and rights: the files of `gralha secure` in the data folder",
     )
+    parser.add_argument("--no-registry", action="store_true", help="do not run the Schema Registry")
+    parser.add_argument(
+        "--registry-port",
+        type=port_number,
+        metavar="P",
+        help="port of the Schema Registry (default 8081, or a free one if another program uses that)",
+    )
     parser.add_argument("--verbose", action="store_true", help="show the log of the brokers")
     return parser
 
@@ -139,18 +146,28 @@ def _up_one(options: argparse.Namespace, data: Path, overrides: dict[str, str]) 
     settings = up_settings.single(data, options.host, port)
     settings |= up_settings.metrics_listener(1, port, options.metrics_port)
 
+    registry = _registry(options, data)
+
     def announce(node: "Node") -> None:
         rows = [("broker", f"{up_settings.in_address(one.host)}:{one.port}") for one in node.addresses]
         rows.append(("metrics", metrics_url(node) or ""))
-        _print_table(rows, data)
+        # The registry needs the broker, which must not wait for it here.
+        registry.announce_later(rows[0][1], lambda more: _print_table(rows + more, data))
 
-    return serve(
-        properties_text(settings),
-        "gralha up",
-        announce,
-        [properties_text({name: value}) for name, value in overrides.items()],
-        up_settings.ADVICE,
-    )
+    try:
+        return serve(
+            properties_text(settings),
+            "gralha up",
+            announce,
+            [properties_text({name: value}) for name, value in overrides.items()],
+            up_settings.ADVICE,
+        )
+    finally:
+        registry.stop()
+
+
+def _registry(options: argparse.Namespace, data: Path) -> UpRegistry:
+    return UpRegistry(data, options.host, options.registry_port, is_wanted=not options.no_registry)
 
 
 def _up_several(options: argparse.Namespace, data: Path, overrides: dict[str, str]) -> int:
@@ -168,14 +185,24 @@ def _up_several(options: argparse.Namespace, data: Path, overrides: dict[str, st
         for node_id in node_ids
     ]
 
+    registry = _registry(options, data)
+
     def announce(metrics: Mapping[int, str]) -> None:
-        host = socket.gethostname() if options.host in ANY_ADDRESS else up_settings.in_address(options.host)
+        host = (
+            socket.gethostname()
+            if options.host in up_settings.ANY_ADDRESS
+            else up_settings.in_address(options.host)
+        )
         ports = {node_id: up_settings.client_port(node_id, first_port) for node_id in node_ids}
         rows = [(f"broker {node_id}", f"{host}:{port}") for node_id, port in ports.items()]
         rows += [(f"metrics {node_id}", url) for node_id, url in metrics.items()]
+        rows += registry.rows(",".join(f"{host}:{port}" for port in ports.values()))
         _print_table(rows, data)
 
-    return run_brokers(data, texts, announce, is_verbose=options.verbose)
+    try:
+        return run_brokers(data, texts, announce, is_verbose=options.verbose)
+    finally:
+        registry.stop()
 
 
 def _print_table(rows: list[tuple[str, str]], data: Path) -> None:

@@ -51,7 +51,7 @@ class BrokerProcesses:
                 stderr=log,
                 # Ctrl-C must not reach the brokers: this process stops them in order.
                 start_new_session=True,
-                preexec_fn=_end_with_parent() if sys.platform == "linux" else None,
+                preexec_fn=end_with_parent() if sys.platform == "linux" else None,
             )
 
     def wait_until_ready(self) -> dict[int, str]:
@@ -185,7 +185,7 @@ def last_words(log_file: Path, begin: int) -> str:
     return (said.strip() or "the log is empty").splitlines()[-1]
 
 
-def _end_with_parent() -> Callable[[], None]:
+def end_with_parent() -> Callable[[], None]:
     """For a new process: makes the kernel kill it when this process ends, even if this process is killed."""
     prctl = ctypes.CDLL(None).prctl
     return lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

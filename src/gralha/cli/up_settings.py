@@ -12,6 +12,7 @@ PORT_STEP: Final = 10_000
 CONTROLLER_PORT_OFFSET: Final = 1
 HIGHEST_PORT: Final = 65535
 METRICS_PORT_OFFSET: Final = 216  # 9308 for 9092
+ANY_ADDRESS: Final = ("", "0.0.0.0", "::")
 VOTERS: Final = "controller.quorum.voters"
 METRICS_LISTENER: Final = "gralha.metrics.listener"
 # With this many brokers a topic has three replicas unless somebody says otherwise.
@@ -60,11 +61,11 @@ def metrics_listener(node_id: int, first_port: int, wanted_port: int | None) -> 
     if wanted_port is not None:
         port = wanted_port and client_port(node_id, wanted_port)
     else:
-        port = _free_or_any(first_port and client_port(node_id, first_port) + METRICS_PORT_OFFSET)
+        port = free_or_any(first_port and client_port(node_id, first_port) + METRICS_PORT_OFFSET)
     return {METRICS_LISTENER: f"http://localhost:{port}"}
 
 
-def _free_or_any(port: int) -> int:
+def free_or_any(port: int) -> int:
     """The port if nobody uses it, otherwise 0."""
     try:
         with socket.socket() as tried:

@@ -1,0 +1,1 @@
+"""Confluent's HTTP API of the Schema Registry."""

@@ -1,0 +1,1 @@
+"""Avro schemas, with the rules of the Java library."""

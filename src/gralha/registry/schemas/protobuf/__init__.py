@@ -1,0 +1,1 @@
+"""Protobuf schemas: `.proto` files as Confluent's registry reads, writes and compares them."""
