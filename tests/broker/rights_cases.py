@@ -18,6 +18,7 @@ from gralha.protocol.messages.alter_partition_reassignments import (
 from gralha.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from gralha.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from gralha.protocol.messages.create_acls import AclCreation, CreateAclsRequest
+from gralha.protocol.messages.create_delegation_token import CreateDelegationTokenRequest
 from gralha.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from gralha.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from gralha.protocol.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequest
@@ -31,6 +32,7 @@ from gralha.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTo
 from gralha.protocol.messages.describe_acls import DescribeAclsRequest
 from gralha.protocol.messages.describe_cluster import DescribeClusterRequest
 from gralha.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
+from gralha.protocol.messages.describe_delegation_token import DescribeDelegationTokenRequest
 from gralha.protocol.messages.describe_groups import DescribeGroupsRequest
 from gralha.protocol.messages.describe_log_dirs import DescribeLogDirsRequest
 from gralha.protocol.messages.describe_producers import DescribeProducersRequest, TopicRequest
@@ -46,6 +48,7 @@ from gralha.protocol.messages.describe_topic_partitions import TopicRequest as D
 from gralha.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from gralha.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from gralha.protocol.messages.end_txn import EndTxnRequest
+from gralha.protocol.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from gralha.protocol.messages.find_coordinator import FindCoordinatorRequest
 from gralha.protocol.messages.heartbeat import HeartbeatRequest
 from gralha.protocol.messages.incremental_alter_configs import (
@@ -75,6 +78,7 @@ from gralha.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderTopic,
 )
 from gralha.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from gralha.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
 from gralha.protocol.messages.sync_group import SyncGroupRequest
 from gralha.protocol.messages.unregister_broker import UnregisterBrokerRequest
 from gralha.protocol.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
@@ -345,7 +349,18 @@ def _of_cluster() -> Iterable[Case]:
     yield Case("ListConfigResources", lambda ids: ListConfigResourcesRequest([]), 1, (CLUSTER,))
 
 
-CASES: Final = [*_of_topics(), *_of_groups(), *_of_transactions(), *_of_cluster()]
+def _of_tokens() -> Iterable[Case]:
+    """Without a login no right helps. `test_tokens_like_apache.py` has the rights of users who have one."""
+    for name, request in (
+        ("CreateDelegationToken", CreateDelegationTokenRequest("User", "bob", [], -1)),
+        ("RenewDelegationToken", RenewDelegationTokenRequest(b"secret", -1)),
+        ("ExpireDelegationToken", ExpireDelegationTokenRequest(b"secret", -1)),
+        ("DescribeDelegationToken", DescribeDelegationTokenRequest(None)),
+    ):
+        yield Case(name, lambda ids, request=request: request, NEWEST, (CLUSTER,))  # type: ignore[misc]
+
+
+CASES: Final = [*_of_topics(), *_of_groups(), *_of_transactions(), *_of_cluster(), *_of_tokens()]
 
 
 def error_codes(response: object) -> list[int]:

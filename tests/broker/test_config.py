@@ -63,6 +63,20 @@ def test_unknown_names_warn() -> None:
     assert warnings == ["server.properties line 4: unknown name log.retenshun, ignored"]
 
 
+def test_delegation_tokens_have_kafkas_names_and_defaults_and_the_key_is_not_shown() -> None:
+    text = MINIMAL + "delegation.token.secret.key=hunter2\ndelegation.token.master.key=hunter2\n"
+    config, warnings = NodeConfig.parse(text, "server.properties", lambda: "machine")
+    # Kafka 4 does not know the old name any more.
+    assert warnings == ["server.properties line 4: unknown name delegation.token.master.key, ignored"]
+    assert "hunter2" not in repr(config)
+    assert config.number("delegation.token.max.lifetime.ms") == 604_800_000
+    assert config.number("delegation.token.expiry.time.ms") == 86_400_000
+    assert config.number("delegation.token.expiry.check.interval.ms") == 3_600_000
+    wrong = complaint(text + "delegation.token.expiry.time.ms=0\n")
+    assert "delegation.token.expiry.time.ms=0: Value must be at least 1" in wrong
+    assert "hunter2" not in wrong
+
+
 def test_every_wrong_value_is_named_with_its_line_and_what_is_allowed() -> None:
     text = complaint("process.roles=broker,controller\nnode.id=one\nnum.partitions=0\n")
     assert "server.properties line 2: node.id=one: Not a number of type INT; allowed: at least 0" in text

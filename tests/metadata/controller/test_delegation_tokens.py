@@ -237,6 +237,7 @@ def test_the_key_finds_tokens_by_their_secrets_while_they_come_and_go() -> None:
     for known in (less, tokens, less):
         for name in "abcd":
             assert key.find(known, key.secret(name)) == known.get(name)
+        assert len(key._ids) == len(known)  # it keeps no tokens that have gone
     assert key.find(tokens, TokenKey("another").secret("a")) is None
 
 
