@@ -158,7 +158,7 @@ def _topic_state(name: str | None, topic_id: bytes = bytes(16)) -> DeleteTopicsR
     return DeleteTopicsRequest(topics=[DeleteTopicState(name, topic_id)], timeout_ms=5000)
 
 
-def _of_topics() -> Iterable[Case]:
+def _of_records() -> Iterable[Case]:
     both = (TOPIC, CLUSTER)
     yield Case("Produce", lambda ids: _produce(), 12, (TOPIC,))
     yield Case("Produce by id", lambda ids: _produce("", ids.topic), 13, (TOPIC,))
@@ -174,6 +174,10 @@ def _of_topics() -> Iterable[Case]:
         offsets = [ListOffsetsPartition(0, -1, timestamp)]
         request = ListOffsetsRequest(-1, 0, [ListOffsetsTopic("a", offsets)])
         yield Case(name, lambda ids, request=request: request, 7, (TOPIC,))  # type: ignore[misc]
+
+
+def _of_topics() -> Iterable[Case]:
+    both = (TOPIC, CLUSTER)
     yield Case("Metadata", lambda ids: _metadata("a"), NEWEST, both)
     yield Case("Metadata of a missing topic", lambda ids: _metadata(MISSING), NEWEST, both)
     by_id = MetadataRequestTopic
@@ -360,7 +364,14 @@ def _of_tokens() -> Iterable[Case]:
         yield Case(name, lambda ids, request=request: request, NEWEST, (CLUSTER,))  # type: ignore[misc]
 
 
-CASES: Final = [*_of_topics(), *_of_groups(), *_of_transactions(), *_of_cluster(), *_of_tokens()]
+CASES: Final = [
+    *_of_records(),
+    *_of_topics(),
+    *_of_groups(),
+    *_of_transactions(),
+    *_of_cluster(),
+    *_of_tokens(),
+]
 
 
 def error_codes(response: object) -> list[int]:

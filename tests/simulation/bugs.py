@@ -223,7 +223,7 @@ TRANSACTIONS = [
         UNCOMMITTED,
         "counted-twice|missing-records|poll-skip",
     ),
-    Bug(transaction_bugs.leave_prepared_transactions_to_nobody, MOVES, HANGING, STUCK),
+    Bug(transaction_bugs.leave_prepared_transactions_to_nobody, MOVES, HANGING, STUCK, first_seed=6),
     Bug(transaction_bugs.never_time_out, ("reset",), f"{HANGING}|open-past-timeout", STUCK),
     Bug(
         transaction_bugs.coordinate_before_all_is_loaded,
