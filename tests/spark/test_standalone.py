@@ -17,6 +17,7 @@ import pyspark
 import pytest
 
 from gralha.spark.standalone import StandaloneCluster, StandaloneError, is_free
+from gralha.testing import GralhaCluster
 from gralha.testing.process import free_ports
 from tests.spark.shared_session import quick_java
 from tests.spark.standalone_processes import all_end, children
@@ -36,6 +37,21 @@ def where(_):
     return os.getppid(), gralha.__file__
 pids, files = map(set, zip(*spark.range(40, numPartitions=4).rdd.map(where).collect()))
 print("pids", len(pids), "shipped", all("/gralha_packages/" in file for file in files))
+spark.stop()
+"""
+# The login for the write is in the environment of the workers alone.
+WRITE_AND_READ = """
+import json, os, pathlib, sys
+from gralha.spark.packages import package_for_executors
+from gralha.spark.session import session
+options = json.loads(sys.argv[1])
+assert "GRALHA_TEST_LOGIN" not in os.environ
+config = package_for_executors(pathlib.Path("gralha.zip")) | {{"spark.ui.enabled": "false"}}
+spark = session({master!r}, config=config)
+rows = spark.range(40, numPartitions=4).selectExpr("CAST(id AS STRING) AS value")
+on_workers = {{**options, "kafka.sasl.jaas.config": "${{env:GRALHA_TEST_LOGIN}}"}}
+rows.write.format("gralha").options(**on_workers).option("topic", "app.rows").mode("append").save()
+print("rows", spark.read.format("gralha").options(**options).option("subscribe", "app.rows").load().count())
 spark.stop()
 """
 # One name for two interpreters, as on other machines.
@@ -63,12 +79,16 @@ def first_port() -> int:
 
 @pytest.fixture(scope="module")
 def running(
-    first_port: int, elsewhere: Path, tmp_path_factory: pytest.TempPathFactory
+    first_port: int,
+    elsewhere: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    gralha_secured_cluster: GralhaCluster,
 ) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
     """The program and the six lines that it prints when it is ready."""
     line = [*UP, "--workers", "2", "--port", str(first_port), "--cores", "1"]
     line += ["--data", str(tmp_path_factory.mktemp("standalone"))]
     environment = {**os.environ, **quick_java(), "PATH": f"{elsewhere}:{os.environ['PATH']}"}
+    environment["GRALHA_TEST_LOGIN"] = gralha_secured_cluster.java_config()["sasl.jaas.config"]
     pipe = subprocess.PIPE
     with subprocess.Popen(line, stdout=pipe, stderr=pipe, text=True, env=environment) as program:
         try:
@@ -119,16 +139,13 @@ def test_it_listens_on_the_loopback_address_only(running: tuple["subprocess.Pope
     assert {address[-8:] for address in listening} == {"0100007F"}
 
 
-def test_tasks_run_on_both_workers_and_ctrl_c_leaves_nothing(
-    running: tuple["subprocess.Popen[str]", list[str]], first_port: int, tmp_path: Path
-) -> None:
-    """The cluster does not have Gralha, so it is sent there."""
-    program, _ = running
-    driver = subprocess.run(
-        [sys.executable, "-c", COUNT.format(master=f"spark://127.0.0.1:{first_port}")],
+def driver_of(program: str, folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Runs a driver. The cluster does not have Gralha, so it is sent there."""
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
         capture_output=True,
         text=True,
-        cwd=tmp_path,
+        cwd=folder,
         env={
             **os.environ,
             "PYSPARK_PYTHON": PYTHON,
@@ -136,6 +153,24 @@ def test_tasks_run_on_both_workers_and_ctrl_c_leaves_nothing(
         },
         timeout=2 * PATIENCE_S,
     )
+
+
+def test_tasks_log_in_with_secrets_of_the_workers(
+    running: tuple["subprocess.Popen[str]", list[str]],
+    first_port: int,
+    tmp_path: Path,
+    gralha_secured_cluster: GralhaCluster,
+) -> None:
+    options = json.dumps(gralha_secured_cluster.spark_options())
+    driver = driver_of(WRITE_AND_READ.format(master=f"spark://127.0.0.1:{first_port}"), tmp_path, options)
+    assert "rows 40" in driver.stdout, driver.stderr[-3000:]
+
+
+def test_tasks_run_on_both_workers_and_ctrl_c_leaves_nothing(
+    running: tuple["subprocess.Popen[str]", list[str]], first_port: int, tmp_path: Path
+) -> None:
+    program, _ = running
+    driver = driver_of(COUNT.format(master=f"spark://127.0.0.1:{first_port}"), tmp_path)
     assert "pids 2 shipped True" in driver.stdout, driver.stderr[-3000:]
     below = children(program.pid)
     assert len(below) == 3
