@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gralha.broker.sending import PIECE_BYTES, TURN_BYTES, Outbox
+from gralha.broker.sending import ENCRYPTED_PIECE_BYTES, TURN_BYTES, Outbox
 from gralha.protocol.primitives import Chunk, Stored
 from gralha.storage.disk import DiskError
 from tests.security.streams import Wire
@@ -104,7 +104,7 @@ async def test_other_connections_get_their_turn() -> None:
     box = Box()
     records = content(3 * TURN_BYTES)
     box.outbox.write([Range(records)], True)
-    assert TURN_BYTES <= len(box.transport.written) <= TURN_BYTES + PIECE_BYTES
+    assert TURN_BYTES <= len(box.transport.written) <= TURN_BYTES + ENCRYPTED_PIECE_BYTES
     await box.until_empty()
     assert box.transport.written == records
     assert box.rooms == 1
@@ -116,7 +116,7 @@ async def test_a_client_that_reads_slowly_gets_everything_in_pieces() -> None:
     box.outbox.write([b"head", Range(records)], True)
     received = b""
     while box.transport.written:
-        assert len(box.transport.written) <= PIECE_BYTES
+        assert len(box.transport.written) <= ENCRYPTED_PIECE_BYTES
         received += box.transport.take()
         box.outbox.transport_has_room()
     assert received == b"head" + records
@@ -148,7 +148,7 @@ async def test_a_failed_read_breaks_the_connection() -> None:
 @pytest.mark.parametrize("is_cold", [False, True])
 async def test_the_transport_is_closed_after_the_last_piece(is_cold: bool) -> None:
     box = Box(LIMIT_BYTES)
-    records = Range(content(PIECE_BYTES), is_cold=is_cold)
+    records = Range(content(ENCRYPTED_PIECE_BYTES), is_cold=is_cold)
     records.may_read.set()
     box.outbox.write([records, b"end"], True)
     box.outbox.end()
