@@ -8,6 +8,7 @@ import json
 import math
 import re
 from decimal import Decimal, InvalidOperation
+from json.encoder import encode_basestring
 from typing import Any, NoReturn
 
 from gralha.registry.schemas.interface import InvalidSchemaError
@@ -98,7 +99,9 @@ def write_json(value: Any) -> str:
 
 def write_string(text: str) -> str:
     """A string of JSON. Only quotes, backslashes and control characters are escaped."""
-    quoted = json.dumps(text, ensure_ascii=False)
+    quoted = encode_basestring(text)
+    if quoted.isascii() and "\\u00" not in quoted:
+        return quoted
     if "\\u00" in quoted:
         quoted = _upper_case_escapes(quoted)
     try:

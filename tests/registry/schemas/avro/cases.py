@@ -3,8 +3,6 @@
 A case is the reader, the writer, and the problems as "KIND path" with commas between them.
 """
 
-
-
 from typing import NamedTuple
 
 

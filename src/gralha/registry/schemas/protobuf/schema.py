@@ -62,7 +62,9 @@ class ProtobufSchema:
     @cached_property
     def _normalized(self) -> "ProtobufSchema":
         text = NormalWriter(self.names).file(self.file)
-        return ProtobufSchema(text, normal_references(self.references), self._resolved, new=False, is_normal=True)
+        return ProtobufSchema(
+            text, normal_references(self.references), self._resolved, new=False, is_normal=True
+        )
 
     def raw_or_format(self, format: str) -> str:  # noqa: A002
         """`serialized` is a descriptor in base64, `ignore_extensions` has no extensions or custom options."""

@@ -26,7 +26,6 @@ from gralha.registry.schemas.protobuf.model import (
 )
 from gralha.registry.schemas.protobuf.option_text import bracketed, option_text
 
-
 _NUMBER = re.compile(r"-?[0-9][A-Za-z0-9_.-]*")
 
 
