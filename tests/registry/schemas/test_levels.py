@@ -40,7 +40,12 @@ CASES = [
     ("a field is replaced", B, [A], set(LEVELS) - {NONE}),
     ("only an older version does not fit", AB, [A, AB], {BACKWARD_TRANSITIVE, FULL_TRANSITIVE}),
     ("only an older version cannot read", A, [AB, A], {FORWARD_TRANSITIVE, FULL_TRANSITIVE}),
-    ("the default of the version between helps nobody", AB, [A, AB_DEFAULT], {BACKWARD_TRANSITIVE, FULL_TRANSITIVE}),
+    (
+        "a default in between helps nobody",
+        AB,
+        [A, AB_DEFAULT],
+        {BACKWARD_TRANSITIVE, FULL_TRANSITIVE},
+    ),
     ("the type of schema changes", parse("JSON", "{}"), [A], set(LEVELS) - {NONE}),
 ]
 
@@ -86,7 +91,10 @@ def test_full_says_both_and_quotes_the_old_schema_with_the_backward_problems_onl
         "{oldSchema",
         "{validateFields",
     ]
-    assert [message.split(":")[0] for message in problems(FULL, A, [(1, AB)])] == ["{errorType", "{validateFields"]
+    assert [message.split(":")[0] for message in problems(FULL, A, [(1, AB)])] == [
+        "{errorType",
+        "{validateFields",
+    ]
 
 
 def test_the_newest_version_that_does_not_fit_is_named() -> None:
@@ -96,7 +104,7 @@ def test_the_newest_version_that_does_not_fit_is_named() -> None:
 def test_a_long_schema_is_quoted_in_part() -> None:
     old = record("a", *(f"a_field_with_a_long_name_{n}" for n in range(400)))
     quoted = problems(BACKWARD, B, [(1, old)])[2]
-    assert quoted.startswith("{oldSchema: <truncated> '{\"type\":\"record\"")
+    assert quoted.startswith('{oldSchema: <truncated> \'{"type":"record"')
     assert quoted.endswith("...'}")
     assert len(quoted) < 10_300
 
@@ -109,6 +117,9 @@ def test_another_type_of_schema_is_the_only_problem() -> None:
 
 
 def test_the_policy_reaches_json_schema() -> None:
-    old, new = parse("JSON", '{"type":"object"}'), parse("JSON", '{"type":"object","additionalProperties":false}')
+    old, new = (
+        parse("JSON", '{"type":"object"}'),
+        parse("JSON", '{"type":"object","additionalProperties":false}'),
+    )
     assert problems(BACKWARD, new, [(1, old)])
     assert problems(BACKWARD, new, [(1, old)], policy=LENIENT) == []

@@ -1,4 +1,4 @@
-"""What the rest of the registry knows about a schema, whatever its format is."""
+"""The registry's view of a schema. It is the same for all formats."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol

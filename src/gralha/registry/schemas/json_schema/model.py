@@ -29,8 +29,6 @@ class Node:
     description: str | None = None
     default: Any = NO_VALUE
     connect_type: Any = None
-    # A type that the schema demands, and does not only describe.
-    is_required_type: bool = False
     # Numbers that limit something: the keyword and the limit.
     limits: dict[str, Any] = field(default_factory=dict)
     # Objects.

@@ -38,7 +38,7 @@ class Collected:
                 self._kept.append(Difference(one.kind, (*path, *one.path)[:_PATH_MAX]) if path else one)
 
     def all(self) -> Found:
-        """What was added."""
+        """All differences that were kept."""
         return tuple(self._kept)
 
 

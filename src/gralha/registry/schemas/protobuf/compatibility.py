@@ -75,7 +75,7 @@ _DESCRIPTIONS = {
 
 
 class Difference(NamedTuple):
-    """What has changed, and where."""
+    """A change, and the path to it."""
 
     kind: str
     path: str
