@@ -16,7 +16,8 @@ from gralha.registry.schemas.interface import InvalidSchemaError
 # Deeper texts are refused. Every walk over a schema recurses, and Python's stack is finite.
 NESTING_MAX = 200
 
-_COMMENTS = re.compile(r'("(?:\\.|[^"\\])*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
+# A string or a comment without an end goes to the end of the text, so that no text is searched twice.
+_COMMENTS = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|/\*.*?(?:\*/|\Z)|//[^\n]*', re.DOTALL)
 _ESCAPED = re.compile(r"\\u00([01][0-9a-f])")
 
 
@@ -95,6 +96,15 @@ def write_json(value: Any) -> str:
         return str(value)
     except ValueError:
         raise InvalidSchemaError("The text has a number with too many digits.") from None
+
+
+def sort_members(value: Any) -> Any:
+    """The value with the members of all objects sorted by their names."""
+    if isinstance(value, dict):
+        return {key: sort_members(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [sort_members(item) for item in value]
+    return value
 
 
 def write_string(text: str) -> str:

@@ -227,3 +227,11 @@ def test_a_matching_is_as_large_as_it_can_be(edges: dict[int, list[int]], size: 
     assert len(matching) == size
     assert len(set(matching.values())) == size
     assert all(second in edges[first] for first, second in matching.items())
+
+
+def test_many_compatible_differences_hide_no_incompatible_one() -> None:
+    many = {f"p{n}": {"type": "string"} for n in range(3000)}
+    old = schema_of({"additionalProperties": False, "properties": {"z": {"type": "string"}}}, "draft 7")
+    new = schema_of({"additionalProperties": False, "properties": many | {"z": {"type": "null"}}}, "draft 7")
+    (problem,) = new.backward_problems(old)
+    assert "'#/properties/z'" in problem

@@ -359,3 +359,11 @@ def test_any_text_is_a_schema_or_invalid(text: str) -> None:
 def test_any_bytes_in_base64_are_a_schema_or_invalid(data: bytes) -> None:
     with contextlib.suppress(InvalidSchemaError):
         parse_protobuf(base64.b64encode(data).decode()).normalized()
+
+
+@pytest.mark.parametrize("name", ["", "A B", 'A"', "é"])
+def test_a_descriptor_with_a_name_that_cannot_be_written_is_refused(name: str) -> None:
+    descriptor = descriptor_pb2.FileDescriptorProto(syntax="proto3")
+    descriptor.message_type.add(name=name)
+    with pytest.raises(InvalidSchemaError):
+        parse_protobuf(base64.b64encode(descriptor.SerializeToString()).decode())

@@ -9,7 +9,6 @@ chains that are longer than Python's stack.
 """
 
 from collections.abc import Generator
-from typing import Any
 
 from gralha.registry.schemas.interface import TOO_LARGE
 from gralha.registry.schemas.json_schema.arrays import compare_arrays
@@ -252,7 +251,7 @@ def _compare_criteria(original: Node, update: Node) -> Found:
 
 def _distinct(parts: list[Node]) -> list[Node]:
     """The parts without those that are written in the same way as an earlier one."""
-    written: dict[Any, Node] = {}
+    written: dict[object, Node] = {}
     for part in parts:
-        written.setdefault(id(part) if part.source is None else frozen(part.source), part)
+        written.setdefault(part.fingerprint(), part)
     return list(written.values())
