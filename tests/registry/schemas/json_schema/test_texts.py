@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gralha.registry.schemas import InvalidSchemaError, Reference, parse
-from gralha.registry.schemas.json_schema.objects import matches
+from gralha.registry.schemas.json_schema.patterns import matches
 from gralha.registry.schemas.json_schema.schema import parse_json_schema
 
 CANONICAL = [
@@ -166,6 +166,31 @@ def test_references_are_kept_and_ordered_in_the_normal_form() -> None:
 )
 def test_patterns_are_those_of_json_schema(pattern: str, name: str, matching: bool) -> None:
     assert matches(pattern, name) == matching
+
+
+JAVA = ["(?i)abc", r"\Aabc\z", "[a-z]++", r"\Qa.b\E", r"[\w&&[^a]]", r"\h+", "(?>a)b", r"[\w-\.]"]
+
+
+def with_pattern(pattern: str) -> list[dict[str, Any]]:
+    return [{"pattern": pattern}, {"patternProperties": {pattern: {}}}]
+
+
+@pytest.mark.parametrize("pattern", JAVA)
+def test_patterns_of_java_are_kept(pattern: str) -> None:
+    for document in with_pattern(pattern):
+        schema = parse("JSON", json.dumps(document))
+        assert schema.backward_problems(schema) == []
+    update = {"patternProperties": {pattern: {}}, "properties": {"ABC": {"type": "string"}}}
+    parse("JSON", json.dumps(update)).backward_problems(
+        parse("JSON", json.dumps({"patternProperties": {pattern: {}}}))
+    )
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", "*a", "(?<n", "(" * 5000])
+def test_patterns_of_no_dialect_are_refused(pattern: str) -> None:
+    for document in with_pattern(pattern):
+        with pytest.raises(InvalidSchemaError):
+            parse("JSON", json.dumps(document))
 
 
 def test_a_pattern_that_is_slow_elsewhere_answers_soon() -> None:

@@ -4,13 +4,9 @@ An object has an open content model if it allows any other property, a closed on
 partially open one if other properties must fit a schema.
 """
 
-from functools import lru_cache
-
-import jsonschema_rs
-
-from gralha.registry.schemas.interface import InvalidSchemaError
 from gralha.registry.schemas.json_schema.differences import Difference
 from gralha.registry.schemas.json_schema.model import FALSE, NO_VALUE, Node
+from gralha.registry.schemas.json_schema.patterns import matches
 from gralha.registry.schemas.json_schema.scalars import compare_limits
 from gralha.registry.schemas.json_schema.steps import (
     Collected,
@@ -150,17 +146,3 @@ def _schema_of_others(node: Node, name: str) -> Node | None:
 
 def _has_default(node: Node) -> bool:
     return node.default is not NO_VALUE
-
-
-def matches(pattern: str, name: str) -> bool:
-    """Whether a regular expression of JSON Schema occurs in a name."""
-    return _validator(pattern).is_valid(name)
-
-
-@lru_cache(maxsize=256)
-def _validator(pattern: str) -> jsonschema_rs.Draft202012Validator:
-    # The validator's engine knows the dialect of JSON Schema, and its work on one name is bounded.
-    try:
-        return jsonschema_rs.Draft202012Validator({"pattern": pattern})
-    except ValueError:
-        raise InvalidSchemaError(f"The pattern '{pattern}' is not a regular expression.") from None

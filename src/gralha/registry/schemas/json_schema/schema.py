@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import jsonschema_rs
@@ -118,14 +118,25 @@ def _draft_of(document: Any) -> int:
     )
 
 
+@cache
+def _validator(draft: int) -> jsonschema_rs.Validator:
+    """Validates schemas of a draft. Formats do not count: patterns may be in Java's dialect."""
+    makers = {
+        4: jsonschema_rs.Draft4Validator,
+        6: jsonschema_rs.Draft6Validator,
+        7: jsonschema_rs.Draft7Validator,
+        2019: jsonschema_rs.Draft201909Validator,
+        2020: jsonschema_rs.Draft202012Validator,
+    }
+    return makers[draft]({"$ref": _ADDRESSES[draft]}, validate_formats=False)
+
+
 def _check(document: Any, draft: int) -> None:
     """Refuses a document that the draft's own schema refuses."""
     if isinstance(document, bool):
         return
-    # An address that is not of a draft must not reach the validator, which would fetch it.
-    known = json.loads(write_json({**document, "$schema": _ADDRESSES[draft]}))
     try:
-        jsonschema_rs.meta.validate(known)
+        _validator(draft).validate(json.loads(write_json(document)))
     except ValueError as error:
         first_line = str(error).partition("\n")[0]
         raise InvalidSchemaError(f"The schema is not valid: {first_line[:300]}") from None
