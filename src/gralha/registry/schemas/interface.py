@@ -51,10 +51,16 @@ class ParsedSchema(Protocol):
         """The schemas that this one uses."""
 
     def normalized(self) -> "ParsedSchema":
-        """The same schema in a form that does not depend on the order of its properties."""
+        """The same schema in a form that does not depend on the order of its properties.
+
+        Raises InvalidSchemaError if the schema has no such form, which is rare.
+        """
 
     def raw_or_format(self, format: str) -> str:  # noqa: A002
-        """The text in a format that Confluent's API names. An unknown format is the canonical text."""
+        """The text in a format that Confluent's API names. An unknown format is the canonical text.
+
+        Raises InvalidSchemaError if the format cannot express the schema.
+        """
 
     def has_top_level_field(self, name: str) -> bool:
         """Whether the schema is a record, message or object with this field."""

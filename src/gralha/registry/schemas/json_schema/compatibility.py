@@ -36,7 +36,7 @@ from gralha.registry.schemas.json_schema.scalars import compare_numbers, compare
 from gralha.registry.schemas.json_schema.steps import Collected, Found, Step, below
 
 # Pairs that a comparison looks at before it gives up.
-STEPS_MAX = 200_000
+STEPS_MAX = 500_000
 # Compatible differences that are kept for each pair of parts.
 _SHOWN_MAX = 20
 
