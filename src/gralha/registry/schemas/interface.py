@@ -1,6 +1,7 @@
-"""What the rest of the registry knows about a schema, whatever its format is."""
+"""The registry's view of a schema. It is the same for all formats."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 # Marks in the template of a problem, for "new" and "old": it depends on the level which of the two reads.
@@ -12,7 +13,7 @@ STRICT = "STRICT"
 LENIENT = "LENIENT"
 
 # The registry stops comparing two schemas after so many steps, so that no pair of schemas keeps it busy.
-COMPARISONS_MAX = 1_000_000
+COMPARISONS_MAX = 2_000_000
 # A comparison reports at most so many problems.
 PROBLEMS_MAX = 1000
 
@@ -50,10 +51,16 @@ class ParsedSchema(Protocol):
         """The schemas that this one uses."""
 
     def normalized(self) -> "ParsedSchema":
-        """The same schema in a form that does not depend on the order of its properties."""
+        """The same schema in a form that does not depend on the order of its properties.
+
+        Raises InvalidSchemaError if the schema has no such form, which is rare.
+        """
 
     def raw_or_format(self, format: str) -> str:  # noqa: A002
-        """The text in a format that Confluent's API names. An unknown format is the canonical text."""
+        """The text in a format that Confluent's API names. An unknown format is the canonical text.
+
+        Raises InvalidSchemaError if the format cannot express the schema.
+        """
 
     def has_top_level_field(self, name: str) -> bool:
         """Whether the schema is a record, message or object with this field."""
@@ -71,6 +78,15 @@ class Parser(Protocol):
     def __call__(
         self, text: str, references: Sequence[Reference], resolved: Mapping[str, str], *, new: bool
     ) -> ParsedSchema: ...
+
+
+@contextmanager
+def no_deep_recursion() -> Iterator[None]:
+    """Refuses a schema whose walk needs more of Python's stack than there is."""
+    try:
+        yield
+    except RecursionError:
+        raise InvalidSchemaError("The schema is nested too deeply.") from None
 
 
 def normal_references(references: Sequence[Reference]) -> tuple[Reference, ...]:

@@ -8,6 +8,7 @@ import json
 import math
 import re
 from decimal import Decimal, InvalidOperation
+from json.encoder import encode_basestring
 from typing import Any, NoReturn
 
 from gralha.registry.schemas.interface import InvalidSchemaError
@@ -15,7 +16,8 @@ from gralha.registry.schemas.interface import InvalidSchemaError
 # Deeper texts are refused. Every walk over a schema recurses, and Python's stack is finite.
 NESTING_MAX = 200
 
-_COMMENTS = re.compile(r'("(?:\\.|[^"\\])*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
+# A string or a comment without an end goes to the end of the text, so that no text is searched twice.
+_COMMENTS = re.compile(r'("(?:\\.|[^"\\])*+(?:"|\Z))|/\*.*?(?:\*/|\Z)|//[^\n]*', re.DOTALL)
 _ESCAPED = re.compile(r"\\u00([01][0-9a-f])")
 
 
@@ -96,9 +98,20 @@ def write_json(value: Any) -> str:
         raise InvalidSchemaError("The text has a number with too many digits.") from None
 
 
+def sort_members(value: Any) -> Any:
+    """The value with the members of all objects sorted by their names."""
+    if isinstance(value, dict):
+        return {key: sort_members(value[key]) for key in sorted(value)}
+    if isinstance(value, list):
+        return [sort_members(item) for item in value]
+    return value
+
+
 def write_string(text: str) -> str:
     """A string of JSON. Only quotes, backslashes and control characters are escaped."""
-    quoted = json.dumps(text, ensure_ascii=False)
+    quoted = encode_basestring(text)
+    if quoted.isascii() and "\\u00" not in quoted:
+        return quoted
     if "\\u00" in quoted:
         quoted = _upper_case_escapes(quoted)
     try:

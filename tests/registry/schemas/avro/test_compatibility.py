@@ -11,7 +11,7 @@ from tests.apache.avro.oracle import AvroOracle
 from tests.registry.schemas.avro.cases import CASES, Case
 from tests.registry.schemas.avro.kinds import KINDS, field, pairs
 
-CHAIN = 20_000
+CHAIN = 5_000
 
 
 def problems(reader: str, writer: str) -> tuple[tuple[str, str, str], ...]:

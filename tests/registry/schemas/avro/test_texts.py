@@ -295,3 +295,23 @@ def test_numbers_and_strings_that_cannot_be_stored_are_refused(text: str) -> Non
 def test_an_unknown_format_is_refused() -> None:
     with pytest.raises(InvalidSchemaError, match="XML"):
         parse("XML", "<a/>")
+
+
+@pytest.mark.parametrize(
+    "text", ["/*a" * 300_000, '{"\\"' * 300_000, '/ "' + '\\"' * 300_000, "//\n" * 300_000]
+)
+def test_comments_and_strings_without_an_end_are_refused_soon(text: str) -> None:
+    with pytest.raises(InvalidSchemaError):
+        parse_avro(text)
+
+
+def test_a_resolved_text_that_would_be_too_deep_is_refused() -> None:
+    resolved = {
+        f"R{n}": f'{{"type":"record","name":"R{n}","fields":[{{"name":"f","type":"R{n - 1}"}}]}}'
+        for n in range(1, 900)
+    }
+    resolved = {"R0": '{"type":"record","name":"R0","fields":[]}', **resolved}
+    schema = parse_avro('{"type":"array","items":"R899"}', (), resolved)
+    assert schema.canonical == '{"type":"array","items":"R899"}'
+    with pytest.raises(InvalidSchemaError, match="too deeply"):
+        schema.raw_or_format("resolved")

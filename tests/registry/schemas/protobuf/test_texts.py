@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gralha.registry.schemas import InvalidSchemaError, Reference, parse
+from gralha.registry.schemas.protobuf.known import known_files
 from gralha.registry.schemas.protobuf.schema import parse_protobuf
 from tests.registry.schemas.protobuf.compiler import compile_proto, sorted_descriptor
 from tests.registry.schemas.protobuf.files import EDITION, SAMPLES, SHARED, Sample
@@ -359,3 +360,21 @@ def test_any_text_is_a_schema_or_invalid(text: str) -> None:
 def test_any_bytes_in_base64_are_a_schema_or_invalid(data: bytes) -> None:
     with contextlib.suppress(InvalidSchemaError):
         parse_protobuf(base64.b64encode(data).decode()).normalized()
+
+
+@pytest.mark.parametrize("name", ["", "A B", 'A"', "é"])
+def test_a_descriptor_with_a_name_that_cannot_be_written_is_refused(name: str) -> None:
+    descriptor = descriptor_pb2.FileDescriptorProto(syntax="proto3")
+    descriptor.message_type.add(name=name)
+    with pytest.raises(InvalidSchemaError):
+        parse_protobuf(base64.b64encode(descriptor.SerializeToString()).decode())
+
+
+@pytest.mark.parametrize("name", sorted(known_files()))
+def test_the_types_of_google_and_confluent_need_no_reference(name: str) -> None:
+    file = known_files()[name]
+    fields = [f"{file.package}.{one.name} f{number} = {number};" for number, one in enumerate(file.types, 1)]
+    text = f'syntax = "proto3"; import "{name}"; message Uses {{ {" ".join(fields)} }}'
+    schema = parse("PROTOBUF", text)
+    assert f"  .{file.package}.{file.types[0].name} f1 = 1;" in schema.normalized().canonical
+    assert schema.backward_problems(parse("PROTOBUF", text)) == []

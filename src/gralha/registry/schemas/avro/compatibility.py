@@ -54,6 +54,8 @@ class Path(NamedTuple):
 
 
 _PATH_PARTS_MAX = 1000
+# Their results are kept, so they also have a limit of their own.
+_NAMED_PAIRS_MAX = 300_000
 _ROOT = Path(None, "")
 
 Problems = tuple[Problem, ...]
@@ -101,8 +103,8 @@ def _template(problem: Problem) -> str:
 
 def find_problems(reader: Type, writer: Type) -> Problems:
     """The reasons why the reader cannot read the writer's data."""
-    results: dict[tuple[int, int], Problems] = {}
-    stack: list[tuple[tuple[int, int], Step]] = []
+    results: dict[tuple[int, int] | None, Problems] = {}
+    stack: list[tuple[tuple[int, int] | None, Step]] = []
     asked: tuple[Type, Type, Path] | None = (reader, writer, _ROOT)
     answer: Problems = ()
     steps = 0
@@ -112,14 +114,15 @@ def find_problems(reader: Type, writer: Type) -> Problems:
             if not stack:
                 return answer
         if asked is not None:
-            pair = (id(asked[0]), id(asked[1]))
+            pair = _key(asked[0], asked[1])
             if pair in results:
                 answer, asked = results[pair], None
             else:
                 steps += 1
-                if steps > COMPARISONS_MAX:
+                if steps > COMPARISONS_MAX or len(results) > _NAMED_PAIRS_MAX:
                     raise TooLargeError
-                results[pair] = ()
+                if pair is not None:
+                    results[pair] = ()
                 stack.append((pair, _compare(*asked)))
         try:
             # A generator that has just been made takes None, one that has asked takes the answer.
@@ -127,10 +130,16 @@ def find_problems(reader: Type, writer: Type) -> Problems:
             asked = next(step) if asked is not None else step.send(answer)
         except StopIteration as done:
             pair, _ = stack.pop()
-            results[pair] = answer = done.value[:PROBLEMS_MAX]
-            asked = None
+            answer, asked = done.value[:PROBLEMS_MAX], None
+            if pair is not None:
+                results[pair] = answer
             if not stack:
                 return answer
+
+
+def _key(reader: Type, writer: Type) -> tuple[int, int] | None:
+    """The key of a pair that may be asked for again: types without a name have one place each."""
+    return (id(reader), id(writer)) if reader.name is not None and writer.name is not None else None
 
 
 def _problem(kind: str, path: Path, message: str) -> Problems:

@@ -1,4 +1,4 @@
-"""From JSON to a graph of Avro types, with the rules of Java's Schema.Parser.
+"""From JSON to a graph of Avro types, by the rules of the class Schema.Parser in Java.
 
 A name may be used before its definition: then an empty, unresolved type takes its place. After the whole
 text is read, the defined types take their places, and what depends on them is checked.

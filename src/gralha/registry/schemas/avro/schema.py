@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
 
 from gralha.registry.schemas.avro.compatibility import templates
 from gralha.registry.schemas.avro.model import Type
@@ -10,10 +9,10 @@ from gralha.registry.schemas.avro.parser import AvroParser
 from gralha.registry.schemas.avro.text import canonical_text, document_text, normal_document
 from gralha.registry.schemas.interface import (
     STRICT,
-    InvalidSchemaError,
     ParsedSchema,
     Reference,
     fill,
+    no_deep_recursion,
     normal_references,
 )
 from gralha.registry.schemas.json_text import read_json
@@ -44,15 +43,15 @@ class AvroSchema:
 
     @cached_property
     def _normalized(self) -> "AvroSchema":
-        document: Any = normal_document(self.root, set(self._known_names))
-        return AvroSchema(
-            document_text(document), normal_references(self.references), self._resolved, self._new
-        )
+        with no_deep_recursion():
+            text = document_text(normal_document(self.root, set(self._known_names)))
+            return AvroSchema(text, normal_references(self.references), self._resolved, self._new)
 
     def raw_or_format(self, format: str) -> str:  # noqa: A002
         """`resolved` is the schema with the definitions of the schemas that it refers to."""
         if format.strip().lower() == "resolved":
-            return canonical_text(self.root, set())
+            with no_deep_recursion():
+                return canonical_text(self.root, set())
         return self.canonical
 
     def has_top_level_field(self, name: str) -> bool:
@@ -78,7 +77,5 @@ def parse_avro(
     new: bool = True,
 ) -> AvroSchema:
     """The schema of a text. A new schema must have valid defaults and names in ASCII."""
-    try:
+    with no_deep_recursion():
         return AvroSchema(text, references, resolved or {}, new)
-    except RecursionError:
-        raise InvalidSchemaError("The schema is nested too deeply.") from None

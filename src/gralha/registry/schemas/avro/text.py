@@ -5,7 +5,7 @@ from typing import Any
 from gralha.registry.schemas.avro.defaults import Float, java_object
 from gralha.registry.schemas.avro.logical import logical_properties
 from gralha.registry.schemas.avro.model import NAMED, NO_DEFAULT, PRIMITIVES, Field, Name, Type
-from gralha.registry.schemas.json_text import write_double, write_json, write_string
+from gralha.registry.schemas.json_text import sort_members, write_double, write_json, write_string
 
 
 def canonical_text(schema: Type, known_names: set[str]) -> str:
@@ -118,7 +118,7 @@ def normal_document(schema: Type, defined: set[str]) -> Any:
     if schema.default_symbol is not None:
         document["default"] = schema.default_symbol
     for key in sorted(schema.properties):
-        document[key] = _sorted(schema.properties[key])
+        document[key] = sort_members(schema.properties[key])
     return schema.kind if schema.kind in PRIMITIVES and len(document) == 1 else document
 
 
@@ -137,16 +137,8 @@ def _normal_field(field: Field, defined: set[str]) -> dict[str, Any]:
         if default is not NO_DEFAULT:
             document["default"] = default
     for key in sorted(field.properties):
-        document[key] = _sorted(field.properties[key])
+        document[key] = sort_members(field.properties[key])
     return document
-
-
-def _sorted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    if isinstance(value, list):
-        return [_sorted(item) for item in value]
-    return value
 
 
 def document_text(document: Any) -> str:

@@ -3,11 +3,11 @@
 from gralha.registry.schemas.json_schema.model import FALSE, Node
 from gralha.registry.schemas.json_schema.scalars import compare_limits
 from gralha.registry.schemas.json_schema.steps import (
+    Collected,
     Found,
     Judge,
     Step,
     at,
-    below,
     compare_optional,
     compare_unevaluated,
 )
@@ -15,7 +15,8 @@ from gralha.registry.schemas.json_schema.steps import (
 
 def compare_arrays(judge: Judge, original: Node, update: Node) -> Step:
     """The differences of two schemas of arrays."""
-    found = below((yield from compare_optional(original.all_items, update.all_items)), "items")
+    collected = Collected(judge)
+    collected.add((yield from compare_optional(original.all_items, update.all_items)), "items")
     for index in range(max(len(original.items), len(update.items))):
         if index >= len(update.items):
             between = yield from _removed(judge, original.items[index], update)
@@ -23,13 +24,14 @@ def compare_arrays(judge: Judge, original: Node, update: Node) -> Step:
             between = yield from _added(judge, original, update.items[index])
         else:
             between = yield (original.items[index], update.items[index])
-        found += below(between, f"items/{index}")
-    found += below((yield from _compare_additional(original, update)), "additionalItems")
-    found += yield from compare_unevaluated(original.unevaluated, update.unevaluated, "Items")
-    found += compare_limits(original, update)
+        collected.add(between, f"items/{index}")
+    collected.add((yield from _compare_additional(original, update)), "additionalItems")
+    collected.add((yield from compare_unevaluated(original.unevaluated, update.unevaluated, "Items")))
+    collected.add(compare_limits(original, update))
     if original.unique != update.unique:
-        found += at("UNIQUE_ITEMS_REMOVED" if original.unique else "UNIQUE_ITEMS_ADDED", "uniqueItems")
-    return found
+        kind = "UNIQUE_ITEMS_REMOVED" if original.unique else "UNIQUE_ITEMS_ADDED"
+        collected.add(at(kind, "uniqueItems"))
+    return collected.all()
 
 
 def _removed(judge: Judge, old: Node, update: Node) -> Step:

@@ -31,6 +31,7 @@ from gralha.registry.schemas.json_schema.model import (
     TRUE,
     Node,
 )
+from gralha.registry.schemas.json_schema.patterns import check_pattern
 from gralha.registry.schemas.json_schema.references import Place, References
 
 TYPES = {
@@ -118,7 +119,8 @@ class Builder(ABC):
         return Node(COMBINED, criterion=criterion, parts=parts)
 
     def _string(self, keywords: Keywords) -> Node:
-        node = Node(STRING, pattern=keywords.text("pattern"))
+        pattern = keywords.text("pattern")
+        node = Node(STRING, pattern=None if pattern is None else check_pattern(pattern))
         return _limited(node, keywords, "minLength", "maxLength")
 
     def _number(self, keywords: Keywords) -> Node:
@@ -135,6 +137,8 @@ class Builder(ABC):
         node = _limited(Node(OBJECT), keywords, "minProperties", "maxProperties")
         node.properties = self._nodes_of(keywords.members("properties"), base)
         node.patterns = self._nodes_of(keywords.members("patternProperties"), base)
+        for pattern in node.patterns:
+            check_pattern(pattern)
         node.required = set(keywords.names("required"))
         self._add_additional(node, keywords.get("additionalProperties", True), base)
         return node

@@ -9,9 +9,8 @@ chains that are longer than Python's stack.
 """
 
 from collections.abc import Generator
-from typing import Any
 
-from gralha.registry.schemas.interface import PROBLEMS_MAX, TOO_LARGE
+from gralha.registry.schemas.interface import TOO_LARGE
 from gralha.registry.schemas.json_schema.arrays import compare_arrays
 from gralha.registry.schemas.json_schema.differences import Difference, compatible_kinds
 from gralha.registry.schemas.json_schema.matching import largest_matching
@@ -34,10 +33,12 @@ from gralha.registry.schemas.json_schema.model import (
 )
 from gralha.registry.schemas.json_schema.objects import compare_objects
 from gralha.registry.schemas.json_schema.scalars import compare_numbers, compare_strings
-from gralha.registry.schemas.json_schema.steps import Found, Step, below
+from gralha.registry.schemas.json_schema.steps import Collected, Found, Step, below
 
 # Pairs that a comparison looks at before it gives up.
-STEPS_MAX = 200_000
+STEPS_MAX = 500_000
+# Compatible differences that are kept for each pair of parts.
+_SHOWN_MAX = 20
 
 
 class TooLargeError(Exception):
@@ -112,7 +113,9 @@ class Comparison:
                 asked = next(step) if asked is not None else step.send(answer)
             except StopIteration as done:
                 pair, _ = stack.pop()
-                self._results[pair] = answer = done.value[:PROBLEMS_MAX]
+                collected = Collected(self)
+                collected.add(done.value)
+                self._results[pair] = answer = collected.all()
                 asked = None
                 if not stack:
                     return answer
@@ -140,7 +143,7 @@ class Comparison:
             if original.connect_type == "bytes" == update.connect_type:
                 return ()
             return (Difference("TYPE_CHANGED", ()),)
-        found = _common(original, update)
+        found: Found = _common(original, update)
         kind = original.kind
         if kind == STRING:
             return found + compare_strings(original, update)
@@ -195,13 +198,15 @@ class Comparison:
                 between = yield (part, other)
                 if self.is_compatible(between):
                     path = f"{original.criterion}/{index}"
-                    edges.setdefault(index, {})[other_index] = below(between, path)
+                    edges.setdefault(index, {})[other_index] = below(between[:_SHOWN_MAX], path)
         matching = largest_matching(len(first), {index: list(others) for index, others in edges.items()})
+        collected = Collected(self)
+        collected.add(found)
         for index, other_index in sorted(matching.items()):
-            found += edges[index][other_index]
+            collected.add(edges[index][other_index])
         if len(matching) < min(len(first), len(second)):
-            found += (Difference("COMBINED_TYPE_SUBSCHEMAS_CHANGED", ()),)
-        return found
+            collected.add((Difference("COMBINED_TYPE_SUBSCHEMAS_CHANGED", ()),))
+        return collected.all()
 
     def _compare_not(self, original: Node, update: Node) -> Step:
         # What the update refuses must be less than what the original refuses.
@@ -246,7 +251,7 @@ def _compare_criteria(original: Node, update: Node) -> Found:
 
 def _distinct(parts: list[Node]) -> list[Node]:
     """The parts without those that are written in the same way as an earlier one."""
-    written: dict[Any, Node] = {}
+    written: dict[object, Node] = {}
     for part in parts:
-        written.setdefault(id(part) if part.source is None else frozen(part.source), part)
+        written.setdefault(part.fingerprint(), part)
     return list(written.values())

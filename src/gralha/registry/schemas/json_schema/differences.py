@@ -184,7 +184,7 @@ _WORDS = {
 
 
 class Difference(NamedTuple):
-    """What has changed, and the parts of the path to it."""
+    """A change, and the parts of the path to it."""
 
     kind: str
     path: tuple[str, ...]

@@ -16,7 +16,7 @@ class Keywords:
 
     def has(self, *keywords: str) -> bool:
         """Whether any of the keywords is left."""
-        return any(keyword in self._left for keyword in keywords)
+        return not self._left.isdisjoint(keywords)
 
     def present(self) -> set[str]:
         """All keywords, also those that were taken."""

@@ -3,8 +3,11 @@
 A JSON object with keywords of several kinds becomes an allOf of nodes.
 """
 
+import hashlib
 from dataclasses import dataclass, field
 from typing import Any
+
+from gralha.registry.schemas.json_text import sort_members, write_json
 
 OBJECT, ARRAY, STRING, NUMBER = "object", "array", "string", "number"
 BOOLEAN, NULL = "boolean", "null"
@@ -29,8 +32,6 @@ class Node:
     description: str | None = None
     default: Any = NO_VALUE
     connect_type: Any = None
-    # A type that the schema demands, and does not only describe.
-    is_required_type: bool = False
     # Numbers that limit something: the keyword and the limit.
     limits: dict[str, Any] = field(default_factory=dict)
     # Objects.
@@ -58,10 +59,19 @@ class Node:
     parts: list["Node"] = field(default_factory=list)
     # Made of several keywords or of several types, not of a keyword such as allOf.
     is_generated: bool = False
-    # The document of the schema.
+    # The document of the schema, and what is the same for documents with the same members.
     source: Any = None
+    digest: bytes | None = None
     # References.
     target: "Node | None" = None
+
+    def fingerprint(self) -> object:
+        """The same for schemas that are written in the same way, apart from the order of members."""
+        if self.source is None:
+            return id(self)
+        if self.digest is None:
+            self.digest = hashlib.sha256(write_json(sort_members(self.source)).encode()).digest()
+        return self.digest
 
     @property
     def is_empty(self) -> bool:

@@ -4,19 +4,16 @@ An object has an open content model if it allows any other property, a closed on
 partially open one if other properties must fit a schema.
 """
 
-from functools import lru_cache
-
-import jsonschema_rs
-
-from gralha.registry.schemas.interface import InvalidSchemaError
+from gralha.registry.schemas.json_schema.differences import Difference
 from gralha.registry.schemas.json_schema.model import FALSE, NO_VALUE, Node
+from gralha.registry.schemas.json_schema.patterns import matches
 from gralha.registry.schemas.json_schema.scalars import compare_limits
 from gralha.registry.schemas.json_schema.steps import (
+    Collected,
     Found,
     Judge,
     Step,
     at,
-    below,
     compare_optional,
     compare_unevaluated,
 )
@@ -24,7 +21,8 @@ from gralha.registry.schemas.json_schema.steps import (
 
 def compare_objects(judge: Judge, original: Node, update: Node) -> Step:
     """The differences of two schemas of objects."""
-    found = _compare_required(original, update)
+    collected = Collected(judge)
+    collected.add(_compare_required(original, update))
     for name in dict.fromkeys((*original.properties, *update.properties)):
         old, new = original.properties.get(name), update.properties.get(name)
         if old is not None and new is not None:
@@ -33,27 +31,29 @@ def compare_objects(judge: Judge, original: Node, update: Node) -> Step:
             between = yield from _removed(judge, name, old, update)
         else:
             between = yield from _added(judge, name, original, update)
-        found += below(between, "properties", name)
-    found += _compare_dependent_names(original, update)
+        collected.add(between, "properties", name)
+    collected.add(_compare_dependent_names(original, update))
     for name in dict.fromkeys((*original.dependent_schemas, *update.dependent_schemas)):
-        found += below((yield from _compare_dependent_schema(name, original, update)), "dependencies", name)
-    found += below((yield from _compare_additional(original, update)), "additionalProperties")
-    found += yield from compare_unevaluated(original.unevaluated, update.unevaluated, "Properties")
-    return found + compare_limits(original, update)
+        between = yield from _compare_dependent_schema(name, original, update)
+        collected.add(between, "dependencies", name)
+    collected.add((yield from _compare_additional(original, update)), "additionalProperties")
+    collected.add((yield from compare_unevaluated(original.unevaluated, update.unevaluated, "Properties")))
+    collected.add(compare_limits(original, update))
+    return collected.all()
 
 
 def _compare_required(original: Node, update: Node) -> Found:
-    found: Found = ()
+    found: list[Difference] = []
     for name in original.properties:
         if name not in update.properties:
             continue
         was, is_now = name in original.required, name in update.required
         if was and not is_now:
-            found += at("REQUIRED_ATTRIBUTE_REMOVED", "required", name)
+            found.append(Difference("REQUIRED_ATTRIBUTE_REMOVED", ("required", name)))
         elif is_now and not was:
             with_default = "WITH_DEFAULT_" if _has_default(update.properties[name]) else ""
-            found += at(f"REQUIRED_ATTRIBUTE_{with_default}ADDED", "required", name)
-    return found
+            found.append(Difference(f"REQUIRED_ATTRIBUTE_{with_default}ADDED", ("required", name)))
+    return tuple(found)
 
 
 def _removed(judge: Judge, name: str, old: Node, update: Node) -> Step:
@@ -89,7 +89,7 @@ def _added(judge: Judge, name: str, original: Node, update: Node) -> Step:
 
 
 def _compare_dependent_names(original: Node, update: Node) -> Found:
-    found: Found = ()
+    found: list[Difference] = []
     for name in dict.fromkeys((*original.dependent_names, *update.dependent_names)):
         old, new = original.dependent_names.get(name), update.dependent_names.get(name)
         if new is None:
@@ -102,8 +102,8 @@ def _compare_dependent_names(original: Node, update: Node) -> Found:
             kind = "EXTENDED"
         else:
             kind = "NARROWED" if new < old else "CHANGED"
-        found += at(f"DEPENDENCY_ARRAY_{kind}", "dependencies", name)
-    return found
+        found.append(Difference(f"DEPENDENCY_ARRAY_{kind}", ("dependencies", name)))
+    return tuple(found)
 
 
 def _compare_dependent_schema(name: str, original: Node, update: Node) -> Step:
@@ -146,17 +146,3 @@ def _schema_of_others(node: Node, name: str) -> Node | None:
 
 def _has_default(node: Node) -> bool:
     return node.default is not NO_VALUE
-
-
-def matches(pattern: str, name: str) -> bool:
-    """Whether a regular expression of JSON Schema occurs in a name."""
-    return _validator(pattern).is_valid(name)
-
-
-@lru_cache(maxsize=256)
-def _validator(pattern: str) -> jsonschema_rs.Draft202012Validator:
-    # The validator's engine knows the dialect of JSON Schema, and its work on one name is bounded.
-    try:
-        return jsonschema_rs.Draft202012Validator({"pattern": pattern})
-    except ValueError:
-        raise InvalidSchemaError(f"The pattern '{pattern}' is not a regular expression.") from None

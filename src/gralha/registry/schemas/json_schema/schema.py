@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import jsonschema_rs
@@ -13,6 +13,7 @@ from gralha.registry.schemas.interface import (
     ParsedSchema,
     Reference,
     fill,
+    no_deep_recursion,
     normal_references,
 )
 from gralha.registry.schemas.json_schema.builder import Builder, OlderBuilder
@@ -20,7 +21,7 @@ from gralha.registry.schemas.json_schema.compatibility import templates
 from gralha.registry.schemas.json_schema.model import Node
 from gralha.registry.schemas.json_schema.newer_drafts import NewerBuilder
 from gralha.registry.schemas.json_schema.references import References
-from gralha.registry.schemas.json_text import read_json, write_json
+from gralha.registry.schemas.json_text import read_json, sort_members, write_json
 from gralha.registry.schemas.levels import DIFFERENT_TYPE
 
 # The addresses of the drafts, without their scheme and the "#" at the end.
@@ -73,8 +74,8 @@ class JsonSchema:
 
     @cached_property
     def _normalized(self) -> "JsonSchema":
-        text = write_json(_sorted(self.document))
-        return JsonSchema(text, normal_references(self.references), self._resolved, new=False)
+        text = write_json(sort_members(self.document))
+        return parse_json_schema(text, normal_references(self.references), self._resolved, new=False)
 
     def raw_or_format(self, format: str) -> str:  # noqa: A002
         """There is one format."""
@@ -104,10 +105,8 @@ def parse_json_schema(
     new: bool = True,
 ) -> JsonSchema:
     """The schema of a text. A new schema must be valid by the rules of its draft."""
-    try:
+    with no_deep_recursion():
         return JsonSchema(text, references, resolved or {}, new)
-    except RecursionError:
-        raise InvalidSchemaError("The schema is nested too deeply.") from None
 
 
 def _draft_of(document: Any) -> int:
@@ -119,22 +118,25 @@ def _draft_of(document: Any) -> int:
     )
 
 
+@cache
+def _validator(draft: int) -> jsonschema_rs.Validator:
+    """Validates schemas of a draft. Formats do not count: patterns may be in Java's dialect."""
+    makers = {
+        4: jsonschema_rs.Draft4Validator,
+        6: jsonschema_rs.Draft6Validator,
+        7: jsonschema_rs.Draft7Validator,
+        2019: jsonschema_rs.Draft201909Validator,
+        2020: jsonschema_rs.Draft202012Validator,
+    }
+    return makers[draft]({"$ref": _ADDRESSES[draft]}, validate_formats=False)
+
+
 def _check(document: Any, draft: int) -> None:
     """Refuses a document that the draft's own schema refuses."""
     if isinstance(document, bool):
         return
-    # An address that is not of a draft must not reach the validator, which would fetch it.
-    known = json.loads(write_json({**document, "$schema": _ADDRESSES[draft]}))
     try:
-        jsonschema_rs.meta.validate(known)
+        _validator(draft).validate(json.loads(write_json(document)))
     except ValueError as error:
         first_line = str(error).partition("\n")[0]
         raise InvalidSchemaError(f"The schema is not valid: {first_line[:300]}") from None
-
-
-def _sorted(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    if isinstance(value, list):
-        return [_sorted(item) for item in value]
-    return value

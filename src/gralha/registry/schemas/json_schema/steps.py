@@ -21,9 +21,30 @@ class Judge(Protocol):
         """Whether all differences are compatible."""
 
 
+class Collected:
+    """Differences up to a limit. Those that are not compatible have a limit of their own, so none is lost."""
+
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._kept: list[Difference] = []
+        self._count = {True: 0, False: 0}
+
+    def add(self, found: Found, *path: str) -> None:
+        """Adds differences below a path."""
+        for one in found:
+            is_compatible = self._judge.is_compatible((one,))
+            if self._count[is_compatible] < PROBLEMS_MAX:
+                self._count[is_compatible] += 1
+                self._kept.append(Difference(one.kind, (*path, *one.path)[:_PATH_MAX]) if path else one)
+
+    def all(self) -> Found:
+        """All differences that were kept."""
+        return tuple(self._kept)
+
+
 def below(found: Found, *path: str) -> Found:
     """The differences with a longer path."""
-    return tuple(Difference(one.kind, (*path, *one.path)[:_PATH_MAX]) for one in found[:PROBLEMS_MAX])
+    return tuple(Difference(one.kind, (*path, *one.path)[:_PATH_MAX]) for one in found)
 
 
 def at(kind: str, *path: str) -> Found:

@@ -18,7 +18,7 @@ from gralha.registry.schemas.protobuf.model import (
 from gralha.registry.schemas.protobuf.names import Names, Scope, TypeInfo
 
 # Steps of a comparison before it gives up.
-STEPS_MAX = 200_000
+STEPS_MAX = 500_000
 _DEPTH_MAX = 60
 
 _GENERAL_NUMBER = "general number"
@@ -75,7 +75,7 @@ _DESCRIPTIONS = {
 
 
 class Difference(NamedTuple):
-    """What has changed, and where."""
+    """A change, and the path to it."""
 
     kind: str
     path: str

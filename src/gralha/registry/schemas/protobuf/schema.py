@@ -14,6 +14,7 @@ from gralha.registry.schemas.interface import (
     ParsedSchema,
     Reference,
     fill,
+    no_deep_recursion,
     normal_references,
 )
 from gralha.registry.schemas.levels import DIFFERENT_TYPE
@@ -105,10 +106,8 @@ def parse_protobuf(
     new: bool = True,
 ) -> ProtobufSchema:
     """The schema of a text. Only a new schema must keep the rules of `check.py`."""
-    try:
+    with no_deep_recursion():
         return ProtobufSchema(text, references, resolved or {}, new)
-    except RecursionError:
-        raise InvalidSchemaError("The schema is nested too deeply.") from None
 
 
 def read_file(text: str) -> ProtoFile:
@@ -119,7 +118,8 @@ def read_file(text: str) -> ProtoFile:
         descriptor = _decoded(text)
         if descriptor is None:
             raise
-        return file_of(descriptor)
+        # A descriptor may have any text as a name. One that cannot be written is no schema.
+        return parse_proto(Writer().file(file_of(descriptor)))
 
 
 def _decoded(text: str) -> descriptor_pb2.FileDescriptorProto | None:

@@ -1,4 +1,4 @@
-"""From declarations to a FileDescriptorProto: the format "serialized" of Confluent's registry.
+"""From declarations to a FileDescriptorProto: the format "serialized" of the registry.
 
 Only options that Protobuf itself defines are in it. Custom options stay in the text.
 """
