@@ -4,7 +4,6 @@ Brokers log in to each other with SCRAM, to controllers with PLAIN, and sessions
 The listener PLAINTEXT has TLS without a login, and only shows that a broker is ready.
 """
 
-import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -29,7 +28,7 @@ from gralha.client.security import ClientSecurity
 from gralha.security.cipher_suites import TLS_1_3
 from gralha.security.key_stores import client_context
 from gralha.security.tls_settings import TlsSettings
-from gralha.testing.process import free_ports
+from gralha.testing.process import brokers_seen_at, free_ports
 
 SESSION_MS = 8000
 FORMAT = "from gralha.cli.storage import main; raise SystemExit(main())"
@@ -96,8 +95,8 @@ class SecuredProxiedCluster(ProxiedCluster):
         properties = security_for_java(self._tls, ADMIN)
         return self._sasl_ports[node_id], ClientSecurity.from_kafka(properties)
 
-    def _client_tls(self) -> ssl.SSLContext:
-        return client_context(TlsSettings(security_for_java(self._tls, None)))
+    def _brokers_seen(self, port: int) -> int:
+        return brokers_seen_at(port, tls=client_context(TlsSettings(security_for_java(self._tls, None))))
 
     def _node_config(self, node_id: int) -> dict[str, str]:
         config = super()._node_config(node_id)
