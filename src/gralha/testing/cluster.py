@@ -16,17 +16,24 @@ from types import TracebackType
 from typing import Self
 
 from gralha.testing.process import ServerProcess, StartError, free_ports
+from gralha.testing.registry import RegistryProcess
 
 
 class GralhaCluster:
     """Starts brokers for a test and stops them afterwards. Use it as a context manager.
 
     `config` adds or replaces lines of every node's server.properties, with Kafka's names. With `folder` the
-    data is there and stays. Without it, the data is in a temporary folder that `close()` removes.
+    data is there and stays. Without it, the data is in a temporary folder that `close()` removes. With
+    `registry` a Schema Registry runs beside the brokers.
     """
 
     def __init__(
-        self, brokers: int = 1, config: Mapping[str, str] | None = None, folder: Path | str | None = None
+        self,
+        brokers: int = 1,
+        config: Mapping[str, str] | None = None,
+        folder: Path | str | None = None,
+        *,
+        registry: bool = False,
     ) -> None:
         if brokers < 1:
             raise ValueError(f"a cluster needs at least one broker, not {brokers}")
@@ -37,12 +44,20 @@ class GralhaCluster:
         self.ports = dict(zip(self.node_ids, ports[:brokers], strict=True))
         self._controller_ports = dict(zip(self.node_ids, ports[brokers:], strict=True))
         self._config = dict(config or {})
+        self._registry = RegistryProcess(self.folder) if registry else None
         self._processes: dict[int, ServerProcess] = {}
 
     @property
     def bootstrap(self) -> str:
         """The value for a client's `bootstrap.servers`."""
         return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
+
+    @property
+    def registry_url(self) -> str:
+        """The address of the Schema Registry, for `GralhaCluster(registry=True)`."""
+        if self._registry is None:
+            raise ValueError("this cluster has no registry: start it with GralhaCluster(registry=True)")
+        return self._registry.url
 
     def process(self, node_id: int = 1) -> ServerProcess:
         """The process of a node: its id, output, CPU time and memory."""
@@ -59,6 +74,8 @@ class GralhaCluster:
                 self.process(node_id).wait_ready(
                     self.ports[node_id], len(self._running()), timeout_s, self._client_tls()
                 )
+            if self._registry is not None:
+                self._registry.start(self.bootstrap, timeout_s)
         except StartError:
             self.kill()
             raise
@@ -96,6 +113,8 @@ class GralhaCluster:
 
     def close(self) -> None:
         """Stops all nodes and removes the temporary folder, if there is one."""
+        if self._registry is not None:
+            self._registry.close()
         if self._temporary:
             # There is no data to save, so there is no need for a clean shutdown.
             self.kill()

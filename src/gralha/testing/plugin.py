@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from gralha.testing.cluster import GralhaCluster
+from gralha.testing.registry import RegistryProcess
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +29,14 @@ def gralha_cluster(gralha_cluster_config: Mapping[str, str]) -> Iterator[GralhaC
     """A running cluster of one broker. Clients connect to its `bootstrap`."""
     with GralhaCluster(config=gralha_cluster_config) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def gralha_registry(gralha_cluster: GralhaCluster) -> Iterator[str]:
+    """The address of a running Schema Registry beside `gralha_cluster`."""
+    registry = RegistryProcess(gralha_cluster.folder)
+    registry.start(gralha_cluster.bootstrap)
+    try:
+        yield registry.url
+    finally:
+        registry.close()
