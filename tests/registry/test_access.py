@@ -129,7 +129,7 @@ def test_bearer_tokens(cluster: GralhaCluster, tmp_path: Path) -> None:
             token(without_end),
             token(good, other_key),
             jwt.encode(good, "secret" * 8, "HS256", headers={"kid": "k"}),
-            jwt.encode(good, None, "none"),
+            jwt.encode(good, "", "none"),
             "nonsense",
         ):
             answer = http.get("/subjects", headers={"authorization": f"Bearer {wrong}"})

@@ -148,8 +148,12 @@ def test_metadata_and_rules_are_kept(client: SchemaRegistryClient, new_subject: 
     )
     client.register_schema(subject, schema)
     latest = client.get_latest_version(subject)
-    assert latest.schema.metadata.properties.properties == {"owner": "team"}
-    assert [one.name for one in latest.schema.rule_set.domain_rules] == ["checkId"]
+    metadata, rules = latest.schema.metadata, latest.schema.rule_set
+    assert metadata is not None
+    assert metadata.properties is not None
+    assert metadata.properties.properties == {"owner": "team"}
+    assert rules is not None
+    assert [one.name for one in rules.domain_rules or ()] == ["checkId"]
     found = client.get_latest_with_metadata(subject, {"owner": "team"})
     assert found.version == 1
 
