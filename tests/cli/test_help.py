@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 # Its subcommands have their own examples.
 # Two names of one subcommand.
 SAME = {"forceTerminateTransaction": ["force-terminate"]}
-ALL = [name for name in [*PROGRAMS, *KAFKA_COMMANDS] if name != "pipeline"]
+ALL = [name for name in [*PROGRAMS, *KAFKA_COMMANDS] if name not in ("pipeline", "schema")]
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -43,6 +43,7 @@ class Reader:
             "PATH": f"{SCRIPTS}:{os.environ['PATH']}",
             "PYTHONUNBUFFERED": "1",
             "COLUMNS": "120",
+            "GRALHA_SCHEMA_REGISTRY": f"http://localhost:{self._registry_port}",
         }
 
     def __enter__(self) -> "Reader":

@@ -42,4 +42,8 @@ def http(registry: Instance) -> Iterator[httpx.Client]:
 @pytest.fixture
 def new_subject() -> Callable[[str], str]:
     """Names that no other test uses."""
-    return lambda prefix="subject": f"{prefix}-{os.getpid()}-{next(_numbers)}"
+
+    def make(prefix: str) -> str:
+        return f"{prefix}-{os.getpid()}-{next(_numbers)}"
+
+    return make

@@ -33,6 +33,7 @@ class Instance:
     ) -> None:
         (self.port,) = free_ports(1)
         self.url = f"{scheme}://127.0.0.1:{self.port}"
+        self.authority_file = ""
         self._folder = folder
         self._config = {
             "kafkastore.bootstrap.servers": bootstrap,

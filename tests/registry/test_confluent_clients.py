@@ -19,7 +19,10 @@ from confluent_kafka.schema_registry import (
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.common.schema_registry_client import ConfigCompatibilityLevel
 from confluent_kafka.schema_registry.error import SchemaRegistryError
+from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
+from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
+from google.protobuf.struct_pb2 import Struct
 
 from tests.registry.instances import Instance
 
@@ -145,8 +148,12 @@ def test_metadata_and_rules_are_kept(client: SchemaRegistryClient, new_subject: 
     )
     client.register_schema(subject, schema)
     latest = client.get_latest_version(subject)
-    assert latest.schema.metadata.properties.properties == {"owner": "team"}
-    assert [one.name for one in latest.schema.rule_set.domain_rules] == ["checkId"]
+    metadata, rules = latest.schema.metadata, latest.schema.rule_set
+    assert metadata is not None
+    assert metadata.properties is not None
+    assert metadata.properties.properties == {"owner": "team"}
+    assert rules is not None
+    assert [one.name for one in rules.domain_rules or ()] == ["checkId"]
     found = client.get_latest_with_metadata(subject, {"owner": "team"})
     assert found.version == 1
 
@@ -160,3 +167,28 @@ def test_configuration(registry: Instance, client: SchemaRegistryClient, new_sub
     client.set_config(subject, ServerConfig(ConfigCompatibilityLevel.FULL, compatibility_group="major"))
     config = client.get_config(subject)
     assert (config.compatibility_group, config.compatibility_level) == ("major", "FULL")
+
+
+def test_the_json_schema_serializers(client: SchemaRegistryClient, new_subject: NewSubject) -> None:
+    topic = new_subject("json")
+    text = (
+        '{"$schema":"http://json-schema.org/draft-07/schema#","title":"Order","type":"object",'
+        '"properties":{"number":{"type":"integer"}},"required":["number"]}'
+    )
+    serialize, deserialize = JSONSerializer(text, client), JSONDeserializer(text)
+    context = SerializationContext(topic, MessageField.VALUE)
+    assert deserialize(serialize({"number": 3}, context), context) == {"number": 3}
+    assert client.get_latest_version(f"{topic}-value").schema.schema_type == "JSON"
+
+
+def test_the_protobuf_serializers(client: SchemaRegistryClient, new_subject: NewSubject) -> None:
+    """`Struct` is a well-known type, and its own file, so that the test needs no compiler."""
+    topic = new_subject("protobuf")
+    serialize = ProtobufSerializer(Struct, client, {"use.deprecated.format": False})
+    deserialize = ProtobufDeserializer(Struct, {"use.deprecated.format": False})
+    context = SerializationContext(topic, MessageField.VALUE)
+    value = Struct()
+    value.update({"number": 3.0})
+    data = serialize(value, context)
+    assert deserialize(data, context) == value
+    assert client.get_latest_version(f"{topic}-value").schema.schema_type == "PROTOBUF"

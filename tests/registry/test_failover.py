@@ -82,8 +82,8 @@ def check_topic(kafka: str, topic: str, acknowledged: dict[str, int]) -> None:
     texts: dict[int, set[str]] = {}
     found: dict[str, int] = {}
     while (message := consumer.poll(10)) is not None and message.error() is None:
-        if json.loads(message.key())["keytype"] == "SCHEMA":
-            value = json.loads(message.value())
+        if json.loads(message.key() or b"")["keytype"] == "SCHEMA":
+            value = json.loads(message.value() or b"")
             texts.setdefault(value["id"], set()).add(value["schema"])
             found[value["subject"]] = value["id"]
     consumer.close()

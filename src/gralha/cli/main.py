@@ -14,6 +14,7 @@ PROGRAMS = {
     "server": ("server", "run one node with the settings of a server.properties file"),
     "secure": ("secure", "write a cluster's configuration with TLS, users and rights"),
     "registry": ("registry", "run the Schema Registry for a Kafka cluster"),
+    "schema": ("schema", "register, show, check and compare the schemas of a registry"),
     "spark": ("spark", "run a small Spark cluster on this machine"),
     "pipeline": ("pipeline", "run, plan, test and watch data pipelines on Spark"),
     "completion": ("completion", "print a script that completes these commands in your shell"),

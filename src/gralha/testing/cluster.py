@@ -17,8 +17,10 @@ from typing import Self
 
 from gralha.broker.offline import format_with_users
 from gralha.security.client_access import MECHANISM
+from gralha.security.secured_node import ADMIN
 from gralha.testing.clients import Clients
 from gralha.testing.process import ServerProcess, StartError, brokers_seen_at, free_ports
+from gralha.testing.registry import RegistryProcess
 from gralha.testing.users import Users, write_private
 
 
@@ -30,6 +32,7 @@ class GralhaCluster(Clients):
     With `security` all connections are secured, also those between nodes, and users have only the rights that
     they were given: "sasl_ssl" (TLS and logins with SCRAM), "sasl_plaintext" (logins), or "ssl" (certificates
     say who a client is).
+    With `registry` a Schema Registry runs beside the brokers.
     """
 
     def __init__(
@@ -38,6 +41,8 @@ class GralhaCluster(Clients):
         config: Mapping[str, str] | None = None,
         folder: Path | str | None = None,
         security: str | None = None,
+        *,
+        registry: bool = False,
     ) -> None:
         if brokers < 1:
             raise ValueError(f"a cluster needs at least one broker, not {brokers}")
@@ -49,12 +54,20 @@ class GralhaCluster(Clients):
         self._controller_ports = dict(zip(self.node_ids, ports[brokers:], strict=True))
         self._config = dict(config or {})
         self._users = None if security is None else Users(security, self.folder / "users")
+        self._registry = RegistryProcess(self.folder) if registry else None
         self._processes: dict[int, ServerProcess] = {}
 
     @property
     def bootstrap(self) -> str:
         """The value for a client's `bootstrap.servers`."""
         return ",".join(f"127.0.0.1:{port}" for port in self.ports.values())
+
+    @property
+    def registry_url(self) -> str:
+        """The address of the Schema Registry, for `GralhaCluster(registry=True)`."""
+        if self._registry is None:
+            raise ValueError("this cluster has no registry: start it with GralhaCluster(registry=True)")
+        return self._registry.url
 
     def process(self, node_id: int = 1) -> ServerProcess:
         """The process of a node: its id, output, CPU time and memory."""
@@ -72,6 +85,8 @@ class GralhaCluster(Clients):
                     self.ports[node_id], len(self._running()), timeout_s, self._brokers_seen
                 )
             self._add_first_rights()
+            if self._registry is not None:
+                self._registry.start(self.java_config(ADMIN), timeout_s)
         except StartError:
             self.kill()
             raise
@@ -109,6 +124,8 @@ class GralhaCluster(Clients):
 
     def close(self) -> None:
         """Stops all nodes and removes the temporary folder, if there is one."""
+        if self._registry is not None:
+            self._registry.close()
         if self._temporary:
             # There is no data to save, so there is no need for a clean shutdown.
             self.kill()

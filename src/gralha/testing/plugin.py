@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from gralha.testing.cluster import GralhaCluster
+from gralha.testing.registry import RegistryProcess
 
 
 @pytest.fixture(scope="session")
@@ -38,3 +39,14 @@ def gralha_secured_cluster(gralha_cluster_config: Mapping[str, str]) -> Iterator
     """A running cluster of one broker with TLS, logins and rights. Clients need its `client_config(user)`."""
     with GralhaCluster(config=gralha_cluster_config, security="sasl_ssl") as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def gralha_registry(gralha_cluster: GralhaCluster) -> Iterator[str]:
+    """The address of a running Schema Registry beside `gralha_cluster`."""
+    registry = RegistryProcess(gralha_cluster.folder)
+    registry.start(gralha_cluster.java_config())
+    try:
+        yield registry.url
+    finally:
+        registry.close()
