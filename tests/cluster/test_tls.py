@@ -65,7 +65,8 @@ def test_a_killed_broker(cluster: TlsCluster) -> None:
     creator.create_topics([topic])[TOPIC].result(TIMEOUT_S)
     values = [b"%06d" % number for number in range(3000)]
     write(cluster, values[:1500])
-    with Admin(Cluster(cluster.bootstrap, security=settings)) as admin:
+    # The broker that this client knows may be the one that is killed.
+    with Admin(Cluster(cluster.bootstrap, security=settings, waits_for_first_answer=True)) as admin:
         victim = admin.describe_quorum().leader_id
         cluster.kill(victim)
         survivors = set(cluster.node_ids) - {victim}
