@@ -1,4 +1,4 @@
-"""Who may reach a registry, and what they may do there."""
+"""Credentials and rights of a registry's clients."""
 
 import datetime
 import json

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from gralha.client.settings import ClientSettings
 from gralha.client.values import NewTopic
@@ -82,3 +83,24 @@ async def test_a_topic_that_would_lose_schemas_is_refused(kafka: str, new_subjec
     with pytest.raises(TopicError, match="2 partitions"):
         topic.prepare()
     topic.close()
+
+
+async def test_an_instance_notices_that_the_topic_is_not_read_any_more(
+    make_store: Callable[[], Store], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store()
+    await store.start()
+    assert store._reader is not None
+
+    class Broken:
+        def poll(self, _timeout_s: float) -> None:
+            raise KafkaException(KafkaError(KafkaError._FATAL))
+
+        def close(self) -> None:
+            consumer.close()
+
+    consumer = store._reader._consumer
+    monkeypatch.setattr(store._reader, "_consumer", Broken())
+    with pytest.raises(errors.RegistryError) as raised:
+        await store.reading()
+    assert raised.value.code == 50001

@@ -1,4 +1,4 @@
-"""What has changed between two schemas, in sentences for a person."""
+"""The changes between two schemas, in sentences for a person."""
 
 import json
 import re

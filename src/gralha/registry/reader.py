@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
+from gralha.registry.errors import store_failed
 from gralha.registry.records import Record
 
 _BATCH: Final = 1000
@@ -26,6 +27,8 @@ class Reader:
         self, settings: Mapping[str, Any], topic: str, group_id: str, replay: Callable[[Record], None]
     ) -> None:
         self.position = 0
+        # Done when the topic is not read any more although nobody has stopped the reader.
+        self.failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._topic = topic
         self._replay = replay
         self._loop = asyncio.get_running_loop()
@@ -74,9 +77,13 @@ class Reader:
         except (KafkaException, RuntimeError) as error:
             # A RuntimeError is that of an event loop that is closed.
             if not self._stopping.is_set():
-                _log.error("The topic %s is not read any more: %s", self._topic, error)
+                self._loop.call_soon_threadsafe(self._fail, f"The topic {self._topic}: {error}")
         finally:
             self._consumer.close()
+
+    def _fail(self, reason: str) -> None:
+        if not self.failed.done():
+            self.failed.set_exception(store_failed(reason))
 
     def _deliver(self, messages: Sequence[Any]) -> None:
         for message in messages:

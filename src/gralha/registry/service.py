@@ -54,16 +54,21 @@ class Service:
         self._leading: asyncio.Task[None] | None = None
 
     async def start(self, make_election: "Callable[[Callable[[Identity | None], None]], Election]") -> None:
-        """Reads the topic and joins the group. Returns when the leader is known."""
-        await self.store.start()
+        """Reads the topic, and joins the group meanwhile."""
         loop = asyncio.get_running_loop()
 
         def learn(leader: Identity | None) -> None:
             loop.call_soon_threadsafe(self._wanted.put_nowait, leader)
 
         self.election = make_election(learn)
-        self._leading = asyncio.create_task(self._follow_elections(), name="leading")
         self.election.start()
+        await self.store.start()
+        self._leading = asyncio.create_task(self._follow_elections(), name="leading")
+
+    async def follow(self) -> None:
+        """Never returns. Raises the error after which this instance cannot go on."""
+        assert self._leading is not None
+        await asyncio.gather(self._leading, self.store.reading())
 
     async def stop(self) -> None:
         if self._leading is not None:
@@ -76,12 +81,6 @@ class Service:
     @property
     def is_leader(self) -> bool:
         return self._may_write
-
-    async def wait_until_ready(self) -> None:
-        """Returns when writes have somewhere to go."""
-        while not self._may_write and (self.leader is None or self._leads_by_election):
-            self._changed.clear()
-            await self._changed.wait()
 
     @property
     def _leads_by_election(self) -> bool:

@@ -77,6 +77,11 @@ class Store:
         self._reader.start()
         await self.catch_up()
 
+    async def reading(self) -> None:
+        """Never returns. Raises RegistryError if the topic cannot be read any more."""
+        assert self._reader is not None
+        await self._reader.failed
+
     async def lead(self) -> None:
         """Fences other writers, and reads what they have written."""
         self._producer = None

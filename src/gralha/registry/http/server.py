@@ -72,7 +72,10 @@ class RegistryServer:
         self.addresses: list[str] = []
 
     async def run(self, announce: Callable[[Sequence[str]], None]) -> None:
-        """Runs until SIGINT or SIGTERM. Calls `announce` with the addresses when requests are answered."""
+        """Runs until SIGINT or SIGTERM. Calls `announce` with the addresses when requests are answered.
+
+        A write that comes before a leader is elected waits for it.
+        """
         stopping = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -85,12 +88,11 @@ class RegistryServer:
         service = self._service(settings, sockets[0])
         try:
             await _first(service.start(lambda learn: self._election(service, settings, learn)), stopping)
-            await _first(service.wait_until_ready(), stopping)
             if stopping.is_set():
                 return
             serving = await self._serve(service, sockets)
             announce(self.addresses)
-            await _first(stopping.wait(), *serving)
+            await _first(stopping.wait(), service.follow(), *serving)
             for server in self._servers:
                 server.should_exit = True
             await asyncio.gather(*serving)
