@@ -39,3 +39,9 @@ def test_a_cluster_without_a_registry_says_how_to_get_one() -> None:
 def test_the_fixture(gralha_registry: str) -> None:
     register(gralha_registry, "of-the-fixture")
     assert "of-the-fixture" in subjects(gralha_registry)
+
+
+def test_a_registry_beside_a_secured_cluster() -> None:
+    with GralhaCluster(security="sasl_ssl", registry=True) as cluster:
+        register(cluster.registry_url, "secured")
+        assert subjects(cluster.registry_url) == ["secured"]

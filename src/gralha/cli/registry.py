@@ -38,6 +38,7 @@ def _serve(arguments: list[str]) -> int:
         description="Run the Schema Registry for a Kafka cluster, with Confluent's HTTP API, until Ctrl-C.",
         examples=_EXAMPLES,
     )
+    parser.may_add_servers = False  # the file may name them
     parser.add_argument("--bootstrap-server", metavar="HOST:PORT,...", help="the brokers of the cluster")
     parser.add_argument(
         "--listeners",

@@ -51,7 +51,7 @@ class BrokerProcesses:
                 stderr=log,
                 # Ctrl-C must not reach the brokers: this process stops them in order.
                 start_new_session=True,
-                preexec_fn=end_with_parent() if sys.platform == "linux" else None,
+                preexec_fn=end_with_parent(),
             )
 
     def wait_until_ready(self) -> dict[int, str]:
@@ -185,7 +185,12 @@ def last_words(log_file: Path, begin: int) -> str:
     return (said.strip() or "the log is empty").splitlines()[-1]
 
 
-def end_with_parent() -> Callable[[], None]:
-    """For a new process: makes the kernel kill it when this process ends, even if this process is killed."""
-    prctl = ctypes.CDLL(None).prctl
+def end_with_parent() -> Callable[[], None] | None:
+    """For a new process: makes the kernel kill it when this process ends, even if this process is killed.
+
+    None if only Linux can do that.
+    """
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if sys.platform != "linux" or prctl is None:
+        return None
     return lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

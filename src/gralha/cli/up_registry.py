@@ -96,7 +96,7 @@ class UpRegistry:
                 stderr=log,
                 # Ctrl-C must not reach it: this process stops it.
                 start_new_session=True,
-                preexec_fn=end_with_parent() if sys.platform == "linux" else None,
+                preexec_fn=end_with_parent(),
             )
         return self._process
 
