@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from gralha.protocol import apis
+from gralha.protocol.errors import ErrorCode
 from gralha.protocol.message import Message
 from gralha.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from gralha.protocol.messages.create_topics import (
@@ -22,7 +23,7 @@ from gralha.testing import GralhaCluster
 from tests.apache.kafka import ApacheKafka
 from tests.broker.handlers import group_messages
 from tests.broker.handlers.door import frame
-from tests.broker.rights_cases import GROUP, NEWEST, TOPIC, TRANSACTIONAL_ID, Case, Ids, error_codes
+from tests.broker.rights_cases import CASES, GROUP, NEWEST, TOPIC, TRANSACTIONAL_ID, Case, Ids, error_codes
 from tests.broker.rights_matrix import ALL, ALLOW, LITERAL, Rules, host_of, matrix, rule_sets
 from tests.broker.transactions.story import until
 
@@ -84,6 +85,7 @@ class Side:
         found = admin.ask(MetadataRequest([MetadataRequestTopic(name="a")], False))
         assert isinstance(found, apis.APIS[3].response)
         self.ids = Ids(found.topics[0].topic_id)  # type: ignore[attr-defined]
+        self._wait_for_verification(admin)
         admin.close()
 
     def _add_rules(self) -> None:
@@ -108,6 +110,16 @@ class Side:
         requests.append((InitProducerIdRequest(None, 1000), 4))
         for request, version in [*requests, (group_messages.offset_commit(9, bytes(16)), 9)]:
             until(lambda: set(error_codes(admin.ask(request, version))) == {0}, "no coordinator")  # noqa: B023
+
+    def _wait_for_verification(self, admin: Client) -> None:
+        """The coordinator has loaded, so it knows that there is no transaction."""
+        case = next(one for one in CASES if one.name == "Produce in a transaction")
+        until(
+            lambda: (
+                ErrorCode.NOT_ENOUGH_REPLICAS not in error_codes(admin.ask(case.make(self.ids), case.version))
+            ),
+            "no transaction is verified",
+        )
 
     def answer(self, case: Case, number: int) -> tuple[list[int], object]:
         client = self._clients.get(number)

@@ -191,6 +191,6 @@ def end_with_parent() -> Callable[[], None] | None:
     None if only Linux can do that.
     """
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    if sys.platform != "linux" or prctl is None:
+    if prctl is None:
         return None
     return lambda: prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -160,9 +160,10 @@ def end(
 ) -> Transaction | None:
     """Commit or abort. Returns None if the producer repeats a request that has taken effect."""
     if version < EPOCH_PER_TRANSACTION and not known.is_kept:
-        # A transaction that was kept has ended with the next epoch, also if its owner has an older client.
-        has_new_epoch = known.state in COMPLETE and known.version == EPOCH_PER_TRANSACTION
-        if has_new_epoch and known.is_commit == is_commit and _is_repeated_end(known, producer):
+        # A transaction that was kept has ended with the next epoch, also if its owner has an older client. An
+        # abort looks like that after a timeout, too. Then the producer is fenced, as in Kafka.
+        has_new_epoch = known.state is State.COMPLETE_COMMIT and known.version == EPOCH_PER_TRANSACTION
+        if has_new_epoch and is_commit and _is_repeated_end(known, producer):
             return None
         return _end_with_epoch_kept(known, producer, is_commit, now_ms)
     if known.state in PREPARED:
