@@ -240,3 +240,12 @@ def test_the_document_and_its_page(http: httpx.Client) -> None:
     assert document["openapi"].startswith("3.")
     assert "/subjects/{subject}/versions/{version}" in document["paths"]
     assert "openapi.json" in http.get("/docs").text
+
+
+def test_a_schema_that_cannot_be_written_in_another_form(http: httpx.Client, new_subject: NewSubject) -> None:
+    schema = {"schemaType": "PROTOBUF", "schema": 'edition = "2099"; message A { int32 a = 1; }'}
+    subject = new_subject("unwritable")
+    http.post(f"/subjects/{subject}/versions", json=schema).raise_for_status()
+    version = f"/subjects/{subject}/versions/1"
+    assert http.get(version).is_success
+    assert code(http.get(version, params={"format": "serialized"})) == (422, 42201)

@@ -9,7 +9,7 @@ import logging
 from typing import Any, Final
 from urllib.parse import quote
 
-from gralha.registry.errors import RegistryError
+from gralha.registry.errors import RegistryError, invalid_schema
 from gralha.registry.forwarding import FORWARDED_HEADERS, X_FORWARD, Answer, Forwarded
 from gralha.registry.http.access import Access
 from gralha.registry.http.documents import DOCUMENTS
@@ -29,6 +29,7 @@ from gralha.registry.http.wire import (
     header,
     read_body,
 )
+from gralha.registry.schemas import InvalidSchemaError
 from gralha.registry.service import Service
 
 _KEPT_ANSWERS: Final = 4096
@@ -80,6 +81,9 @@ class Application:
             return await self._handle(scope, receive, content_type, principal)
         except RegistryError as error:
             return error_response(error, content_type)
+        except InvalidSchemaError as error:
+            # Some mistakes show only when a schema is written in another form.
+            return error_response(invalid_schema(f"Invalid schema, details: {error}"), content_type)
         except (DisconnectedError, AssertionError):
             raise
         except Exception:
