@@ -1,7 +1,9 @@
 """The topic of the registry: created with one partition and compaction, and checked if it exists."""
 
 import logging
-from typing import Final
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from gralha.client.admin import Admin
 from gralha.client.cluster import Cluster
@@ -11,6 +13,9 @@ from gralha.client.values import ConfigResource, NewTopic, ResourceType, TopicPa
 
 LATEST_OFFSET: Final = -1
 API_TIMEOUT_MS: Final = 30_000
+PATIENCE_S: Final = 30.0
+PAUSE_S: Final = 0.1
+Result = TypeVar("Result")
 _log: Final = logging.getLogger(__name__)
 
 
@@ -39,9 +44,7 @@ class SchemasTopic:
         """Creates the topic, or checks it. Raises TopicError, KafkaError or ClientError."""
         if not self._exists():
             self._create()
-        described = self._admin.describe_topics([self.name])[self.name]
-        if isinstance(described, KafkaError):
-            raise described
+        described = _patiently(lambda: self._admin.describe_topics([self.name])[self.name])
         if len(described.partitions) != 1:
             raise TopicError(
                 f"The topic {self.name} has {len(described.partitions)} partitions, but must have one, "
@@ -51,11 +54,10 @@ class SchemasTopic:
 
     def end_offset(self) -> int:
         """The offset after the last record that is committed."""
-        answer = self._admin.list_offsets({self._partition: LATEST_OFFSET}, read_committed=True)
-        found = answer[self._partition]
-        if isinstance(found, KafkaError):
-            raise found
-        return found.offset
+        wanted = {self._partition: LATEST_OFFSET}
+        return _patiently(
+            lambda: self._admin.list_offsets(wanted, read_committed=True)[self._partition]
+        ).offset
 
     def close(self) -> None:
         self._admin.close()
@@ -92,3 +94,16 @@ class SchemasTopic:
                 f"kafka-configs --alter --entity-type topics --entity-name {self.name} "
                 "--add-config cleanup.policy=compact"
             )
+
+
+def _patiently(ask: Callable[[], Result | KafkaError]) -> Result:
+    """The answer about a topic that exists. A broker learns of a new topic a moment after its creation."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        answer = ask()
+        if not isinstance(answer, KafkaError):
+            return answer
+        is_new = answer.code in (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.LEADER_NOT_AVAILABLE)
+        if not is_new or time.monotonic() > deadline:
+            raise answer
+        time.sleep(PAUSE_S)
