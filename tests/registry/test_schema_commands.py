@@ -51,12 +51,13 @@ def test_the_life_of_a_schema(run: Run, files: tuple[str, str], new_subject: New
     )
     assert json.loads(run("get", subject)[1]) == json.loads(NEWER)
     assert json.loads(run("diff", subject, "2", "1", "--json")[1]) == {
+        "version": 1,
         "older": 2,
         "newer": 1,
         "differences": ["field id changed from long to int"],
     }
     checked = json.loads(run("check", subject, older, "--json")[1])
-    assert (set(checked), checked["isCompatible"]) == ({"isCompatible", "messages"}, False)
+    assert (set(checked), checked["isCompatible"]) == ({"version", "isCompatible", "messages"}, False)
     assert [line.split()[:2] for line in run("list", subject)[1].splitlines()] == [
         ["version", "1"],
         ["version", "2"],

@@ -344,6 +344,18 @@ def test_a_decision_of_which_a_part_timed_out_is_an_error_that_names_it(new_run:
     assert seen(first) == rows_of(0)[2:]
 
 
+def repeated(run: Run) -> None:
+    """Batch 0, as Spark repeats it. Its tasks may begin before they can see that the decision is revoked,
+    because a coordinator answers before the markers are written.
+    """
+    try:
+        run.batch(0)
+    except ExactlyOnceError as error:
+        if "was revoked while its tasks ran: repeat the batch" not in str(error):
+            raise
+        run.batch(0)
+
+
 def test_a_decided_batch_that_was_terminated_by_force_is_revoked(new_run: NewRun) -> None:
     """As kafka-transactions does it: the ids are empty afterwards, with newer epochs."""
     first, second, third = new_run(dies_when("has decided")), new_run(), new_run()
@@ -355,7 +367,7 @@ def test_a_decided_batch_that_was_terminated_by_force_is_revoked(new_run: NewRun
             admin.fence_producer(one.handle.transactional_id)
     with pytest.raises(ExactlyOnceError, match="The decision is revoked"):
         second.batch(0)
-    third.batch(0)
+    repeated(third)
     assert seen(third) == rows_of(0)
 
 
@@ -374,7 +386,7 @@ def test_a_decision_is_revoked_by_the_driver_that_made_it(new_run: NewRun) -> No
     with pytest.raises(ExactlyOnceError, match="The decision is revoked"):
         first.commit(0, written)
     first.abort(0, [*written])
-    second.batch(0)
+    repeated(second)
     assert seen(second) == rows_of(0)
 
 
