@@ -140,7 +140,7 @@ THREE_NODES = [
         ("kill", "stop", "partition", "isolate"),
         "committed-differs|two-batches|inconsistent-offsets",
         f"{LOST}|{SHORTER}|{NOT_IN_SYNC}",
-        first_seed=5,
+        first_seed=37,
     ),
     Bug(
         quorum_bugs.commit_metadata_without_a_majority,
