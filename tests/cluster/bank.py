@@ -241,10 +241,11 @@ def run_bank(
             fault = chance.choice(list(bank.kinds)) if plan is None else next(plan, None)
             if fault is None:
                 break
+            say(f"{time.monotonic() - started:6.1f} s: {fault}")
             bank.strike(fault)
             report.faults[fault] += 1
             settling_s = audit(bank, report)
-            say(f"{time.monotonic() - started:6.1f} s: {fault}, settled within {settling_s:.1f} s")
+            say(f"{time.monotonic() - started:6.1f} s: settled within {settling_s:.1f} s")
             if report.problems:
                 break
         read_again(cluster.bootstrap, bank, report)
@@ -278,6 +279,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--apache", action="store_true", help="on Apache Kafka instead of Gralha")
     options = parser.parse_args()
+    print(f"seed {options.seed}", file=sys.stderr)  # noqa: T201
     report = run_bank(
         options.seed,
         options.minutes * 60,
